@@ -1,0 +1,74 @@
+package v1alpha1
+
+// Condition types of an EtcdCluster. Ready, Available and Degraded are always present; Reconciling and Stalled only while
+// they are True, and never both. So kstatus (Flux, Helm, kubectl wait) reads them without further configuration.
+const (
+	// ConditionReady: this generation of the spec is applied in full and every member is healthy.
+	ConditionReady = "Ready"
+	// ConditionAvailable: the cluster serves linearizable reads and writes now.
+	ConditionAvailable = "Available"
+	// ConditionDegraded: the cluster was formed, but has less redundancy or safety than the spec asks for.
+	ConditionDegraded = "Degraded"
+	// ConditionReconciling: work is under way; the reason says which.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: nothing goes on until a person acts; the message says how.
+	ConditionStalled = "Stalled"
+)
+
+// Reasons. The reason of a step goes unchanged into conditions, events and logs.
+const (
+	// ReasonHealthy: all members are healthy voters and run what the spec says.
+	ReasonHealthy = "Healthy"
+	// ReasonHibernated: spec.replicas is 0; the volumes are kept and nothing runs.
+	ReasonHibernated = "Hibernated"
+	// ReasonHibernating: the members are being stopped because spec.replicas is 0.
+	ReasonHibernating = "Hibernating"
+	// ReasonSuspended: spec.suspend is true; nothing is changed.
+	ReasonSuspended = "Suspended"
+	// ReasonDeleting: the EtcdCluster is being deleted; nothing is created any more.
+	ReasonDeleting = "Deleting"
+
+	// ReasonProvisioning: volumes are being created.
+	ReasonProvisioning = "Provisioning"
+	// ReasonBootstrapping: the first members are being started together, or are finding each other.
+	ReasonBootstrapping = "Bootstrapping"
+	// ReasonFormed: all first members answered as one cluster; from now on none of them may ever start empty.
+	ReasonFormed = "Formed"
+	// ReasonStarting: Pods of known members are being created over their volumes, or are coming up.
+	ReasonStarting = "Starting"
+	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being made anew.
+	ReasonReplacing = "Replacing"
+	// ReasonRecording: what a member said of itself is being written down on its volume.
+	ReasonRecording = "Recording"
+	// ReasonTerminating: an object that is going away must be gone first.
+	ReasonTerminating = "Terminating"
+	// ReasonPodPending: a Pod cannot start yet, and the message says why (image, scheduling, volume).
+	ReasonPodPending = "PodPending"
+	// ReasonMemberDown: a member's Pod does not answer, or is restarting.
+	ReasonMemberDown = "MemberDown"
+	// ReasonQuorumLost: too few members answer for reads and writes; those with a volume are started.
+	ReasonQuorumLost = "QuorumLost"
+	// ReasonUnreachable: no member answers the operator.
+	ReasonUnreachable = "Unreachable"
+	// ReasonAlarm: etcd has raised an alarm (NOSPACE or CORRUPT).
+	ReasonAlarm = "Alarm"
+	// ReasonNotFormed: the cluster has not served yet.
+	ReasonNotFormed = "NotFormed"
+	// ReasonServing: a quorum answered a linearizable read.
+	ReasonServing = "Serving"
+
+	// ReasonDataLost: the volume of a member is gone or holds another one's data; it is never started empty.
+	ReasonDataLost = "DataLost"
+	// ReasonClusterIDMismatch: data of several etcd clusters meets under one name.
+	ReasonClusterIDMismatch = "ClusterIDMismatch"
+	// ReasonForeignMember: etcd lists a member that Quorate did not make.
+	ReasonForeignMember = "ForeignMember"
+	// ReasonForeignObject: an object with a name that Quorate needs belongs to somebody else.
+	ReasonForeignObject = "ForeignObject"
+	// ReasonChangeNotSupported: the spec asks for a change that this version of Quorate cannot carry out.
+	ReasonChangeNotSupported = "ChangeNotSupported"
+	// ReasonInvalidSpec: the spec is wrong in a way that the schema cannot show.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonRefused: the API server refused an object made from the spec (quota, Pod Security, a policy).
+	ReasonRefused = "Refused"
+)

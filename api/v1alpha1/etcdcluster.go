@@ -1,0 +1,290 @@
+package v1alpha1
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EtcdCluster is one etcd cluster: its members, their volumes and the Services in front of them.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:ac:generate=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:shortName=etcdc,categories=etcd
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="This generation is applied in full and all members are healthy"
+// +kubebuilder:printcolumn:name=Available,type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`,description="Linearizable reads and writes are served now"
+// +kubebuilder:printcolumn:name=Replicas,type=integer,JSONPath=`.status.replicas`,description="Members that have a Pod"
+// +kubebuilder:printcolumn:name=Version,type=string,JSONPath=`.status.version`,description="The lowest etcd version that a member runs"
+// +kubebuilder:printcolumn:name=Leader,type=string,JSONPath=`.status.leader`,priority=1
+// +kubebuilder:printcolumn:name=DB-Size,type=string,JSONPath=`.status.dbSize`,priority=1
+// +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56",fieldPath=".metadata",message="metadata.name is too long: at most 56 characters, because the Service <name>-client and the Pods <name>-<ordinal> must fit a DNS label of 63"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be a DNS label that starts with a letter (lower-case letters, digits and '-'): it becomes the name of a Service"
+type EtcdCluster struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the wanted state.
+	// +required
+	Spec EtcdClusterSpec `json:"spec"`
+
+	// status is the observed state; only Quorate writes it.
+	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
+	Status EtcdClusterStatus `json:"status,omitempty"`
+}
+
+// EtcdClusterList is a list of EtcdCluster.
+//
+// +kubebuilder:object:root=true
+type EtcdClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []EtcdCluster `json:"items"`
+}
+
+// EtcdClusterSpec is the wanted state of an etcd cluster.
+//
+// +kubebuilder:validation:XValidation:rule="self.replicas > 0 || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".replicas",message="spec.replicas 0 hibernates the cluster on its volumes, but storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use storage.medium Disk"
+// +kubebuilder:validation:XValidation:rule="!has(self.options) || !has(self.options.quotaBackendSize) || !string(self.options.quotaBackendSize).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(self.storage.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.options.quotaBackendSize)).isLessThan(quantity(string(self.storage.size)))",fieldPath=".options.quotaBackendSize",message="options.quotaBackendSize must be smaller than storage.size, best less than half of it: the volume also holds the write-ahead log, snapshots and the copy that a defragmentation makes"
+type EtcdClusterSpec struct {
+	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
+	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
+	// the number back starts the same cluster again. Default 3. After the cluster has formed, only 0 and back is carried
+	// out; any other change is reported as Stalled and what runs goes on.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// version is the etcd version as MAJOR.MINOR.PATCH, for example 3.6.16; a leading "v" is accepted. The minors 3.5, 3.6
+	// and 3.7 are supported, 3.5 from 3.5.19 on (the first patch whose readiness check knows learners). After the cluster
+	// has formed, a change is reported as Stalled and what runs goes on.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^v?(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}$')",message="spec.version must be MAJOR.MINOR.PATCH of a release, for example 3.6.16"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^v?[0-9]+[.][0-9]+[.][0-9]+$') || self.matches('^v?3[.][567][.][0-9]{1,3}$')",message="spec.version: Quorate runs etcd 3.5, 3.6 and 3.7; write one of their patches, for example 3.5.35, 3.6.16 or 3.7.3"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^v?3[.]5[.]([0-9]|1[0-8])$')",message="spec.version: etcd 3.5 is supported from 3.5.19 on (earlier patches lack the readiness check that Quorate relies on, and 3.5.0 to 3.5.2 can corrupt data); write 3.5.35"
+	Version string `json:"version"`
+
+	// image says where the etcd image comes from. By default the project's own, gcr.io/etcd-development/etcd, with the tag
+	// v<version>. A change is applied to a member's Pod when it is created next, and until then reported as Stalled.
+	// +optional
+	Image *Image `json:"image,omitempty"`
+
+	// storage is what every member keeps its data on.
+	// +required
+	Storage Storage `json:"storage"`
+
+	// resources are the cpu and memory of each member's container. Nothing is requested by default. A change is applied
+	// to a member's Pod when it is created next, and until then reported as Stalled.
+	// +optional
+	Resources *Resources `json:"resources,omitempty"`
+
+	// options configure etcd itself. A change is applied to a member's Pod when it is created next, and until then
+	// reported as Stalled.
+	// +optional
+	Options *Options `json:"options,omitempty"`
+
+	// scheduling says on which nodes members run. By default members prefer different nodes and spread over zones. A
+	// change is applied to a member's Pod when it is created next, and until then reported as Stalled.
+	// +optional
+	Scheduling *Scheduling `json:"scheduling,omitempty"`
+
+	// metadata is added to everything that Quorate creates for this cluster. A change is applied at once and restarts
+	// nothing.
+	// +optional
+	Metadata *Metadata `json:"metadata,omitempty"`
+
+	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
+	// and the status says that it is suspended. Default false.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Image says where the etcd image comes from.
+type Image struct {
+	// repository is the image name without tag or digest. Default gcr.io/etcd-development/etcd.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9.]*|[[][0-9a-fA-F:]+[]])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version"
+	Repository string `json:"repository,omitempty"`
+
+	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the image's name for
+	// people; the digest decides. Default none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="image.digest must be sha256: and 64 lower-case hexadecimal digits"
+	Digest string `json:"digest,omitempty"`
+
+	// pullPolicy is when the kubelet pulls the image. Default IfNotPresent.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
+
+	// pullSecrets are Secrets of the same namespace with credentials for the registry.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	PullSecrets []SecretReference `json:"pullSecrets,omitempty"`
+}
+
+// SecretReference names a Secret in the namespace of the EtcdCluster.
+type SecretReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// Medium is what the data is kept on.
+type Medium string
+
+// The media.
+const (
+	// MediumDisk is one PersistentVolumeClaim for each member.
+	MediumDisk Medium = "Disk"
+	// MediumMemory is a tmpfs in each Pod: fast, and gone with the Pod.
+	MediumMemory Medium = "Memory"
+)
+
+// Storage is what every member keeps its data on.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.medium) ? self.medium : 'Disk') == (has(oldSelf.medium) ? oldSelf.medium : 'Disk')",message="storage.medium cannot be changed: create another EtcdCluster and copy the data"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storage.storageClassName cannot be changed: create another EtcdCluster and copy the data"
+// +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention))",message="storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out"
+type Storage struct {
+	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log files of 64 MiB). With
+	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. It never shrinks; after the
+	// volumes were created, a larger one is reported as Stalled.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0",message="storage.size cannot shrink: a volume cannot be made smaller; set it back, or create another EtcdCluster and copy the data"
+	Size resource.Quantity `json:"size"`
+
+	// storageClassName is the StorageClass of the volumes. Default: the default class of the Kubernetes cluster. It cannot
+	// be changed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// medium is Disk (a PersistentVolumeClaim for each member, the default) or Memory (tmpfs). With Memory a member's data
+	// is gone with its Pod, and the whole cluster's when a majority of the Pods is deleted. It cannot be changed.
+	// +optional
+	// +kubebuilder:validation:Enum=Disk;Memory
+	Medium Medium `json:"medium,omitempty"`
+
+	// retention says what becomes of the volumes.
+	// +optional
+	Retention *Retention `json:"retention,omitempty"`
+}
+
+// RetentionPolicy is what becomes of a volume.
+type RetentionPolicy string
+
+// The retention policies.
+const (
+	RetentionRetain RetentionPolicy = "Retain"
+	RetentionDelete RetentionPolicy = "Delete"
+)
+
+// Retention says what becomes of the volumes.
+type Retention struct {
+	// whenDeleted is Retain (default) or Delete: whether the volumes outlive the EtcdCluster. An EtcdCluster that is
+	// created again over retained volumes, with the same name and namespace, comes back with its data. A change is applied
+	// at once and restarts nothing.
+	// +optional
+	// +kubebuilder:validation:Enum=Retain;Delete
+	WhenDeleted RetentionPolicy `json:"whenDeleted,omitempty"`
+}
+
+// Resources are the cpu and memory of each member's container.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('cpu' in self.requests) || !('cpu' in self.limits) || !string(self.requests['cpu']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['cpu']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",message="resources.requests must not be more than resources.limits: raise the limit or lower the request"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('memory' in self.requests) || !('memory' in self.limits) || !string(self.requests['memory']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['memory']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",message="resources.requests must not be more than resources.limits: raise the limit or lower the request"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('ephemeral-storage' in self.requests) || !('ephemeral-storage' in self.limits) || !string(self.requests['ephemeral-storage']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['ephemeral-storage']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",message="resources.requests must not be more than resources.limits: raise the limit or lower the request"
+type Resources struct {
+	// requests are what the scheduler reserves: cpu, memory, ephemeral-storage.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=3
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[mkKMGTPEi]*$'))",message="resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+
+	// limits are what the kubelet enforces: cpu, memory, ephemeral-storage. A cpu limit throttles heartbeats; prefer none.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=3
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[mkKMGTPEi]*$'))",message="resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+}
+
+// Scheduling says on which nodes members run.
+type Scheduling struct {
+	// affinity replaces the default, which prefers a node of its own for each member.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// topologySpreadConstraints replace the default, which spreads members over zones where that is possible. Their
+	// labelSelector must be given; etcd.quorate.dev/cluster: <name> selects the members.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(c, has(c.labelSelector))",message="scheduling.topologySpreadConstraints: each needs a labelSelector, for example matchLabels with etcd.quorate.dev/cluster: <name of this EtcdCluster>; without one it counts no Pods and spreads nothing"
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// tolerations let members run on tainted nodes. Default none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// nodeSelector limits members to nodes with these labels. Default none.
+	// +optional
+	NodeSelector Labels `json:"nodeSelector,omitempty"`
+
+	// priorityClassName is the PriorityClass of the Pods. Default none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// LabelValue is the value of a label: a plain string, whose name carries the bound into the schema.
+//
+// +kubebuilder:validation:MaxLength=63
+type LabelValue = string
+
+// Labels are labels as Kubernetes takes them.
+//
+// +kubebuilder:object:generate=false
+// +kubebuilder:validation:MaxProperties=32
+// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k).hasValue() && !format.labelValue().validate(self[k]).hasValue())",message="a key is an optional DNS prefix with a slash, and a name; name and value have at most 63 ASCII letters, digits, '-', '_' and '.', and start and end with a letter or digit"
+type Labels map[string]LabelValue
+
+// DeepCopy is written by hand, because controller-gen does not know aliases as values of maps.
+func (in Labels) DeepCopy() Labels { return maps.Clone(in) }
+
+// Metadata is added to everything that Quorate creates for a cluster.
+type Metadata struct {
+	// labels to add. Keys under etcd.quorate.dev and app.kubernetes.io are Quorate's.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/') && !k.startsWith('app.kubernetes.io/'))",message="metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix"
+	Labels Labels `json:"labels,omitempty"`
+
+	// annotations to add. Keys under etcd.quorate.dev are Quorate's.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/'))",message="metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",message="metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="metadata.annotations: a value has at most 4096 characters"
+	Annotations map[string]string `json:"annotations,omitempty"`
+}

@@ -1,0 +1,80 @@
+package v1alpha1
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Manager is the field manager of everything that Quorate applies, and the value of the managed-by label.
+const Manager = "quorate"
+
+// Labels and annotations that Quorate writes. Selectors use LabelCluster and LabelMember only: the app.kubernetes.io
+// labels are for people and their tools.
+const (
+	LabelCluster = "etcd.quorate.dev/cluster"
+	LabelMember  = "etcd.quorate.dev/member"
+
+	// AnnotationClusterID and AnnotationMemberID say, on a PersistentVolumeClaim, whose data it holds, as etcd's own
+	// hexadecimal IDs. They are written only after the member itself has answered with these IDs from this volume.
+	AnnotationClusterID = "etcd.quorate.dev/cluster-id"
+	AnnotationMemberID  = "etcd.quorate.dev/member-id"
+
+	// AnnotationBootstrap says, on a PersistentVolumeClaim, for which first start it was made: token, slash, size. An
+	// interrupted first start goes on with the same two, so that all first members agree about the cluster's ID.
+	AnnotationBootstrap = "etcd.quorate.dev/bootstrap"
+
+	// AnnotationVersion says, on a PersistentVolumeClaim, which etcd version ran on it last.
+	AnnotationVersion = "etcd.quorate.dev/version"
+
+	// AnnotationInitialCluster and AnnotationInitialClusterState are, on a Pod, what etcd is told at its start. They are
+	// read anew by the kubelet each time the container starts, so that a running Pod can be told never to start empty.
+	AnnotationInitialCluster      = "etcd.quorate.dev/initial-cluster"
+	AnnotationInitialClusterState = "etcd.quorate.dev/initial-cluster-state"
+	// AnnotationInitialCorruptCheck says, on a Pod and in the same way, whether etcd compares its data with the other
+	// members' before it serves.
+	AnnotationInitialCorruptCheck = "etcd.quorate.dev/initial-corrupt-check"
+
+	// AnnotationRevision says, on a Pod, of which parts of the spec it was made, as a hash for each.
+	AnnotationRevision = "etcd.quorate.dev/revision"
+)
+
+// Ports of every member. The metrics port serves /metrics, /livez and /readyz in plain HTTP, so that probes and scrapers
+// need no client certificate.
+const (
+	PortClient  = 2379
+	PortPeer    = 2380
+	PortMetrics = 2381
+)
+
+// MaxNameLength bounds the name of an EtcdCluster: the longest name made of it, "<name>-client" or a member's with a
+// six-digit ordinal, must fit a DNS label of 63 characters.
+const MaxNameLength = 56
+
+// MemberName is the name of a member: its Pod, its PersistentVolumeClaim and its name in etcd.
+func (c *EtcdCluster) MemberName(ordinal int) string { return c.Name + "-" + strconv.Itoa(ordinal) }
+
+// Ordinal is the inverse of MemberName; false where the name is none of this cluster's members.
+func (c *EtcdCluster) Ordinal(member string) (int, bool) {
+	digits, ok := strings.CutPrefix(member, c.Name+"-")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || c.MemberName(n) != member { // the second test refuses "+1" and "01"
+		return 0, false
+	}
+	return n, n >= 0
+}
+
+// PeerURL is where the other members reach a member. Ordinals are never used again, so it names one incarnation.
+func (c *EtcdCluster) PeerURL(member string) string { return c.url(member, PortPeer) }
+
+// ClientURL is where clients inside the Kubernetes cluster reach one member.
+func (c *EtcdCluster) ClientURL(member string) string { return c.url(member, PortClient) }
+
+func (c *EtcdCluster) url(member string, port int) string {
+	return "http://" + member + "." + c.Name + "." + c.Namespace + ".svc:" + strconv.Itoa(port)
+}
+
+// ClientServiceName is the Service that clients use.
+func (c *EtcdCluster) ClientServiceName() string { return c.Name + "-client" }

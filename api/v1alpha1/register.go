@@ -1,0 +1,23 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupName is the API group of every kind of Quorate.
+const GroupName = "etcd.quorate.dev"
+
+// SchemeGroupVersion is the group and version of this package; the generated apply-configurations expect this name.
+var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
+
+// EtcdClusterKind is the kind of an etcd cluster, as owner references and events write it.
+var EtcdClusterKind = SchemeGroupVersion.WithKind("EtcdCluster")
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(SchemeGroupVersion, &EtcdCluster{}, &EtcdClusterList{})
+	metav1.AddToGroupVersion(s, SchemeGroupVersion)
+	return nil
+}

@@ -1,0 +1,125 @@
+package v1alpha1
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+)
+
+// The API server must take the definition: it is structural, and its CEL rules compile and keep within the cost budget.
+func TestDefinitionValid(t *testing.T) {
+	t.Parallel()
+	crd, err := definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range validation.ValidateCustomResourceDefinition(t.Context(), crd) {
+		t.Error(err)
+	}
+}
+
+// kubernetes are the parts of the schema that are types of Kubernetes: described there, and bounded by the size of a
+// request only.
+var kubernetes = regexp.MustCompile(`^(apiVersion|kind|metadata)$|` +
+	`^spec\.scheduling\.(affinity|tolerations\[\]|topologySpreadConstraints\[\])$|` +
+	`^status\.conditions\[\]$`)
+
+// Every field of ours says in kubectl explain what it is, and has a bound, without which neither the cost of a rule nor
+// the size of an object could be known.
+func TestFieldsDescribedAndBounded(t *testing.T) {
+	t.Parallel()
+	crd, err := definition()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := 0
+	walk(crd.Spec.Validation.OpenAPIV3Schema, "", func(path string, s *apiextensions.JSONSchemaProps) {
+		fields++
+		for _, lack := range lacks(path, s) {
+			t.Errorf("%s: %s", path, lack)
+		}
+	})
+	if fields < 60 { // a walk that goes astray must not pass
+		t.Errorf("walked over %d fields only", fields)
+	}
+}
+
+// walk visits every field, item and value of a map that is not Kubernetes' own.
+func walk(s *apiextensions.JSONSchemaProps, path string, visit func(string, *apiextensions.JSONSchemaProps)) {
+	if kubernetes.MatchString(path) {
+		return
+	}
+	if path != "" {
+		visit(path, s)
+	}
+	for name, field := range s.Properties {
+		walk(&field, strings.TrimPrefix(path+"."+name, "."), visit)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		walk(s.Items.Schema, path+"[]", visit)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		value := *s.AdditionalProperties.Schema
+		if value.MaxLength == nil && boundsValues(s) { // controller-gen has no marker for the values of a map
+			value.MaxLength = new(int64)
+		}
+		walk(&value, path+"{}", visit)
+	}
+}
+
+// boundsValues: one of the map's own rules bounds the length of its values.
+func boundsValues(s *apiextensions.JSONSchemaProps) bool {
+	for _, rule := range s.XValidations {
+		if strings.Contains(rule.Rule, "self[k].size() <= ") {
+			return true
+		}
+	}
+	return false
+}
+
+func lacks(path string, s *apiextensions.JSONSchemaProps) (lacks []string) {
+	field := !strings.HasSuffix(path, "]") && !strings.HasSuffix(path, "}")
+	if field && s.Description == "" {
+		lacks = append(lacks, "description")
+	}
+	switch {
+	case s.XIntOrString: // a quantity: its pattern is Kubernetes' own
+	case s.Type == "string":
+		if s.MaxLength == nil && len(s.Enum) == 0 && s.Format == "" {
+			lacks = append(lacks, "maxLength, enum or format")
+		}
+	case s.Type == "array":
+		if s.MaxItems == nil {
+			lacks = append(lacks, "maxItems")
+		}
+		if s.XListType == nil {
+			lacks = append(lacks, "listType")
+		}
+	case s.AdditionalProperties != nil:
+		if s.MaxProperties == nil {
+			lacks = append(lacks, "maxProperties")
+		}
+	}
+	return lacks
+}
+
+// A fresh object is never taken for one that was looked at already, and has the size that kubectl scale shows.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	g, err := newGate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := cluster(t, `{}`)
+	if unknown := g.decode(got); len(unknown) > 0 {
+		t.Fatalf("unknown fields: %v", unknown)
+	}
+	want := cluster(t, `{spec: {replicas: 3}, status: {observedGeneration: -1}}`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults: -want +got:\n%s", diff)
+	}
+}

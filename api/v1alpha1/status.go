@@ -1,0 +1,161 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EtcdClusterStatus is the observed state of an etcd cluster.
+type EtcdClusterStatus struct {
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Ready, Available and Degraded, always; Reconciling and Stalled, only while True.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// replicas is the number of members that have a Pod; with readyReplicas and selector it serves the scale subresource.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas is the number of members that are healthy voters.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// selector selects the Pods of the members.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Selector string `json:"selector,omitempty"`
+
+	// clusterID is etcd's own ID of this cluster, in hexadecimal. Once it is set, no member is ever started empty again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	ClusterID string `json:"clusterID,omitempty"`
+
+	// version is the lowest etcd version that a member was seen to run.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Version string `json:"version,omitempty"`
+
+	// leader is the name of the member that leads.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Leader string `json:"leader,omitempty"`
+
+	// dbSize is the size of the largest member's database, rounded up.
+	// +optional
+	DBSize *resource.Quantity `json:"dbSize,omitempty"`
+
+	// members are the members that exist, by name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Members []MemberStatus `json:"members,omitempty"`
+
+	// operation is what was decided and is not yet seen to be done. It is written before the first effect, so that after
+	// a crash it is plain what may have happened.
+	// +optional
+	Operation *Operation `json:"operation,omitempty"`
+}
+
+// MemberRole is the part a member plays in raft.
+type MemberRole string
+
+// The roles.
+const (
+	RoleLeader   MemberRole = "Leader"
+	RoleFollower MemberRole = "Follower"
+	RoleLearner  MemberRole = "Learner"
+	RoleUnknown  MemberRole = "Unknown"
+)
+
+// MemberHealth is how a member answered when it was last asked.
+type MemberHealth string
+
+// The health of a member.
+const (
+	// HealthHealthy: it answers, has a leader and no alarm.
+	HealthHealthy MemberHealth = "Healthy"
+	// HealthNoLeader: it answers, but knows no leader.
+	HealthNoLeader MemberHealth = "NoLeader"
+	// HealthAlarm: it answers, with an alarm raised.
+	HealthAlarm MemberHealth = "Alarm"
+	// HealthUnreachable: its Pod exists and does not answer.
+	HealthUnreachable MemberHealth = "Unreachable"
+	// HealthStopped: it has no Pod.
+	HealthStopped MemberHealth = "Stopped"
+	// HealthLost: its data is gone.
+	HealthLost MemberHealth = "Lost"
+)
+
+// MemberStatus is one member as it was last seen.
+type MemberStatus struct {
+	// name of the member: its Pod, its volume and its name in etcd.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// id is etcd's own ID of the member, in hexadecimal; empty until it is known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	ID string `json:"id,omitempty"`
+
+	// version is the etcd version that the member says it runs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Version string `json:"version,omitempty"`
+
+	// role is Leader, Follower, Learner or Unknown.
+	// +optional
+	// +kubebuilder:validation:Enum=Leader;Follower;Learner;Unknown
+	Role MemberRole `json:"role,omitempty"`
+
+	// health is Healthy, NoLeader, Alarm, Unreachable, Stopped or Lost.
+	// +optional
+	// +kubebuilder:validation:Enum=Healthy;NoLeader;Alarm;Unreachable;Stopped;Lost
+	Health MemberHealth `json:"health,omitempty"`
+
+	// volume is the name of its PersistentVolumeClaim; empty with storage.medium Memory, or when it is gone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Volume string `json:"volume,omitempty"`
+}
+
+// Operation is what was decided and is not yet seen to be done.
+type Operation struct {
+	// step is what is being done, for example Bootstrap or Hibernate.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Step string `json:"step"`
+
+	// generation of the spec that led to it.
+	// +required
+	Generation int64 `json:"generation"`
+
+	// targets are the objects it acts on.
+	// +optional
+	// +listType=map
+	// +listMapKey=member
+	// +kubebuilder:validation:MaxItems=32
+	Targets []OperationTarget `json:"targets,omitempty"`
+}
+
+// OperationTarget is one object that an operation acts on.
+type OperationTarget struct {
+	// member it belongs to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Member string `json:"member"`
+
+	// uid of the volume (Bootstrap) or of the Pod (Hibernate).
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid"`
+}

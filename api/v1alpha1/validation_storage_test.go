@@ -1,0 +1,107 @@
+package v1alpha1
+
+import "testing"
+
+func TestAdmitStorage(t *testing.T) {
+	t.Parallel()
+	admission(t, map[string]admissionCase{
+		"SizeSmallest": {
+			reason: "the least that works",
+			args:   args{object: `spec: {storage: {size: 256Mi}}`},
+		},
+		"SizeBytes": {
+			reason: "a number is bytes",
+			args:   args{object: `spec: {storage: {size: 1073741824}}`},
+		},
+		"SizeFraction": {
+			reason: "fractions and exponents are quantities",
+			args:   args{object: `spec: {storage: {size: 1.5e9}}`},
+		},
+		"ClassNamed": {
+			reason: "a class of one's own, and nothing left behind",
+			args:   args{object: `spec: {storage: {storageClassName: fast, medium: Disk, retention: {whenDeleted: Delete}}}`},
+		},
+		"Memory": {
+			reason: "a tmpfs",
+			args:   args{object: `spec: {storage: {medium: Memory}}`},
+		},
+		"SizeMissing": {
+			reason: "there is no size that is right for everyone",
+			args:   args{object: `spec: {storage: {size: null}}`},
+			want:   []string{`spec.storage.size: Required value`},
+		},
+		"SizeZero": {
+			reason: "nothing fits",
+			args:   args{object: `spec: {storage: {size: 0}}`},
+			want:   []string{`spec.storage.size: Invalid value: 0: storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+		},
+		"SizeExponent": {
+			reason: "a number whose digits nobody can write out would keep the API server and the operator busy for ever",
+			args:   args{object: `spec: {storage: {size: "1e-999999999"}}`},
+			want:   []string{`spec.storage.size: Invalid value: "1e-999999999": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+		},
+		"SizeNegative": {
+			reason: "there is no such size",
+			args:   args{object: `spec: {storage: {size: -8Gi}}`},
+			want:   []string{`spec.storage.size: Invalid value: "-8Gi": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+		},
+		"SizeTiny": {
+			reason: "the write-ahead log alone needs more",
+			args:   args{object: `spec: {storage: {size: 100Mi}}`},
+			want:   []string{`spec.storage.size: Invalid value: "100Mi": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+		},
+		"SizeNoUnit": {
+			reason: "a number alone is bytes",
+			args:   args{object: `spec: {storage: {size: '8'}}`},
+			want:   []string{`spec.storage.size: Invalid value: "8": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+		},
+		"SizeMillis": {
+			reason: "m is a thousandth",
+			args:   args{object: `spec: {storage: {size: 8000m}}`},
+			want:   []string{`spec.storage.size: Invalid value: "8000m": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+		},
+		"SizeGarbage": {
+			reason: "a unit that is none",
+			args:   args{object: `spec: {storage: {size: 8GB}}`},
+			want: []string{
+				`spec.storage.size: Invalid value: "8GB": spec.storage.size in body should match ` + quantityPattern,
+				`spec.storage.size: Invalid value: "8GB": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`,
+			},
+		},
+		"StorageMissing": {
+			reason: "storage has to be asked for",
+			args:   args{object: `spec: {storage: null}`},
+			want:   []string{`spec.storage: Required value`},
+		},
+		"MediumUnknown": {
+			reason: "there are two",
+			args:   args{object: `spec: {storage: {medium: SSD}}`},
+			want:   []string{`spec.storage.medium: Unsupported value: "SSD": supported values: "Disk", "Memory"`},
+		},
+		"RetentionUnknown": {
+			reason: "there are two",
+			args:   args{object: `spec: {storage: {retention: {whenDeleted: Keep}}}`},
+			want:   []string{`spec.storage.retention.whenDeleted: Unsupported value: "Keep": supported values: "Retain", "Delete"`},
+		},
+		"MemoryHibernated": {
+			reason: "hibernation would lose the data",
+			args:   args{object: `spec: {replicas: 0, storage: {medium: Memory}}`},
+			want:   []string{`spec.replicas: Invalid value: spec.replicas 0 hibernates the cluster on its volumes, but storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use storage.medium Disk`},
+		},
+		"MemoryWithClass": {
+			reason: "a tmpfs has no class",
+			args:   args{object: `spec: {storage: {medium: Memory, storageClassName: fast}}`},
+			want:   []string{`spec.storage: Invalid value: storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out`},
+		},
+		"MemoryWithRetention": {
+			reason: "nothing of a tmpfs can be retained",
+			args:   args{object: `spec: {storage: {medium: Memory, retention: {whenDeleted: Retain}}}`},
+			want:   []string{`spec.storage: Invalid value: storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out`},
+		},
+		"ClassEmpty": {
+			reason: "an empty class would ask for a volume made by hand",
+			args:   args{object: `spec: {storage: {storageClassName: ''}}`},
+			want:   []string{`spec.storage.storageClassName: Invalid value: "": spec.storage.storageClassName in body should be at least 1 chars long`},
+		},
+	})
+}
