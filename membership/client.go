@@ -1,0 +1,112 @@
+package membership
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// CallTimeout bounds every call to etcd. A member that is slower than this serves nobody well, and one sick member must
+// never hold up the look at the others.
+const CallTimeout = 2 * time.Second
+
+// Client is what is asked of one member. Every call has CallTimeout, and its error names the call and the member once.
+type Client interface {
+	// Status is the member's own account of itself. It needs no quorum.
+	Status(ctx context.Context) (Endpoint, error)
+	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never stale.
+	Members(ctx context.Context) ([]Member, error)
+	Close() error
+}
+
+// Dialer makes a Client of one member, whose host is an IP address: looking at a member never depends on DNS. It does not
+// wait for the connection; the first call does.
+type Dialer func(host string, port int) (Client, error)
+
+// Dial is the Dialer for real members.
+func Dial(host string, port int) (Client, error) {
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints:   []string{"http://" + address},
+		DialTimeout: CallTimeout,
+		Logger:      zap.NewNop(), // what fails is returned, and logged once by the caller
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dial etcd %s: %w", address, err)
+	}
+	return &client{etcd: c, address: address}, nil
+}
+
+type client struct {
+	etcd    *clientv3.Client
+	address string
+}
+
+var _ Client = (*client)(nil)
+
+func (c *client) Close() error { return c.etcd.Close() }
+
+func (c *client) Status(ctx context.Context) (Endpoint, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	r, err := c.etcd.Status(ctx, "http://"+c.address)
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("status of etcd %s: %w", c.address, err)
+	}
+	version, err := ParseVersion(r.Version)
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("status of etcd %s: %w", c.address, err)
+	}
+	return Endpoint{
+		ClusterID: ID(r.Header.ClusterId),
+		MemberID:  ID(r.Header.MemberId),
+		Leader:    ID(r.Leader),
+		Version:   version,
+		Learner:   r.IsLearner,
+		RaftIndex: r.RaftIndex,
+		DBSize:    r.DbSize,
+		Alarms:    alarms(r.Errors),
+	}, nil
+}
+
+// alarms reads the raised alarms out of a status, which carries them as text beside other remarks, so that a look at a
+// member needs no second call.
+func alarms(remarks []string) []Alarm {
+	var raised []Alarm
+	for _, alarm := range []Alarm{AlarmNoSpace, AlarmCorrupt} {
+		if slices.ContainsFunc(remarks, func(s string) bool { return strings.Contains(s, "alarm:"+string(alarm)) }) {
+			raised = append(raised, alarm)
+		}
+	}
+	return raised
+}
+
+func (c *client) Members(ctx context.Context) ([]Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	r, err := c.etcd.MemberList(ctx) // linearizable unless asked otherwise
+	if err != nil {
+		return nil, fmt.Errorf("list members at etcd %s: %w", c.address, err)
+	}
+	members := make([]Member, 0, len(r.Members))
+	for _, m := range r.Members {
+		members = append(members, member(m))
+	}
+	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return members, nil
+}
+
+func member(m *etcdserverpb.Member) Member {
+	peers := slices.Clone(m.PeerURLs)
+	slices.Sort(peers)
+	return Member{ID: ID(m.ID), Name: m.Name, PeerURLs: peers, Learner: m.IsLearner}
+}

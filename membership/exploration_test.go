@@ -1,0 +1,115 @@
+package membership
+
+import (
+	"flag"
+	"testing"
+	"time"
+)
+
+var full = flag.Bool("explore.full", false, "explore the large bounds, for minutes")
+
+// bounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes
+// between any two effects, or goes on after one has failed; Pods are deleted, one or all; containers and etcd are slow;
+// clients write; spec.replicas changes.
+var bounds = map[string]struct {
+	reason string
+	bound  bound
+	full   bool
+}{
+	"One": {
+		reason: "A single member, with everything that can go wrong with volumes, status and spec",
+		bound: bound{
+			sizes: []uint8{0, 1}, first: 1, stalls: true, states: 200_000,
+			budget: budget{losses: 2, wipes: 1, deletions: 1, statusWipes: 1, foreign: 1},
+		},
+	},
+	"OneRestored": {
+		reason: "A volume is exchanged for one of another cluster",
+		bound: bound{
+			sizes: []uint8{0, 1}, first: 1, states: 200_000,
+			budget: budget{losses: 1, deletions: 1, statusWipes: 1, restores: 1},
+		},
+	},
+	"OneStale": {
+		reason: "An operator acts on old views, beside one that does not",
+		bound: bound{
+			sizes: []uint8{1}, first: 1, states: 400_000,
+			budget: budget{losses: 1, wipes: 1, delays: 1},
+		},
+	},
+	"Three": {
+		reason: "Three members lose a volume, its content or the status",
+		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 200_000, budget: budget{losses: 1}},
+	},
+	"Resized": {
+		reason: "The spec asks for one and for three, in any order and in the middle of everything",
+		bound:  bound{sizes: []uint8{0, 1, 3}, first: 3, states: 200_000},
+	},
+	"ThreeLosses": {
+		reason: "A majority of the volumes is lost, and the EtcdCluster is applied again",
+		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, budget: budget{losses: 2, deletions: 1}},
+		full:   true,
+	},
+	"ThreeFaults": {
+		reason: "One of each",
+		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, budget: budget{losses: 1, wipes: 1, statusWipes: 1, foreign: 1}},
+		full:   true,
+	},
+	"ThreeRestored": {
+		reason: "A volume of three is exchanged for one of another cluster, and the EtcdCluster is applied again",
+		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, budget: budget{deletions: 1, restores: 1}},
+		full:   true,
+	},
+	"ThreeSpec": {
+		reason: "Suspended, and stuck on an image that is mended",
+		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, stalls: true},
+		full:   true,
+	},
+	"OneStaleAgain": {
+		reason: "An operator acts on views from before the EtcdCluster was applied again",
+		bound: bound{
+			sizes: []uint8{0, 1}, first: 1, states: 4_000_000,
+			budget: budget{losses: 1, deletions: 1, delays: 1},
+		},
+		full: true,
+	},
+	"OneFaults": {
+		reason: "As many faults as possible for a single member",
+		bound: bound{
+			sizes: []uint8{1}, first: 1, states: 4_000_000,
+			budget: budget{losses: 1, wipes: 1, deletions: 1, statusWipes: 1, delays: 1},
+		},
+		full: true,
+	},
+	"ThreeStale": {
+		reason: "An operator acts on old views of three members, beside one that does not",
+		bound:  bound{sizes: []uint8{3}, first: 3, kills: true, states: 4_000_000, budget: budget{kills: 1, losses: 1, delays: 1}},
+		full:   true,
+	},
+	"Five": {
+		reason: "Five members",
+		bound:  bound{sizes: []uint8{5}, first: 5, states: 4_000_000},
+		full:   true,
+	},
+}
+
+// TestExplore searches every state that is reachable within a bound, with the real rules, for a violated invariant: S1 and S2
+// (no acknowledged write is lost, no member starts empty under an identity that had data), S3 (no bootstrap once formed),
+// S12 (never two clusters), S15 (what serves is not stopped); and from each state follows how it goes on when nothing more
+// goes wrong, which must end healthy, hibernated, or where something was lost at a stall that says what to do (L1 to L5).
+func TestExplore(t *testing.T) {
+	for name, tc := range bounds {
+		t.Run(name, func(t *testing.T) {
+			if tc.full && !*full {
+				t.Skip("large; make explore runs it")
+			}
+			t.Parallel()
+			start := time.Now()
+			x, bad := explore(tc.bound, planner{rules: rules})
+			t.Logf("%s: %d states, %d edges, %d different looks, %.1f s", tc.reason, len(x.states), x.edges, len(x.decided), time.Since(start).Seconds())
+			if bad != nil {
+				t.Error(bad)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+//go:build env
+
+package membership
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The tests of this file hold etcd to what the rules and the exploration build on: a member that is told
+// --initial-cluster-state=existing with an initial cluster of itself alone goes on where there is data, and exits where
+// there is none, so that no member ever starts empty under an identity that had data.
+
+func TestFenceWithData(t *testing.T) {
+	eachVersion(t, 1, func(c *etcds, _ Version) {
+		m := c.members[0]
+		m.bootstrap()
+		before := m.serving()
+		m.put("key", "value")
+		m.kill()
+
+		m.resume()
+		sameMember(m, before, "resumed")
+		m.kill()
+
+		// What is written in the data counts, whatever the arguments say, those of another first start too.
+		m.start("new", m.self()+",m-1="+url(freePort(c.T)), "another")
+		sameMember(m, before, "told to bootstrap")
+	})
+}
+
+func sameMember(m *etcd, before Endpoint, how string) {
+	m.Helper()
+	after := m.serving()
+	if after.ClusterID != before.ClusterID || after.MemberID != before.MemberID || m.get("key") != "value" {
+		m.Errorf("%s over its data it is %s of %s and has %q, before it was %s of %s", how, after.MemberID, after.ClusterID, m.get("key"), before.MemberID, before.ClusterID)
+	}
+}
+
+func TestFenceAlone(t *testing.T) {
+	eachVersion(t, 1, func(c *etcds, _ Version) {
+		m := c.members[0]
+		m.bootstrap()
+		m.serving()
+		m.wipe()
+		refuses(m, "the first time")
+		refuses(m, "when its container starts again")
+	})
+}
+
+func TestFenceInACluster(t *testing.T) {
+	eachVersion(t, 3, func(c *etcds, _ Version) {
+		for _, m := range c.members {
+			m.bootstrap()
+		}
+		for _, m := range c.members {
+			m.serving()
+		}
+		c.members[0].put("key", "value")
+		before, err := c.members[0].dial().Members(c.Context())
+		if err != nil {
+			c.Fatal(err)
+		}
+
+		c.members[2].wipe()
+		refuses(c.members[2], "the first time")
+		refuses(c.members[2], "when its container starts again")
+
+		c.members[0].serving()
+		after, err := c.members[0].dial().Members(c.Context())
+		if err != nil {
+			c.Fatal(err)
+		}
+		if diff := cmp.Diff(before, after); diff != "" || c.members[1].get("key") != "value" {
+			c.Errorf("the other members have changed: -before, +after:\n%s", diff)
+		}
+	})
+}
+
+// wipe kills the member and takes its data.
+func (m *etcd) wipe() {
+	m.Helper()
+	m.kill()
+	if err := os.RemoveAll(filepath.Join(m.dir, "data")); err != nil {
+		m.Fatal(err)
+	}
+}
+
+// refuses: resumed without data, it exits by itself, for this reason, and nobody gets an answer meanwhile.
+func refuses(m *etcd, when string) {
+	m.Helper()
+	m.resume()
+	c, p := m.dial(), m.process
+	m.eventually("it has exited "+when, func(ctx context.Context) error {
+		if says, err := c.Status(ctx); err == nil {
+			m.Fatalf("%s an empty member serves: %+v", when, says)
+		}
+		select {
+		case <-p.ended:
+			return nil
+		default:
+			return fmt.Errorf("it still runs")
+		}
+	})
+	log := p.log.String()
+	if p.cmd.ProcessState.Success() || !strings.Contains(log, "cannot fetch cluster info from peer urls") {
+		m.Errorf("%s it has exited with %s:\n%s", when, p.cmd.ProcessState, log)
+	}
+	m.process = nil
+}

@@ -1,0 +1,132 @@
+package membership
+
+import "fmt"
+
+// look is everything that an operator sees of a world at one time.
+type look struct {
+	cluster cluster
+	members [most]glimpse
+	list    epoch // whose member list was read linearizably
+	overdue bool
+}
+
+type glimpse struct {
+	claim  claim
+	pod    pod
+	answer epoch // of etcd itself
+	led    bool  // and it knows a leader
+}
+
+func (w *world) look() look {
+	l := look{cluster: w.cluster}
+	for n, m := range w.members {
+		l.members[n] = glimpse{claim: m.claim, pod: m.pod}
+	}
+	w.ask(&l, every)
+	return l
+}
+
+var every = [most]bool{true, true, true, true, true}
+
+// ask etcd. A Pod that is not there any more does not answer, and the next one of its name has another address.
+func (w *world) ask(l *look, same [most]bool) {
+	l.list = 0
+	for n, m := range w.members {
+		g := &l.members[n]
+		g.answer, g.led = 0, false
+		if m.pod.phase != up || g.pod.phase < starting || !same[n] {
+			continue
+		}
+		g.answer, g.led = m.disk, w.quorate(m.disk)
+		if g.led && l.list == 0 {
+			l.list = m.disk
+		}
+	}
+}
+
+var etcd36 = Version{3, 6, 16}
+
+func name(n int) string { return fmt.Sprintf("m-%d", n) }
+
+// facts is the look in the terms of Plan.
+func (l *look) facts() (Desired, Observed) {
+	d := Desired{Size: int(l.cluster.size), Version: etcd36, Suspended: l.cluster.suspended, Token: fmt.Sprint(l.cluster.token)}
+	o := Observed{ClusterID: l.cluster.latch.clusterID()}
+	var known [most]bool
+	wanted := d.Size
+	for n, g := range l.members {
+		r := l.cluster.status[n]
+		known[n] = g.claim.uid != 0 || g.pod.phase != absent || r.id != 0 || r.named || n < l.list.size()
+		wanted = max(wanted, g.claim.first.size())
+		if g.answer != 0 {
+			o.Reach = max(o.Reach, ReachSome)
+		}
+		if r.named {
+			if o.Bootstrapping == nil {
+				o.Bootstrapping = map[string]string{}
+			}
+			o.Bootstrapping[name(n)] = uid(r.target)
+		}
+	}
+	for n := range l.list.size() {
+		o.Reach = ReachQuorum
+		o.Members = append(o.Members, Member{ID: l.list.memberID(n), Name: l.list.memberName(n)})
+	}
+	for n, g := range l.members {
+		if n >= wanted && !known[n] {
+			continue
+		}
+		i := Instance{Name: name(n), Ordinal: n, ID: l.cluster.status[n].id.memberID(n), Volume: g.volume(n), Pod: l.podFacts(n)}
+		if n < l.list.size() && l.list != alien {
+			i.ID = l.list.memberID(n)
+		}
+		if i.ID == 0 {
+			i.ID = i.Volume.MemberID
+		}
+		if g.answer != 0 {
+			i.Endpoint = Endpoint{ClusterID: g.answer.clusterID(), MemberID: g.answer.memberID(n), Version: etcd36}
+		}
+		if g.led {
+			i.Endpoint.Leader = g.answer.memberID(0)
+		}
+		o.Instances = append(o.Instances, i)
+	}
+	return d, o
+}
+
+func uid(u uint8) string {
+	if u == 0 {
+		return ""
+	}
+	return fmt.Sprintf("uid-%d", u)
+}
+
+func (g glimpse) volume(n int) Volume {
+	if g.claim.uid == 0 {
+		return Volume{}
+	}
+	return Volume{
+		UID: uid(g.claim.uid), Terminating: g.claim.terminating, Foreign: g.claim.foreign, First: g.claim.first.first(),
+		ClusterID: g.claim.record.clusterID(), MemberID: g.claim.record.memberID(n), Version: etcd36,
+	}
+}
+
+func (l *look) podFacts(n int) Pod {
+	p := l.members[n].pod
+	if p.phase == absent {
+		return Pod{}
+	}
+	f := Pod{UID: "pod", Terminating: p.terminating, NeverRan: p.phase == pending, Outdated: p.badImage != l.cluster.badImage}
+	switch {
+	case p.phase == pending && p.badImage:
+		f.Problem = "cannot pull the image"
+	case p.phase == pending:
+		f.Problem = "cannot be scheduled"
+	case p.phase == exited:
+		f.Problem = "exited with code 1"
+	case p.phase == ended:
+		f.Problem, f.Ended = "was evicted", true
+	}
+	f.Overdue = f.Problem != "" && l.overdue
+	return f
+}

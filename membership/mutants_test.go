@@ -1,0 +1,246 @@
+package membership
+
+import (
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMutants shows that the exploration would find each rule missing or weakened, and package reconcile careless: what is
+// named here is what keeps data safe, with the invariant that falls without it.
+func TestMutants(t *testing.T) {
+	one := bound{sizes: []uint8{0, 1}, first: 1, states: 200_000}
+	three := bound{sizes: []uint8{0, 3}, first: 3, states: 200_000}
+	with := func(b bound, faults budget) bound { b.budget = faults; return b }
+	spec := func(b bound) bound { b.stalls = true; return b }
+	safety := func(b bound) bound { b.safety = true; return b }
+
+	cases := map[string]struct {
+		reason string
+		bound  bound
+		mutant planner
+		want   string // how the violation begins
+	}{
+		"WithoutForeignInstance": {
+			reason: "What belongs to somebody else is waited for instead of reported",
+			bound:  with(one, budget{foreign: 1}),
+			mutant: without(foreignInstance),
+			want:   "L",
+		},
+		"WithoutMixedClusters": {
+			reason: "A volume of another cluster decides which data is served",
+			bound:  safety(with(three, budget{deletions: 1, restores: 1})),
+			mutant: without(mixedClusters),
+			want:   "S12",
+		},
+		"WithoutHibernated": {
+			reason: "Zero replicas are no longer a size",
+			bound:  one,
+			mutant: without(hibernated),
+			want:   "L3",
+		},
+		"WithoutUnstuck": {
+			reason: "A Pod that cannot pull its image, or was evicted, stays for ever",
+			bound:  spec(one),
+			mutant: without(unstuck),
+			want:   "L1",
+		},
+		"UnstuckWhateverIsOutdated": {
+			reason: "Members that serve are stopped, all at once, because the spec has changed",
+			bound:  spec(three),
+			mutant: replace(unstuck, func(d Desired, o Observed) (Step, bool) {
+				return unstuck(d, each(o, func(i *Instance) { i.Pod.Problem, i.Endpoint = "none", Endpoint{} }))
+			}),
+			want: "S15",
+		},
+		"WithoutLostWhileForming": {
+			reason: "A first member starts empty though it may have voted",
+			bound:  safety(with(three, budget{losses: 1})),
+			mutant: without(lostWhileForming),
+			want:   "a volume is provisioned while another one has data",
+		},
+		"LostWhileFormingWithoutIntent": {
+			reason: "That a volume was exchanged shows only in the intent",
+			bound:  with(three, budget{losses: 1}),
+			mutant: replace(lostWhileForming, func(d Desired, o Observed) (Step, bool) {
+				o.Bootstrapping = nil
+				return lostWhileForming(d, o)
+			}),
+			want: "a volume is provisioned while another one has data",
+		},
+		"LostWhileFormingForgetsEarlierStart": {
+			reason: "A first start that an earlier EtcdCluster began goes on with an empty volume",
+			bound:  with(three, budget{losses: 1, deletions: 1}),
+			mutant: replace(lostWhileForming, func(d Desired, o Observed) (Step, bool) {
+				d.Token = first(d, o).Token
+				return lostWhileForming(d, o)
+			}),
+			want: "a volume is provisioned while another one has data",
+		},
+		"WithoutProvisioned": {
+			reason: "First members wait for volumes that nobody makes",
+			bound:  one,
+			mutant: without(provisioned),
+			want:   "L",
+		},
+		"ProvisionedAgain": {
+			reason: "A lost volume of a formed cluster is made again, empty",
+			bound:  safety(with(three, budget{losses: 1})),
+			mutant: insert(hibernated, func(d Desired, o Observed) (Step, bool) { return provisioned(d, unformed(o)) }),
+			want:   "a volume is provisioned while another one has data",
+		},
+		"BootstrappedAgain": {
+			reason: "A formed cluster is bootstrapped when no Pod is there",
+			bound:  safety(one),
+			mutant: insert(provisioned, func(d Desired, o Observed) (Step, bool) { return bootstrapped(d, unformed(o)) }),
+			want:   "S3",
+		},
+		"LatchForgotten": {
+			reason: "No volume means that there has never been one",
+			bound:  safety(with(one, budget{losses: 1})),
+			mutant: seeing(func(o Observed) Observed { o.ClusterID = 0; return o }),
+			want:   "S3",
+		},
+		"WithoutFormed": {
+			reason: "It is never written down that the cluster has formed",
+			bound:  one,
+			mutant: without(formed),
+			want:   "L3",
+		},
+		"FormedByMajority": {
+			reason: "The latch is set before the last first member has its data: it could never start then",
+			bound:  three,
+			mutant: replace(formed, func(d Desired, o Observed) (Step, bool) {
+				step, _ := formed(d, o)
+				return step, !o.Formed() && o.Reach == ReachQuorum
+			}),
+			want: "L1",
+		},
+		"FormedByOneVolume": {
+			reason: "One recorded volume stands for all of a first start",
+			bound:  with(three, budget{}),
+			mutant: seeing(func(o Observed) Observed {
+				for _, i := range o.Instances {
+					o.ClusterID = max(o.ClusterID, i.Volume.ClusterID)
+				}
+				return o
+			}),
+			want: "L1",
+		},
+		"DeletedVolumesCount": {
+			reason: "The volumes that a user has deleted with the EtcdCluster haunt the next one",
+			bound:  with(one, budget{losses: 1, deletions: 1}),
+			mutant: seeing(func(o Observed) Observed {
+				for _, i := range o.Instances {
+					if i.Volume.Terminating {
+						o.ClusterID = max(o.ClusterID, i.Volume.ClusterID)
+					}
+				}
+				return o
+			}),
+			want: "the status takes over",
+		},
+		"WithoutStarted": {
+			reason: "A deleted Pod does not come back",
+			bound:  one,
+			mutant: without(started),
+			want:   "L3",
+		},
+		"WithoutRecorded": {
+			reason: "A record that could not be written the first time is never written",
+			bound:  one,
+			mutant: planner{rules: without(recorded).rules, operator: careless{reportsFailedRecord: true}},
+			want:   "it says that all is well",
+		},
+		"WithoutLostMajority": {
+			reason: "A quorum is waited for that can never come",
+			bound:  with(one, budget{losses: 1}),
+			mutant: without(lostMajority),
+			want:   "L3",
+		},
+		"WithoutLostMember": {
+			reason: "A member is waited for whose data is gone",
+			bound:  with(three, budget{losses: 1}),
+			mutant: without(lostMember),
+			want:   "it says that all is well",
+		},
+		"WithoutMemberDown": {
+			reason: "A cluster with a member that does not run is called healthy",
+			bound:  with(three, budget{wipes: 1}),
+			mutant: without(memberDown),
+			want:   "it says that all is well",
+		},
+		"WithoutUnsupported": {
+			reason: "A size that is not carried out is called healthy",
+			bound:  bound{sizes: []uint8{1, 3}, first: 1, states: 200_000},
+			mutant: without(unsupported),
+			want:   "it says that all is well",
+		},
+
+		"LetsClientsInEarly": {
+			reason: "A write is acknowledged by a member that would start empty",
+			bound:  with(one, budget{wipes: 1}),
+			mutant: planner{rules: rules, operator: careless{letsClientsInEarly: true}},
+			want:   "S2",
+		},
+		"ForgetsToIntend": {
+			reason: "Nobody knows on which volumes the first members have voted",
+			bound:  with(three, budget{losses: 1}),
+			mutant: planner{rules: rules, operator: careless{forgetsToIntend: true}},
+			want:   "a volume is provisioned while another one has data",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, bad := explore(tc.bound, tc.mutant)
+			if bad == nil {
+				t.Fatalf("%s: not found in %d states", tc.reason, len(x.states))
+			}
+			if !strings.HasPrefix(bad.violation, tc.want) {
+				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
+			}
+			t.Logf("%.70s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.story))
+		})
+	}
+}
+
+// without one rule.
+func without(r rule) planner {
+	return planner{rules: slices.DeleteFunc(slices.Clone(rules), func(x rule) bool { return nameOf(x) == nameOf(r) })}
+}
+
+// replace a rule.
+func replace(r, by rule) planner {
+	p := planner{rules: slices.Clone(rules)}
+	p.rules[slices.IndexFunc(rules, func(x rule) bool { return nameOf(x) == nameOf(r) })] = by
+	return p
+}
+
+// insert a rule behind another one.
+func insert(after, r rule) planner {
+	n := slices.IndexFunc(rules, func(x rule) bool { return nameOf(x) == nameOf(after) })
+	return planner{rules: slices.Insert(slices.Clone(rules), n+1, r)}
+}
+
+// seeing other facts than those that are there.
+func seeing(see func(Observed) Observed) planner { return planner{rules: rules, see: see} }
+
+func nameOf(r rule) string { return runtime.FuncForPC(reflect.ValueOf(r).Pointer()).Name() }
+
+// unformed is the same without anything that tells that the cluster has formed.
+func unformed(o Observed) Observed {
+	o.ClusterID = 0
+	return each(o, func(i *Instance) { i.Volume.ClusterID, i.Volume.MemberID = 0, 0 })
+}
+
+// each instance changed.
+func each(o Observed, change func(*Instance)) Observed {
+	o.Instances = slices.Clone(o.Instances)
+	for n := range o.Instances {
+		change(&o.Instances[n])
+	}
+	return o
+}

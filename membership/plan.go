@@ -1,0 +1,46 @@
+package membership
+
+// A rule looks at the facts and either decides, or leaves the decision to the rules after it.
+type rule func(Desired, Observed) (Step, bool)
+
+// rules in the order of their authority: the first that decides wins, so the order is the policy.
+var rules = []rule{
+	deleting,         // what is being deleted gets nothing new
+	foreignInstance,  // a volume or Pod with a name of ours is somebody else's: touch nothing
+	mixedClusters,    // two cluster IDs under one name: no choice between them is ours
+	hibernated,       // zero replicas: stop all, keep all volumes
+	unstuck,          // a Pod that runs nothing and has ended, or was made from an older spec: make it anew
+	lostWhileForming, // a first member's volume was exchanged: it may have voted already
+	provisioned,      // first members get their volumes, all at once
+	bootstrapped,     // first members start together, and only while the cluster has never formed
+	formed,           // all first members agree about who they are: write it down
+	forming,          // wait for the first members to find each other
+	started,          // a Pod for every volume that holds a member's data, all at once: no membership change
+	recorded,         // a member that answers proves whose data its volume holds
+	lostMajority,     // too few volumes are left for a quorum: start nothing empty, ever
+	quorumLost,       // the volumes are there, the members not yet: only wait
+	foreignMember,    // etcd lists somebody we did not make: report, do not fight
+	lostMember,       // one member's data is gone, the rest serves
+	alarmed,          // etcd refuses writes or distrusts its data
+	memberDown,       // one member does not answer: wait, and say why
+	unsupported,      // the spec asks for what cannot be done yet: say so by name
+	healthy,          // nothing to do
+}
+
+// Plan decides the one next step. It is total and deterministic: the same facts give the same step, whoever asks. While
+// the cluster is suspended, a step that is not at rest becomes the remark that it would come next.
+func Plan(d Desired, o Observed) Step { return plan(rules, d, o) }
+
+func plan(rules []rule, d Desired, o Observed) Step {
+	for _, decide := range rules {
+		step, ok := decide(d, o)
+		if !ok {
+			continue
+		}
+		if d.Suspended && step.Action != None {
+			return Step{Action: None, Reason: Suspended, Message: "suspended by spec.suspend; without it: " + step.Message}
+		}
+		return step
+	}
+	panic("membership: the last rule decides always")
+}

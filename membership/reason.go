@@ -1,0 +1,32 @@
+package membership
+
+// Reason says why a step was decided. The values are those of the API, so that a reason goes unchanged into condition,
+// event and log.
+type Reason string
+
+// The reasons of steps.
+const (
+	Healthy            Reason = "Healthy"
+	Hibernated         Reason = "Hibernated"
+	Hibernating        Reason = "Hibernating"
+	Suspended          Reason = "Suspended"
+	Deleting           Reason = "Deleting"
+	Provisioning       Reason = "Provisioning"
+	Bootstrapping      Reason = "Bootstrapping"
+	Formed             Reason = "Formed"
+	Starting           Reason = "Starting"
+	Recording          Reason = "Recording"
+	Replacing          Reason = "Replacing"
+	Terminating        Reason = "Terminating"
+	PodPending         Reason = "PodPending"
+	MemberDown         Reason = "MemberDown"
+	QuorumLost         Reason = "QuorumLost"
+	Unreachable        Reason = "Unreachable"
+	AlarmRaised        Reason = "Alarm"
+	DataLost           Reason = "DataLost"
+	ForeignMember      Reason = "ForeignMember"
+	ForeignObject      Reason = "ForeignObject"
+	ClusterIDMismatch  Reason = "ClusterIDMismatch"
+	ChangeNotSupported Reason = "ChangeNotSupported"
+	InvalidSpec        Reason = "InvalidSpec"
+)

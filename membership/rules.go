@@ -1,0 +1,128 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The rules that come before any other, whether the cluster has formed or not.
+
+func deleting(d Desired, _ Observed) (Step, bool) {
+	return Step{Action: None, Reason: Deleting, Message: "the cluster is being deleted"}, d.Deleting
+}
+
+func foreignInstance(_ Desired, o Observed) (Step, bool) {
+	pods := names(o.Instances, func(i Instance) bool { return i.Pod.Foreign })
+	volumes := names(o.Instances, func(i Instance) bool { return i.Volume.Foreign })
+	var whose []string
+	if len(pods) > 0 {
+		whose = append(whose, "the Pods "+list(pods))
+	}
+	if len(volumes) > 0 {
+		whose = append(whose, "the PersistentVolumeClaims "+list(volumes))
+	}
+	return Step{
+		Action: Stall, Reason: ForeignObject,
+		Message: strings.Join(whose, " and ") + " belong to somebody else; delete or rename them, or give this EtcdCluster another name",
+	}, len(whose) > 0
+}
+
+// mixedClusters: data of two etcd clusters meets under one name, for example because a volume was restored from
+// elsewhere. Which of them is right only a person can know.
+func mixedClusters(_ Desired, o Observed) (Step, bool) {
+	said := map[ID][]string{}
+	if o.ClusterID != 0 {
+		said[o.ClusterID] = append(said[o.ClusterID], "the status")
+	}
+	for _, i := range o.Instances {
+		if i.Volume.Recorded() {
+			said[i.Volume.ClusterID] = append(said[i.Volume.ClusterID], "the volume of "+i.Name)
+		}
+		if i.Endpoint.Answered() {
+			said[i.Endpoint.ClusterID] = append(said[i.Endpoint.ClusterID], i.Name)
+		}
+	}
+	if len(said) < 2 {
+		return Step{}, false
+	}
+	var parts []string
+	for id, who := range said {
+		parts = append(parts, id.String()+" ("+list(who)+")")
+	}
+	slices.Sort(parts)
+	return Step{
+		Action: Stall, Reason: ClusterIDMismatch,
+		Message: "data of several etcd clusters meets here, cluster IDs " + strings.Join(parts, " and ") + "; nothing is started or changed until only one is left",
+	}, true
+}
+
+func hibernated(d Desired, o Observed) (Step, bool) {
+	if d.Size > 0 {
+		return Step{}, false
+	}
+	if d.Ephemeral { // the schema refuses it; stopping would lose every byte
+		return Step{Action: Stall, Reason: InvalidSpec, Message: "spec.replicas 0 would lose the data of storage.medium Memory; set it back"}, true
+	}
+	if running := names(o.Instances, func(i Instance) bool { return i.Pod.Exists() && !i.Pod.Terminating }); len(running) > 0 {
+		return Step{Action: Stop, Members: running, Reason: Hibernating, Message: "stopping " + list(running) + "; the volumes are kept"}, true
+	}
+	if stopping := names(o.Instances, func(i Instance) bool { return i.Pod.Exists() }); len(stopping) > 0 {
+		return Step{Action: Wait, Reason: Hibernating, Message: "waiting for " + list(stopping) + " to stop"}, true
+	}
+	return Step{Action: None, Reason: Hibernated, Message: "spec.replicas is 0: nothing runs, the volumes are kept"}, true
+}
+
+// unstuck: a Pod that has ended for good never starts again by itself. And whatever one waits for that was made from a spec
+// that has been mended since (an image, a node, a flag that etcd understands), it does not come. No process of them serves
+// anything, so nothing is lost with them.
+func unstuck(d Desired, o Observed) (Step, bool) {
+	stuck := names(o.Instances, func(i Instance) bool {
+		return i.Pod.Exists() && !i.Pod.Terminating && (i.Pod.Ended || i.Pod.Outdated && i.Pod.Problem != "") && !i.Endpoint.Answered() &&
+			(i.Pod.NeverRan || !d.Ephemeral)
+	})
+	return Step{
+		Action: Stop, Members: stuck, Reason: Replacing,
+		Message: "replacing the Pods " + list(stuck) + ", which do not run and never will: they have ended for good, or were made from an earlier spec",
+	}, len(stuck) > 0
+}
+
+// list is the names in a row, for messages.
+func list(names []string) string { return strings.Join(names, ", ") }
+
+// problems are the reasons why the named instances do not serve, one clause each.
+func problems(instances []Instance) string {
+	clauses := make([]string, 0, len(instances))
+	for _, i := range instances {
+		clauses = append(clauses, i.Name+" "+problem(i))
+	}
+	return strings.Join(clauses, "; ")
+}
+
+func problem(i Instance) string {
+	switch {
+	case i.Pod.Problem != "" && !i.Endpoint.Answered():
+		return i.Pod.Problem
+	case i.Pod.Terminating:
+		return "is terminating"
+	case !i.Pod.Exists() && i.Volume.Terminating:
+		return "has a volume that is being deleted"
+	case !i.Pod.Exists():
+		return "has no Pod"
+	case !i.Endpoint.Answered() && i.Pod.NeverRan:
+		return "has not started yet"
+	case !i.Endpoint.Answered():
+		return "does not answer"
+	case i.Endpoint.Leader == 0:
+		return "knows no leader"
+	default:
+		return "answers"
+	}
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %s", n, one)
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

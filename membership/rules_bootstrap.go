@@ -1,0 +1,123 @@
+package membership
+
+import "fmt"
+
+// The rules of a cluster that has never formed. They start members with "initial cluster state: new", which is a phase of
+// a cluster and never a property of a member: two members that bootstrapped with it while one had lost its data have cost
+// people their clusters (etcd#12227).
+
+// first is the first start that is under way, or is to begin: what was written down before, or else what the spec says.
+func first(d Desired, o Observed) First {
+	for _, i := range o.Instances {
+		if i.Volume.Stays() && i.Volume.First.Token != d.Token && i.Volume.First.Size > 0 && !o.exchanged(i) {
+			return i.Volume.First // begun by an earlier incarnation of the cluster: it may have started etcd already
+		}
+	}
+	if len(o.Bootstrapping) > 0 {
+		return First{Token: d.Token, Size: len(o.Bootstrapping)}
+	}
+	return First{Token: d.Token, Size: d.Size}
+}
+
+// firstMembers are the instances of the first start.
+func firstMembers(f First, o Observed) []Instance {
+	var members []Instance
+	for _, i := range o.Instances {
+		if i.Ordinal < f.Size {
+			members = append(members, i)
+		}
+	}
+	return members
+}
+
+// lostWhileForming: a first member may have started and voted on the volume that is gone. Started again on an empty one,
+// under the same ID, it could elect a leader that lacks what was written (etcd#10254). Nothing was served yet.
+func lostWhileForming(d Desired, o Observed) (Step, bool) {
+	if o.Formed() || d.Ephemeral {
+		return Step{}, false
+	}
+	f := first(d, o)
+	anyRecorded := len(names(o.Instances, func(i Instance) bool { return i.Volume.Recorded() && i.Volume.Stays() })) > 0
+	mayHaveBegun := anyRecorded || f.Token != d.Token // an earlier EtcdCluster may have started etcd on volumes of this first start
+	lost := names(firstMembers(f, o), func(i Instance) bool {
+		doomed := i.Volume.Terminating && (o.Bootstrapping != nil || i.Pod.Exists() && !i.Pod.Terminating)
+		return o.exchanged(i) || doomed || mayHaveBegun && !i.Volume.Stays()
+	})
+	return Step{
+		Action: Stall, Reason: DataLost, Members: lost,
+		Message: "the volumes of " + list(lost) + " were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+	}, len(lost) > 0
+}
+
+func provisioned(d Desired, o Observed) (Step, bool) {
+	if o.Formed() || d.Ephemeral {
+		return Step{}, false
+	}
+	f := first(d, o)
+	members := firstMembers(f, o)
+	if going := names(members, func(i Instance) bool { return i.Volume.Terminating }); len(going) > 0 {
+		return Step{Action: Wait, Reason: Terminating, Message: "waiting for the earlier volumes of " + list(going) + " to be gone"}, true
+	}
+	missing := names(members, func(i Instance) bool { return !i.Volume.Exists() || i.Volume.First != f && !i.Volume.Recorded() })
+	return Step{
+		Action: Provision, Members: missing, First: f, Version: d.Version, Reason: Provisioning,
+		Message: "creating the volumes of " + list(missing),
+	}, len(missing) > 0
+}
+
+// bootstrapped: all first members at once, each told of all the others.
+func bootstrapped(d Desired, o Observed) (Step, bool) {
+	if o.Formed() {
+		return Step{}, false
+	}
+	f := first(d, o)
+	missing := names(firstMembers(f, o), func(i Instance) bool { return !i.Pod.Exists() })
+	return Step{
+		Action: Bootstrap, Members: missing, First: f, Version: d.Version, Reason: Bootstrapping,
+		Message: "starting the first members " + list(missing),
+	}, len(missing) > 0
+}
+
+// formed: every first member answers with its ID, and etcd's own list has these members and no other. A majority would be
+// enough for etcd, but then the last one could not be told from one that lost its data.
+func formed(d Desired, o Observed) (Step, bool) {
+	if o.Formed() || o.Reach != ReachQuorum {
+		return Step{}, false
+	}
+	f := first(d, o)
+	agreed := names(firstMembers(f, o), func(i Instance) bool {
+		m := o.member(i.Endpoint.MemberID)
+		return m != nil && m.Name == i.Name && i.Volume.Stays()
+	})
+	return Step{
+		Action: Record, Members: agreed, Reason: Formed,
+		Message: fmt.Sprintf("the cluster has formed with %s", plural(len(agreed), "member")),
+	}, len(agreed) == f.Size && len(o.Members) == f.Size
+}
+
+func forming(d Desired, o Observed) (Step, bool) {
+	if o.Formed() {
+		return Step{}, false
+	}
+	var waiting []Instance
+	overdue := false
+	f := first(d, o)
+	for _, i := range firstMembers(f, o) {
+		if i.Endpoint.Leader == 0 {
+			waiting = append(waiting, i)
+			overdue = overdue || i.Pod.Overdue
+		}
+	}
+	step := Step{Action: Wait, Reason: Bootstrapping, Message: "waiting for the first members to form a cluster"}
+	if len(waiting) > 0 {
+		step.Message += ": " + problems(waiting)
+	}
+	if f.Size != d.Size {
+		step.Message += fmt.Sprintf("; this first start has %s, as the spec said when it began: if it cannot succeed, delete the EtcdCluster and its PersistentVolumeClaims, and apply it again", plural(f.Size, "member"))
+	}
+	if overdue { // waiting has not helped: this needs a person
+		step.Action, step.Reason = Stall, PodPending
+		step.Message += ". Waiting has not helped: remove the cause, or set the spec right; nothing was served yet, so the EtcdCluster and its PersistentVolumeClaims can also be deleted and applied again"
+	}
+	return step, true
+}

@@ -1,0 +1,172 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The rules of a cluster that has formed. Whatever they do, no member starts empty.
+
+// started: a Pod that is gone comes back at once as the same member on its volume. It takes no membership change, so all
+// of them start together, and it is right without a quorum too: it is how a quorum comes back. They run what ran on the
+// volume last, which etcd can always read; a new version is an upgrade, with rules of its own.
+func started(d Desired, o Observed) (Step, bool) {
+	step := Step{Action: Start, Reason: Starting}
+	for _, i := range o.Instances {
+		removed := o.Reach == ReachQuorum && o.member(i.ID) == nil // etcd would exit at once, for ever
+		if i.Pod.Exists() || i.Volume.Terminating || removed || !o.holds(i) {
+			continue
+		}
+		version := i.Volume.Version
+		if version == (Version{}) {
+			version = d.Version
+		}
+		if step.Version == (Version{}) {
+			step.Version = version
+		}
+		if step.Version == version { // the others in the next pass
+			step.Members = append(step.Members, i.Name)
+		}
+	}
+	step.Message = "starting " + list(step.Members) + " on the volumes that hold their data"
+	return step, len(step.Members) > 0
+}
+
+// recorded: the process that runs on a volume says whose data it is; nothing else proves it better.
+func recorded(_ Desired, o Observed) (Step, bool) {
+	unrecorded := names(o.Instances, func(i Instance) bool {
+		m := o.member(i.Endpoint.MemberID)
+		return m != nil && m.Name == i.Name && i.Volume.Exists() && !i.Volume.Terminating &&
+			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version)
+	})
+	return Step{
+		Action: Record, Members: unrecorded, Reason: Recording,
+		Message: "writing down whose data the volumes of " + list(unrecorded) + " hold",
+	}, len(unrecorded) > 0
+}
+
+func lostMajority(_ Desired, o Observed) (Step, bool) {
+	if o.Reach == ReachQuorum {
+		return Step{}, false
+	}
+	members := o.known()
+	lost := names(members, func(i Instance) bool { return !o.holds(i) })
+	left := len(members) - len(lost)
+	message := fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(len(members), "member"), left, Quorum(len(members)))
+	if left == 0 {
+		message = "every volume of the cluster is gone"
+	}
+	return Step{
+		Action: Stall, Reason: DataLost, Members: lost,
+		Message: message + ". No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+	}, left < Quorum(len(members))
+}
+
+func quorumLost(_ Desired, o Observed) (Step, bool) {
+	step := Step{Action: Wait, Reason: QuorumLost, Message: "no quorum answers: " + problems(o.known())}
+	if o.Reach == ReachNone {
+		step.Reason, step.Message = Unreachable, "no member answers: "+problems(o.known())
+	}
+	return needsPerson(step, o.known()), o.Reach != ReachQuorum
+}
+
+func foreignMember(_ Desired, o Observed) (Step, bool) {
+	var foreign []string
+	for _, m := range o.Members {
+		known := names(o.Instances, func(i Instance) bool { return i.ID == m.ID })
+		if len(known) == 0 {
+			foreign = append(foreign, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", m.Name, m.ID, list(m.PeerURLs))))
+		}
+	}
+	slices.Sort(foreign)
+	return Step{
+		Action: Stall, Reason: ForeignMember,
+		Message: "etcd lists members that Quorate did not make: " + strings.Join(foreign, ", ") + "; remove them with etcdctl member remove <ID>",
+	}, len(foreign) > 0
+}
+
+func lostMember(_ Desired, o Observed) (Step, bool) {
+	lost := names(o.known(), func(i Instance) bool { return !o.holds(i) || i.Volume.Terminating && !i.Pod.Exists() })
+	doomed := names(o.known(), func(i Instance) bool { return o.holds(i) && i.Volume.Terminating && i.Pod.Exists() })
+	var parts []string
+	if len(lost) > 0 {
+		parts = append(parts, "the data of "+list(lost)+" is gone")
+	}
+	if len(doomed) > 0 {
+		parts = append(parts, "the volume of "+list(doomed)+" is being deleted, and goes when its Pod does")
+	}
+	return Step{
+		Action: Stall, Reason: DataLost, Members: append(lost, doomed...),
+		Message: strings.Join(parts, ", and ") + "; the other members serve. No member is started empty under its old name, and replacing a member is not supported: save a snapshot, and restore it into a new EtcdCluster",
+	}, len(parts) > 0
+}
+
+func alarmed(_ Desired, o Observed) (Step, bool) {
+	var space, corrupt bool
+	for _, i := range o.Instances {
+		for _, a := range i.Endpoint.Alarms {
+			space, corrupt = space || a == AlarmNoSpace, corrupt || a == AlarmCorrupt
+		}
+	}
+	var parts []string
+	if corrupt {
+		parts = append(parts, "CORRUPT: members disagree about the data, and etcd refuses reads and writes; compare them with etcdctl endpoint hashkv before anything else")
+	}
+	if space {
+		parts = append(parts, "NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm")
+	}
+	return Step{Action: Stall, Reason: AlarmRaised, Message: "etcd has raised an alarm. " + strings.Join(parts, ". ")}, len(parts) > 0
+}
+
+func memberDown(_ Desired, o Observed) (Step, bool) {
+	step := Step{Action: Wait, Reason: MemberDown}
+	var down []Instance
+	for _, i := range o.known() {
+		if i.Endpoint.Healthy() {
+			continue
+		}
+		down = append(down, i)
+		if i.Pod.Problem != "" {
+			step.Reason = PodPending
+		}
+	}
+	step.Message = "waiting for members that do not serve: " + problems(down)
+	return needsPerson(step, down), len(down) > 0
+}
+
+// needsPerson turns a wait that has not helped into a stall. The volume may be there and its content gone: then etcd finds
+// nothing to go on with, and exits.
+func needsPerson(step Step, down []Instance) Step {
+	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue }) {
+		step.Action = Stall
+		step.Message += ". Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster"
+	}
+	return step
+}
+
+// unsupported names every part of the spec that differs from what runs and that only a later version can carry out.
+func unsupported(d Desired, o Observed) (Step, bool) {
+	var parts []string
+	if d.Size != len(o.Members) {
+		parts = append(parts, fmt.Sprintf("spec.replicas is %d, and the cluster has %s: resizing a formed cluster is not supported, set it to %d (or 0 to hibernate)", d.Size, plural(len(o.Members), "member"), len(o.Members)))
+	}
+	for _, i := range o.Instances {
+		if v := i.Endpoint.Version; v != (Version{}) && v != d.Version {
+			parts = append(parts, fmt.Sprintf("spec.version is %s, and %s runs %s: changing the version of a formed cluster is not supported, set it to %s", d.Version, i.Name, v, v))
+			break
+		}
+	}
+	for _, field := range o.Pending {
+		if field == VolumeSize {
+			parts = append(parts, "spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand")
+			continue
+		}
+		parts = append(parts, "spec."+field+" has changed, and running members keep what they were started with: it is applied when a Pod is created, so delete the Pods one at a time, or set it back")
+	}
+	return Step{Action: Stall, Reason: ChangeNotSupported, Message: strings.Join(parts, "; ")}, len(parts) > 0
+}
+
+func healthy(_ Desired, o Observed) (Step, bool) {
+	return Step{Action: None, Reason: Healthy, Message: plural(len(o.Members), "healthy member")}, true
+}

@@ -1,0 +1,284 @@
+package membership
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The model of what surrounds Plan: the objects in the API server, the kubelets, etcd's processes and their disks, and the
+// clients. It is small on purpose: every field is there because some counterexample needs it.
+
+// most members that a model has.
+const most = 5
+
+// epoch is the identity of an etcd cluster, as etcd hashes it from the arguments of the first start: token and size. Two
+// starts with the same arguments get the same cluster ID and the same member IDs, which is what makes amnesia possible.
+type epoch uint8
+
+// alien is the data of some other cluster, on a volume that was restored from elsewhere.
+const alien epoch = 3<<4 | 1
+
+func begun(f First) epoch {
+	if f.Size == 0 {
+		return 0
+	}
+	return epoch(f.Token[0]-'0')<<4 | epoch(f.Size)
+}
+
+// memberName is what etcd's own list has: the name of the first start. Those of another cluster mean nothing here.
+func (e epoch) memberName(n int) string {
+	if e == alien {
+		return "elsewhere-0"
+	}
+	return name(n)
+}
+
+func (e epoch) first() First {
+	if e == 0 {
+		return First{}
+	}
+	return First{Token: string(rune('0' + e>>4)), Size: e.size()}
+}
+
+func (e epoch) size() int { return int(e & 15) }
+
+func (e epoch) clusterID() ID { return ID(e) }
+
+func (e epoch) memberID(n int) ID {
+	if e == 0 {
+		return 0
+	}
+	return ID(e)<<8 | ID(n+1)
+}
+
+func (e epoch) bit() uint16 { return 1 << (3*(e>>4-1) + (e&15)/2) }
+
+// world is the truth, of which an operator sees a look.
+type world struct {
+	cluster cluster
+	service bool  // clients can reach the cluster
+	formed  epoch // the cluster that has formed, as the status has said at some time
+	acked   bool  // it has acknowledged a write
+	members [most]instance
+}
+
+// cluster is the EtcdCluster.
+type cluster struct {
+	size      uint8
+	suspended bool
+	badImage  bool
+	token     uint8 // its UID
+
+	latch  epoch // status.clusterID
+	intent bool  // status.operation is a first start
+	status [most]remembered
+}
+
+// remembered is what the status has of one member.
+type remembered struct {
+	id     epoch // of status.members
+	target uint8 // UID of its volume in status.operation
+	named  bool  // it is a target of status.operation
+}
+
+type instance struct {
+	claim claim
+	made  uint8 // how many volumes it has had
+	pod   pod
+
+	disk  epoch  // whose data is on the volume; 0: it is blank
+	holds bool   // the acknowledged write is among it
+	had   uint16 // all epochs in which this member has ever had data
+}
+
+type claim struct {
+	uid         uint8 // 0: there is none
+	terminating bool
+	foreign     bool
+	record      epoch // the annotations about its data
+	first       epoch // the annotation about its first start
+}
+
+type pod struct {
+	phase       phase
+	terminating bool
+	blank       bool  // told --initial-cluster-state=new: with an empty volume it starts empty
+	told        epoch // its initial cluster and token
+	badImage    bool
+}
+
+type phase uint8
+
+const (
+	absent   phase = iota
+	pending        // no image, or no volume
+	starting       // etcd runs and does not answer yet
+	up
+	exited // etcd has found no data and no cluster to join
+	ended  // evicted: it stays, and never runs again
+)
+
+func (p pod) runs() bool { return p.phase == starting || p.phase == up }
+
+// quorate reports whether the members of that epoch that run could elect a leader.
+func (w *world) quorate(e epoch) bool {
+	n := 0
+	for _, m := range w.members {
+		if m.pod.phase == up && m.disk == e {
+			n++
+		}
+	}
+	return e != 0 && n >= Quorum(e.size())
+}
+
+// launch starts the container of a Pod, for the first time or again. It returns what must never happen. A disk that is wiped
+// under a Pod of the first start is forgiven until the first write.
+func (w *world) launch(n int, wiped bool) (violation string) {
+	m := &w.members[n]
+	switch {
+	case m.disk != 0:
+		m.pod.phase = starting // whatever it is told, etcd goes on with the data that it finds
+	case !m.pod.blank:
+		m.pod.phase = exited // the fence: told to join a cluster of which it knows nobody
+	default:
+		e := m.pod.told
+		if m.had&e.bit() != 0 && w.matters(e, n) && (w.acked || !wiped) {
+			violation = "S2: a member starts empty under an identity that had data"
+		}
+		m.pod.phase, m.disk, m.holds, m.had = starting, e, false, m.had|e.bit()
+	}
+	return violation
+}
+
+// matters reports whether anything else is left of a cluster, or it has served: otherwise nobody can tell that it begins anew.
+func (w *world) matters(e epoch, but int) bool {
+	for n, m := range w.members {
+		if n != but && m.disk == e {
+			return true
+		}
+	}
+	return w.formed == e
+}
+
+// kill deletes a Pod. One that answers takes its time to stop.
+func (w *world) kill(n int) {
+	if p := &w.members[n].pod; p.phase == up {
+		p.terminating = true
+	} else if p.phase != absent {
+		w.vanish(n)
+	}
+}
+
+// vanish removes a Pod that is terminating, and the volume with it that is.
+func (w *world) vanish(n int) {
+	m := &w.members[n]
+	m.pod = pod{}
+	if m.claim.terminating {
+		m.claim, m.disk, m.holds = claim{}, 0, false
+	}
+	w.consent()
+}
+
+// consent: somebody deleted the EtcdCluster, and then every trace that it had formed went too. What begins now is new.
+func (w *world) consent() {
+	if w.cluster.token == 1 || w.cluster.latch != 0 {
+		return
+	}
+	for _, m := range w.members {
+		if m.claim.record != 0 && m.claim.record == w.formed {
+			return
+		}
+	}
+	w.formed, w.acked = 0, false
+}
+
+// broken is the invariant that the world breaks, if any.
+func (w *world) broken() string {
+	var running epoch
+	lacking := 0
+	for _, m := range w.members {
+		if m.pod.runs() && !m.pod.terminating {
+			if running != 0 && m.disk != running {
+				return "S12: two cluster IDs run under one name"
+			}
+			running = m.disk
+		}
+		if w.acked && m.disk == w.formed && !m.holds {
+			lacking++
+		}
+	}
+	switch {
+	case w.acked && lacking >= Quorum(w.formed.size()):
+		return "S1: a quorum lacks an acknowledged write"
+	case w.formed != 0 && w.service && w.quorate(running) && running != w.formed:
+		return "S12: an empty cluster serves in place of one that had data"
+	default:
+		return ""
+	}
+}
+
+// damaged reports whether something was lost that only a person can bring back.
+func (w *world) damaged() bool {
+	for n, m := range w.members {
+		r := w.cluster.status[n]
+		if m.claim.foreign || m.disk == alien || m.claim.terminating || m.had != 0 && m.disk == 0 || m.claim.record != 0 && m.claim.record != m.disk || w.cluster.intent && r.named && r.target != m.claim.uid {
+			return true
+		}
+		if f := m.claim.first.first(); m.claim.record == 0 && f.Size > 0 && f.Token != fmt.Sprint(w.cluster.token) {
+			return true // an earlier EtcdCluster began a first start, and did not come to its end
+		}
+	}
+	return false
+}
+
+// mixed reports whether a member has had data of a cluster other than that of its data now.
+func (w *world) mixed() bool {
+	for _, m := range w.members {
+		if m.disk != 0 && m.had != m.disk.bit() {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) String() string {
+	var b strings.Builder
+	c := w.cluster
+	fmt.Fprintf(&b, "size %d, UID %d, clusterID %s", c.size, c.token, c.latch)
+	if c.suspended {
+		b.WriteString(", suspended")
+	}
+	if c.badImage {
+		b.WriteString(", bad image")
+	}
+	for n, m := range w.members {
+		if m == (instance{}) && c.status[n] == (remembered{}) {
+			continue
+		}
+		fmt.Fprintf(&b, "; m-%d: volume %d", n, m.claim.uid)
+		for _, flag := range []struct {
+			text string
+			on   bool
+		}{
+			{"terminating", m.claim.terminating}, {"foreign", m.claim.foreign},
+			{fmt.Sprintf("first start %s", m.claim.first), m.claim.first != 0},
+			{fmt.Sprintf("recorded %s", m.claim.record), m.claim.record != 0},
+			{fmt.Sprintf("data %s", m.disk), m.disk != 0}, {"with the write", m.holds},
+			{fmt.Sprintf("intended volume %d", c.status[n].target), c.status[n].named},
+			{"Pod " + [...]string{"", "pending", "starting", "up", "exited", "ended"}[m.pod.phase], m.pod.phase != absent},
+			{"told new", m.pod.blank}, {"Pod terminating", m.pod.terminating}, {"of a bad image", m.pod.badImage},
+		} {
+			if flag.on {
+				b.WriteString(" " + flag.text)
+			}
+		}
+	}
+	return b.String()
+}
+
+func (e epoch) String() string {
+	if e == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d/%d", e>>4, e&15)
+}
