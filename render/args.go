@@ -1,0 +1,115 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Where a member keeps its data. etcd wants a directory of mode 0700 to itself, and the root of a volume is neither: its
+// mode is fsGroup's, and file systems put lost+found into it.
+const (
+	dataVolume = "data"
+	dataMount  = "/var/lib/etcd"
+	dataDir    = dataMount + "/data"
+)
+
+// The environment of the container that its arguments refer to. The names lack etcd's prefix ETCD_, so that etcd itself
+// does not read them.
+const (
+	envInitialCluster      = "INITIAL_CLUSTER"
+	envInitialClusterState = "INITIAL_CLUSTER_STATE"
+	envInitialCorruptCheck = "INITIAL_CORRUPT_CHECK"
+)
+
+// snapshotCount is etcd's default from 3.6 on. 3.5 by itself would keep 100000 entries in memory.
+const snapshotCount = 10000
+
+// defaultQuota is etcd's own limit of the database's size.
+const defaultQuota = 2 << 30
+
+// args are etcd's arguments, one flag each: identity, addresses, the first start, safety, options, further flags.
+//
+// 0.0.0.0 makes etcd, being a Go program, listen on all addresses of both IP families.
+func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
+	a := []string{
+		"--name=" + m.Name,
+		"--data-dir=" + dataDir,
+		fmt.Sprintf("--listen-client-urls=http://0.0.0.0:%d", api.PortClient),
+		fmt.Sprintf("--listen-peer-urls=http://0.0.0.0:%d", api.PortPeer),
+		fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", api.PortMetrics),
+		"--advertise-client-urls=" + c.ClientURL(m.Name),
+		"--initial-advertise-peer-urls=" + c.PeerURL(m.Name),
+		"--initial-cluster=$(" + envInitialCluster + ")",
+		"--initial-cluster-state=$(" + envInitialClusterState + ")",
+		"--initial-cluster-token=" + m.Token,
+		"--strict-reconfig-check=true",
+	}
+	a = append(a, integrityArgs(v)...)
+	a = append(a, smallVolumeArgs(c)...)
+	return append(a, optionArgs(c.Spec.Options)...)
+}
+
+// integrityArgs make a member compare its data with the others' before it serves (where the Pod's annotation says so), and
+// the leader the hashes of compacted revisions, so that diverged data raises an alarm instead of being served. Both are off
+// in etcd by default.
+func integrityArgs(v *version.Version) []string {
+	if v.Minor() < 6 {
+		return []string{
+			"--experimental-initial-corrupt-check=$(" + envInitialCorruptCheck + ")",
+			"--experimental-compact-hash-check-enabled=true",
+		}
+	}
+	return []string{"--feature-gates=InitialCorruptCheck=$(" + envInitialCorruptCheck + "),CompactHashCheck=true"}
+}
+
+// smallVolumeArgs limit the database to half of a small volume. etcd's own quota would let it fill the disk, which stops a
+// member, where a quota only refuses writes.
+func smallVolumeArgs(c *api.EtcdCluster) []string {
+	half := c.Spec.Storage.Size.Value() / 2
+	if half >= defaultQuota || c.Spec.Options != nil && c.Spec.Options.QuotaBackendSize != nil {
+		return nil
+	}
+	return []string{"--quota-backend-bytes=" + strconv.FormatInt(half, 10)}
+}
+
+// optionArgs are the flags of spec.options, defaults written out. The same options give the same flags on every version, so
+// that they can also stand for the options in a Pod's revision.
+func optionArgs(o *api.Options) []string {
+	if o == nil {
+		o = &api.Options{}
+	}
+	a := []string{
+		"--heartbeat-interval=" + milliseconds(o.HeartbeatInterval, defaultHeartbeat),
+		"--election-timeout=" + milliseconds(o.ElectionTimeout, defaultElection),
+		"--snapshot-count=" + strconv.FormatInt(ptr.Deref(o.SnapshotCount, snapshotCount), 10),
+	}
+	if o.QuotaBackendSize != nil {
+		a = append(a, "--quota-backend-bytes="+strconv.FormatInt(o.QuotaBackendSize.Value(), 10))
+	}
+	if o.AutoCompaction != nil {
+		a = append(a,
+			"--auto-compaction-mode="+strings.ToLower(string(o.AutoCompaction.Mode)),
+			"--auto-compaction-retention="+o.AutoCompaction.Retention)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Flags)) {
+		// The kubelet expands $(NAME) in arguments, and reads $$ as one $.
+		a = append(a, "--"+name+"="+strings.ReplaceAll(o.Flags[name], "$", "$$"))
+	}
+	return a
+}
+
+// milliseconds is a duration as etcd's flags take it. What is out of bounds was refused before anything is rendered.
+func milliseconds(d *api.Duration, otherwise time.Duration) string {
+	span, _ := duration(d, otherwise, 0, math.MaxInt64)
+	return strconv.FormatInt(span.Milliseconds(), 10)
+}

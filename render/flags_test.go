@@ -1,0 +1,167 @@
+package render
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// accepted is every flag that the etcd of that version accepts on its command line: asked one by one, as
+// etcd --<flag>=<value> --version.
+func accepted(t *testing.T, version string) []string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata/flags", version+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(raw))
+}
+
+// TestFlagTable shows that the table and what is refused on all versions cover exactly what each etcd accepts.
+func TestFlagTable(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"3.5.35", "3.6.16", "3.7.3"} {
+		v, err := parseVersion(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		takes := accepted(t, text)
+		var want []string
+		for _, flag := range takes {
+			if len(refused(flag)) == 0 {
+				want = append(want, flag)
+			}
+		}
+		var got []string
+		for _, flag := range everyFlag(t) {
+			if s, ok := find(flag); ok && s.in(v) {
+				got = append(got, flag)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("settable flags of etcd %s: -accepted and not refused, +table\n%s", text, diff)
+		}
+	}
+}
+
+// TestOwnFlagsAccepted shows that each version accepts every flag that Quorate writes for it.
+func TestOwnFlagsAccepted(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"3.5.35", "3.6.16", "3.7.3"} {
+		c := load(t, "everything")
+		c.Spec.Version, c.Spec.Options.Flags = text, nil
+		v, err := parseVersion(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		takes := accepted(t, text)
+		for _, arg := range args(c, firstMember(c), v) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+			if !slices.Contains(takes, name) {
+				t.Errorf("etcd %s does not accept %s", text, arg)
+			}
+		}
+	}
+}
+
+// everyFlag is every name that some etcd accepts or the table has.
+func everyFlag(t *testing.T) []string {
+	t.Helper()
+	flags := slices.Concat(
+		accepted(t, "3.5.35"), accepted(t, "3.6.16"), accepted(t, "3.7.3"),
+		slices.Collect(maps.Keys(steady)), slices.Collect(maps.Keys(renamed)), slices.Collect(maps.Keys(passing)),
+	)
+	for flag := range renamed {
+		flags = append(flags, experimental+flag)
+	}
+	slices.Sort(flags)
+	return slices.Compact(flags)
+}
+
+func TestFlagProblems(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		version string
+		flags   map[string]string
+		want    string
+	}{
+		"Known": {
+			reason:  "A flag that the version knows, with a value of its type, is taken",
+			version: "3.6.16", flags: map[string]string{"max-request-bytes": "3145728", "pre-vote": "false", "metrics": "extensive"},
+		},
+		"BothNamesOn36": {
+			reason:  "3.6 takes the old and the new name, so that a spec can be prepared for 3.7 and for 3.5",
+			version: "3.6.0", flags: map[string]string{"experimental-corrupt-check-time": "1h", "compaction-batch-limit": "500"},
+		},
+		"Unknown": {
+			reason:  "What no etcd knows has no other name",
+			version: "3.7.3", flags: map[string]string{"frobnicate": "1"},
+			want: "options.flags: etcd 3.7.3 has no flag frobnicate; leave it out",
+		},
+		"TooEarly": {
+			reason:  "The new name on an old etcd",
+			version: "v3.5.35", flags: map[string]string{"corrupt-check-time": "1h"},
+			want: "options.flags: etcd 3.5.35 has no flag corrupt-check-time, it came with 3.6; write experimental-corrupt-check-time",
+		},
+		"TooEarlyWithoutOther": {
+			reason:  "A new flag that had no predecessor",
+			version: "3.5.35", flags: map[string]string{"log-format": "console"},
+			want: "options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out",
+		},
+		"TooLate": {
+			reason:  "The old name on a new etcd",
+			version: "3.7.3", flags: map[string]string{"experimental-corrupt-check-time": "1h"},
+			want: "options.flags: etcd 3.7.3 has no flag experimental-corrupt-check-time, it went with 3.7; write corrupt-check-time",
+		},
+		"FeatureGate": {
+			reason:  "What became a feature gate has no flag any more",
+			version: "3.7.3", flags: map[string]string{"experimental-stop-grpc-service-on-defrag": "true"},
+			want: "options.flags: etcd 3.7.3 has no flag experimental-stop-grpc-service-on-defrag, it went with 3.7; leave it out",
+		},
+		"NeverInBetween": {
+			reason:  "A name that lived on 3.6 alone leads nowhere on 3.5",
+			version: "3.5.35", flags: map[string]string{"experimental-warning-unary-request-duration": "1s"},
+			want: "options.flags: etcd 3.5.35 has no flag experimental-warning-unary-request-duration, it came with 3.6; leave it out",
+		},
+		"Values": {
+			reason:  "etcd would exit on these, again and again",
+			version: "3.6.16",
+			flags: map[string]string{
+				"pre-vote": "maybe", "max-request-bytes": "1.5Mi", "max-concurrent-streams": "4294967296",
+				"log-level": "loud", "raft-read-timeout": "5", "backend-batch-limit": "x", "log-format": "",
+			},
+			want: `options.flags: backend-batch-limit must be an integer, not "x"; ` +
+				`options.flags: log-format must be one of json, console, not ""; ` +
+				`options.flags: log-level must be one of debug, info, warn, error, panic, fatal, not "loud"; ` +
+				`options.flags: max-concurrent-streams must be an integer from 0 to 4294967295, not "4294967296"; ` +
+				`options.flags: max-request-bytes must be an integer of at least 0, not "1.5Mi"; ` +
+				`options.flags: pre-vote must be true or false, not "maybe"; ` +
+				`options.flags: raft-read-timeout must be a duration, for example 500ms or 10m, not "5"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, "minimal")
+			c.Spec.Version, c.Spec.Options = tc.version, &api.Options{Flags: tc.flags}
+			if diff := cmp.Diff(tc.want, text(Validate(c))); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

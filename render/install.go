@@ -1,0 +1,127 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/yaml"
+
+	"quorate.dev/templates"
+)
+
+// InstallNamespace is where Quorate runs unless somebody says otherwise.
+const InstallNamespace = "quorate-system"
+
+// InstallOptions say how Quorate itself is installed. The zero value is what "kubectl apply -k templates/install" gives.
+type InstallOptions struct {
+	// Namespace of the operator; empty means InstallNamespace.
+	Namespace string
+	// Image of the operator; empty means the one that "make image" builds.
+	Image string
+	// WatchNamespaces are the namespaces whose EtcdClusters the operator looks after, in which it gets its rights, and
+	// which must exist. Empty means all namespaces, and rights in the whole cluster.
+	WatchNamespaces []string
+}
+
+// Install renders the manifests that install Quorate, as one YAML stream in the order in which to apply them.
+func Install(o InstallOptions) ([]byte, error) {
+	if o.Namespace == "" {
+		o.Namespace = InstallNamespace
+	}
+	watched := slices.Compact(slices.Sorted(slices.Values(o.WatchNamespaces)))
+	for _, ns := range append([]string{o.Namespace}, watched...) {
+		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {
+			return nil, fmt.Errorf("namespace %q: %s", ns, problems[0])
+		}
+	}
+	manifests, err := build(overlay(o, watched))
+	if err != nil {
+		return nil, fmt.Errorf("render installation: %w", err)
+	}
+	return manifests, nil
+}
+
+// overlay writes over the embedded templates what a person would write over them: one kustomization for the operator,
+// one for each watched namespace, and one that holds them together. Its keys are directories.
+func overlay(o InstallOptions, watched []string) map[string]types.Kustomization {
+	operator := types.Kustomization{Namespace: o.Namespace, Resources: []string{"../install"}}
+	root := types.Kustomization{Resources: []string{"operator"}}
+	dirs := map[string]types.Kustomization{}
+
+	if len(watched) > 0 {
+		operator.Resources = []string{"../install/base"}
+	}
+	if o.Image != "" {
+		operator.Patches = append(operator.Patches, patch("Deployment", "replace", "/spec/template/spec/containers/0/image", o.Image))
+	}
+	for _, ns := range watched {
+		operator.Patches = append(operator.Patches,
+			patch("Deployment", "add", "/spec/template/spec/containers/0/args/-", "--watch-namespace="+ns))
+
+		dir := path.Join("watch", ns)
+		root.Resources = append(root.Resources, dir)
+		dirs[dir] = types.Kustomization{
+			Namespace: ns,
+			Resources: []string{"../../install/watch"},
+			Patches:   []types.Patch{patch("RoleBinding", "replace", "/subjects/0/namespace", o.Namespace)},
+		}
+	}
+	dirs["operator"], dirs["."] = operator, root
+	return dirs
+}
+
+// patch sets one value in the object of a kind that is called quorate.
+func patch(kind, op, pointer, value string) types.Patch {
+	return types.Patch{
+		Target: &types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: kind}, Name: "quorate"}},
+		Patch:  fmt.Sprintf("- {op: %s, path: %s, value: %q}", op, pointer, value),
+	}
+}
+
+// kustomizing lets one build run at a time: kustomize keeps the schemas that it merges by in a global variable, and two
+// builds at once end in "concurrent map read and map write" (kubernetes-sigs/kustomize#3659).
+var kustomizing sync.Mutex
+
+// build runs kustomize in memory, over the embedded templates and the kustomizations given by directory.
+func build(dirs map[string]types.Kustomization) ([]byte, error) {
+	memory := filesys.MakeFsInMemory()
+	err := fs.WalkDir(templates.Install, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := templates.Install.ReadFile(name)
+		return errors.Join(err, memory.WriteFile(name, content))
+	})
+	if err != nil {
+		return nil, err
+	}
+	for dir, k := range dirs {
+		k.TypeMeta = types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}
+		content, err := yaml.Marshal(k)
+		if err != nil {
+			return nil, err
+		}
+		if err := memory.WriteFile(path.Join(dir, "kustomization.yaml"), content); err != nil {
+			return nil, err
+		}
+	}
+
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy // namespaces and definitions first, then rights, then what uses them
+	kustomizing.Lock()
+	defer kustomizing.Unlock()
+	objects, err := krusty.MakeKustomizer(options).Run(memory, ".")
+	if err != nil {
+		return nil, err
+	}
+	return objects.AsYaml()
+}

@@ -1,0 +1,60 @@
+package render
+
+import (
+	"maps"
+
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Selector selects the Pods of all members. It is what Services, budgets and scheduling terms select by, and it never
+// changes: the app.kubernetes.io labels are for people and their tools.
+func Selector(c *api.EtcdCluster) map[string]string {
+	return map[string]string{api.LabelCluster: c.Name}
+}
+
+// Labels are the labels of what belongs to the whole cluster or, where a member is named, to that member. They come from
+// spec.metadata and from Quorate, never from the EtcdCluster's own labels: tools such as Argo CD track what they own by
+// labels, and would prune the objects that carry a copy.
+func Labels(c *api.EtcdCluster, member string) map[string]string {
+	labels := map[string]string{}
+	if c.Spec.Metadata != nil {
+		maps.Copy(labels, c.Spec.Metadata.Labels)
+	}
+	maps.Copy(labels, Selector(c))
+	labels["app.kubernetes.io/name"] = "etcd"
+	labels["app.kubernetes.io/instance"] = c.Name
+	labels["app.kubernetes.io/managed-by"] = api.Manager
+	if member != "" {
+		labels[api.LabelMember] = member
+	}
+	return labels
+}
+
+// annotations are the annotations of spec.metadata, and then those that Quorate writes itself.
+func annotations(c *api.EtcdCluster, own map[string]string) map[string]string {
+	all := map[string]string{}
+	if c.Spec.Metadata != nil {
+		maps.Copy(all, c.Spec.Metadata.Annotations)
+	}
+	maps.Copy(all, own)
+	return all
+}
+
+// owner makes the garbage collector delete an object with its EtcdCluster. An EtcdCluster that was never in an API server
+// has no UID and owns nothing, so that what is rendered offline can be applied as it is.
+func owner(c *api.EtcdCluster) []*metav1ac.OwnerReferenceApplyConfiguration {
+	if c.UID == "" {
+		return nil
+	}
+	return []*metav1ac.OwnerReferenceApplyConfiguration{
+		metav1ac.OwnerReference().
+			WithAPIVersion(api.SchemeGroupVersion.String()).
+			WithKind("EtcdCluster").
+			WithName(c.Name).
+			WithUID(c.UID).
+			WithController(true).
+			WithBlockOwnerDeletion(true),
+	}
+}

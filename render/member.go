@@ -1,0 +1,70 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Member is what the objects of one member depend on beside the spec.
+type Member struct {
+	// Name of the member: its Pod, its claim and its name in etcd.
+	Name string
+	// Version that the Pod is to run, as MAJOR.MINOR.PATCH. It goes on the claim as the last one that ran.
+	Version string
+
+	// InitialCluster is made by Bootstrap or Resume; InitialClusterState is "new" with the former and "existing" with the
+	// latter.
+	InitialCluster, InitialClusterState string
+	// InitialCorruptCheck makes the member compare its data with the others' before it serves. It waits up to seven seconds
+	// for each that does not answer, so it is for a member that joins a serving quorum: where all start at once each waits
+	// for the others, compares nothing in the end, and the cluster is down for that much longer.
+	InitialCorruptCheck bool
+	// Token and BootstrapSize are those of the first start; with them all first members agree about the cluster's ID.
+	Token         string
+	BootstrapSize int
+
+	// ClusterID and MemberID are etcd's own, in hexadecimal, as the claim's data is known to carry them; empty before.
+	ClusterID, MemberID string
+
+	// VolumeSize is what the live claim requests, so that applying it again never resizes it; nil where there is none yet.
+	VolumeSize *resource.Quantity
+	// VolumeClass is the class of the live claim: a retained one keeps its class, whatever the spec says now.
+	VolumeClass *string
+}
+
+// The values of --initial-cluster-state.
+const (
+	StateNew      = "new"
+	StateExisting = "existing"
+)
+
+// Bootstrap is the initial cluster of the first start: all first members with their peer URLs. All must be given the same,
+// in any order; it is written in the order of their ordinals.
+func Bootstrap(c *api.EtcdCluster, members []string) string {
+	sorted := slices.SortedFunc(slices.Values(members), func(a, b string) int {
+		x, _ := c.Ordinal(a)
+		y, _ := c.Ordinal(b)
+		if x != y {
+			return x - y
+		}
+		return strings.Compare(a, b)
+	})
+	for i, member := range sorted {
+		sorted[i] = peer(c, member)
+	}
+	return strings.Join(sorted, ",")
+}
+
+// Resume is the initial cluster of every later start: the member alone. With the state "existing" it is a fence.
+//
+// An etcd that finds its data ignores both. One that finds an empty directory looks for the cluster to join among the other
+// members named here, finds none and exits ("cannot fetch cluster info from peer urls"). With the list of the first start it
+// would come up empty under an identity that the others have counted votes of: raft then loses acknowledged writes, or
+// panics (https://github.com/etcd-io/etcd/issues/10254, https://github.com/etcd-io/etcd/issues/13509).
+func Resume(c *api.EtcdCluster, member string) string { return peer(c, member) }
+
+func peer(c *api.EtcdCluster, member string) string { return member + "=" + c.PeerURL(member) }

@@ -1,0 +1,85 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+func TestInitialCluster(t *testing.T) {
+	t.Parallel()
+	c := load(t, "minimal")
+	cases := map[string]struct {
+		reason string
+		got    string
+		want   string
+	}{
+		"BootstrapByOrdinal": {
+			reason: "All members are told the same, whatever the order they come in, and 10 is more than 9",
+			got:    Bootstrap(c, []string{"mini-10", "mini-0", "mini-9"}),
+			want:   "mini-0=http://mini-0.mini.demo.svc:2380,mini-9=http://mini-9.mini.demo.svc:2380,mini-10=http://mini-10.mini.demo.svc:2380",
+		},
+		"BootstrapOfOne": {
+			reason: "A single member is a cluster",
+			got:    Bootstrap(c, []string{"mini-0"}),
+			want:   "mini-0=http://mini-0.mini.demo.svc:2380",
+		},
+		"Resume": {
+			reason: "Nobody to join: an empty member cannot start",
+			got:    Resume(c, "mini-2"),
+			want:   "mini-2=http://mini-2.mini.demo.svc:2380",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+
+	members := []string{"mini-1", "mini-0"}
+	Bootstrap(c, members)
+	if diff := cmp.Diff([]string{"mini-1", "mini-0"}, members); diff != "" {
+		t.Errorf("Bootstrap changed its argument: -want, +got\n%s", diff)
+	}
+}
+
+func TestImage(t *testing.T) {
+	t.Parallel()
+	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	cases := map[string]struct {
+		reason  string
+		image   *api.Image
+		version string
+		want    string
+	}{
+		"Default":  {reason: "The project's own image", version: "3.6.16", want: "gcr.io/etcd-development/etcd:v3.6.16"},
+		"LeadingV": {reason: "One v, not two", version: "v3.6.16", want: "gcr.io/etcd-development/etcd:v3.6.16"},
+		"Port": {
+			reason: "A port is no tag", image: &api.Image{Repository: "reg:5000/etcd"}, version: "3.6.16",
+			want: "reg:5000/etcd:v3.6.16",
+		},
+		"Digest": {
+			reason: "The digest of spec.version", image: &api.Image{Digest: digest}, version: "3.6.16",
+			want: "gcr.io/etcd-development/etcd:v3.6.16@" + digest,
+		},
+		"DigestOfAnotherVersion": {
+			reason: "A member that still runs another version must not silently get this one", image: &api.Image{Digest: digest}, version: "3.5.35",
+			want: "gcr.io/etcd-development/etcd:v3.5.35",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, "minimal")
+			c.Spec.Image = tc.image
+			if diff := cmp.Diff(tc.want, Image(c, tc.version)); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Container is the name of the container that runs etcd.
+const Container = "etcd"
+
+// user runs etcd: the one called nonroot in the distroless base of the official image, which by itself would run as root.
+// It owns the data on every volume, so it never changes.
+const user = 65532
+
+// terminationGrace lets etcd hand over its leadership, which it does by itself on SIGTERM, and close its database; both
+// take a few seconds at most on a healthy cluster, more when the disk or the other members are slow.
+const terminationGrace = 30
+
+// Pod is the Pod of one member.
+func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
+	v, err := parseVersion(m.Version)
+	if err != nil {
+		return nil, fmt.Errorf("version of member %s: %w", m.Name, err)
+	}
+	if err := validateFor(c, v); err != nil {
+		return nil, err
+	}
+	spec := corev1ac.PodSpec().
+		WithHostname(m.Name).
+		WithSubdomain(c.Name).
+		WithTerminationGracePeriodSeconds(terminationGrace).
+		WithAutomountServiceAccountToken(false).
+		// A Service called etcd would put ETCD_PORT and the like into the environment, and etcd reads ETCD_*.
+		WithEnableServiceLinks(false).
+		WithSecurityContext(corev1ac.PodSecurityContext().
+			WithRunAsNonRoot(true).
+			WithRunAsUser(user).
+			WithRunAsGroup(user).
+			WithFSGroup(user).
+			// The whole volume is walked only where its root has another owner, not at every start.
+			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithContainers(container(c, m, v)).
+		WithVolumes(volume(c, m))
+	if c.Spec.Image != nil {
+		for _, s := range c.Spec.Image.PullSecrets {
+			spec.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(s.Name))
+		}
+	}
+	if err := schedule(spec, c); err != nil {
+		return nil, err
+	}
+	return corev1ac.Pod(m.Name, c.Namespace).
+		WithLabels(Labels(c, m.Name)).
+		WithAnnotations(podAnnotations(c, m, revision(c).String())).
+		WithOwnerReferences(owner(c)...).
+		WithSpec(spec), nil
+}
+
+// PodMetadata is a live Pod with the labels and annotations that Pod would give it and everything else as it was applied
+// last, so that metadata and what etcd is told at its next start can change under a running container. The revision stays:
+// it tells what the spec of this Pod was made of. The result is nil where nothing differs.
+func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
+	pod, err := corev1ac.ExtractPod(live, api.Manager)
+	if err != nil {
+		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
+	}
+	labels := Labels(c, m.Name)
+	annotations := podAnnotations(c, m, live.Annotations[api.AnnotationRevision])
+	if maps.Equal(pod.Labels, labels) && maps.Equal(pod.Annotations, annotations) {
+		return nil, nil
+	}
+	pod.Labels, pod.Annotations = labels, annotations
+	return pod, nil
+}
+
+func podAnnotations(c *api.EtcdCluster, m Member, revision string) map[string]string {
+	own := map[string]string{}
+	if inMemory(c) { // the Pod is the volume
+		own = dataAnnotations(m)
+	}
+	own[api.AnnotationInitialCluster] = m.InitialCluster
+	own[api.AnnotationInitialClusterState] = m.InitialClusterState
+	own[api.AnnotationInitialCorruptCheck] = strconv.FormatBool(m.InitialCorruptCheck)
+	own[api.AnnotationRevision] = revision
+	return annotations(c, own)
+}
+
+func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.ContainerApplyConfiguration {
+	etcd := corev1ac.Container().
+		WithName(Container).
+		WithImage(Image(c, m.Version)).
+		WithImagePullPolicy(pullPolicy(c)).
+		WithCommand("/usr/local/bin/etcd").
+		WithArgs(args(c, m, v)...).
+		WithEnv(
+			fromAnnotation(envInitialCluster, api.AnnotationInitialCluster),
+			fromAnnotation(envInitialClusterState, api.AnnotationInitialClusterState),
+			fromAnnotation(envInitialCorruptCheck, api.AnnotationInitialCorruptCheck),
+		).
+		WithPorts(
+			containerPort("client", api.PortClient),
+			containerPort("peer", api.PortPeer),
+			containerPort("metrics", api.PortMetrics),
+		).
+		// etcd has no file for its last words; so its log's last lines tell in the Pod's status why it ended.
+		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError).
+		WithStartupProbe(startupProbe()).
+		WithLivenessProbe(livenessProbe()).
+		WithReadinessProbe(readinessProbe()).
+		WithSecurityContext(corev1ac.SecurityContext().
+			WithAllowPrivilegeEscalation(false).
+			WithReadOnlyRootFilesystem(true).
+			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
+		WithVolumeMounts(corev1ac.VolumeMount().WithName(dataVolume).WithMountPath(dataMount))
+	if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
+		etcd.WithResources(resources(r))
+	}
+	return etcd
+}
+
+func resources(r *api.Resources) *corev1ac.ResourceRequirementsApplyConfiguration {
+	ac := corev1ac.ResourceRequirements()
+	if len(r.Requests) > 0 {
+		ac.WithRequests(r.Requests.DeepCopy())
+	}
+	if len(r.Limits) > 0 {
+		ac.WithLimits(r.Limits.DeepCopy())
+	}
+	return ac
+}
+
+// fromAnnotation is an environment variable that the kubelet reads from the Pod's annotations each time it starts the
+// container. A Pod's arguments cannot change, but its annotations can: that is how a Pod of the first start is told, once
+// the cluster has formed, that from its next start on it must find its data (see Resume).
+func fromAnnotation(name, annotation string) *corev1ac.EnvVarApplyConfiguration {
+	return corev1ac.EnvVar().WithName(name).WithValueFrom(corev1ac.EnvVarSource().
+		WithFieldRef(corev1ac.ObjectFieldSelector().
+			WithAPIVersion("v1").
+			WithFieldPath("metadata.annotations['" + annotation + "']")))
+}
+
+func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfiguration {
+	return corev1ac.ContainerPort().WithName(name).WithContainerPort(port).WithProtocol(corev1.ProtocolTCP)
+}
+
+// volume is the member's claim, or a tmpfs that lives as long as the Pod.
+func volume(c *api.EtcdCluster, m Member) *corev1ac.VolumeApplyConfiguration {
+	v := corev1ac.Volume().WithName(dataVolume)
+	if inMemory(c) {
+		return v.WithEmptyDir(corev1ac.EmptyDirVolumeSource().
+			WithMedium(corev1.StorageMediumMemory).
+			WithSizeLimit(c.Spec.Storage.Size.DeepCopy()))
+	}
+	return v.WithPersistentVolumeClaim(corev1ac.PersistentVolumeClaimVolumeSource().WithClaimName(m.Name))
+}

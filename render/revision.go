@@ -1,0 +1,99 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// part is one part of the spec that a Pod is made of, and a hash of its effective value.
+type part struct{ name, hash string }
+
+// parts are in the order of their names. As text, name=hash and commas between, they are a Pod's AnnotationRevision.
+type parts []part
+
+// revision hashes what the user asks for, not what is rendered of it: a new release of Quorate that renders a better Pod
+// must not make all running ones outdated. Defaults are filled in and quantities made canonical first, so that writing a
+// default out, or 1024Mi for 1Gi, changes nothing. The version is no part: it is compared as a version.
+func revision(c *api.EtcdCluster) parts {
+	s := c.Spec
+	image := api.Image{Repository: imageRepository(c), PullPolicy: pullPolicy(c)}
+	if s.Image != nil {
+		image.Digest, image.PullSecrets = s.Image.Digest, s.Image.PullSecrets
+	}
+	storage := map[string]string{} // a claim is no part of the Pod, but for its name
+	if inMemory(c) {
+		storage["sizeLimit"] = canonicalQuantity(s.Storage.Size)
+	}
+	resources := api.Resources{}
+	if s.Resources != nil {
+		resources = *s.Resources
+	}
+	scheduling := api.Scheduling{}
+	if s.Scheduling != nil {
+		scheduling = *s.Scheduling
+	}
+	return parts{
+		{"image", hash(image)},
+		{"options", hash(optionArgs(s.Options))},
+		{"resources", hash([]any{canonical(resources.Requests), canonical(resources.Limits)})},
+		{"scheduling", hash(scheduling)},
+		{"storage", hash(storage)},
+	}
+}
+
+// Outdated names the parts of the spec that differ from those the Pod was made of, in the order of their names. The
+// version is none of them.
+func Outdated(c *api.EtcdCluster, pod *corev1.Pod) []string {
+	made := map[string]string{}
+	for field := range strings.SplitSeq(pod.Annotations[api.AnnotationRevision], ",") {
+		name, hash, _ := strings.Cut(field, "=")
+		made[name] = hash
+	}
+	var outdated []string
+	for _, p := range revision(c) {
+		if made[p.name] != p.hash {
+			outdated = append(outdated, p.name)
+		}
+	}
+	return outdated
+}
+
+// String is the form of AnnotationRevision.
+func (ps parts) String() string {
+	fields := make([]string, len(ps))
+	for i, p := range ps {
+		fields[i] = p.name + "=" + p.hash
+	}
+	return strings.Join(fields, ",")
+}
+
+// hash is short: it tells one spec from the next, and guards against nobody.
+func hash(value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil { // values decoded from JSON can be encoded again
+		return "unknown"
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:4])
+}
+
+// canonical writes equal quantities equally: 1Gi, 1024Mi and 1073741824 are one.
+func canonical(list corev1.ResourceList) map[string]string {
+	text := make(map[string]string, len(list))
+	for name, q := range list {
+		text[string(name)] = canonicalQuantity(q)
+	}
+	return text
+}
+
+func canonicalQuantity(q resource.Quantity) string {
+	q = q.DeepCopy() // AsDec changes what it is called on
+	return resource.NewDecimalQuantity(*q.AsDec(), resource.DecimalSI).String()
+}

@@ -1,0 +1,111 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+func TestOutdated(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(c *api.EtcdCluster) // beside the minimal spec, when the Pod was made
+		args   func(c *api.EtcdCluster) // since then
+		want   []string
+	}{
+		"Same": {reason: "Nothing changed", args: func(*api.EtcdCluster) {}},
+		"Version": {
+			reason: "The version is compared as a version",
+			args:   func(c *api.EtcdCluster) { c.Spec.Version = "v3.7.3" },
+		},
+		"NoPartOfThePod": {
+			reason: "Size, metadata, retention and replicas are not what a Pod is made of",
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Replicas, c.Spec.Suspend = new(int32(5)), true
+				c.Spec.Storage.Size = resource.MustParse("2Gi")
+				c.Spec.Storage.Retention = &api.Retention{WhenDeleted: api.RetentionDelete}
+				c.Spec.Metadata = &api.Metadata{Labels: map[string]string{"a": "b"}}
+			},
+		},
+		"DefaultsWrittenOut": {
+			reason: "A default that is written out is no change",
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Image = &api.Image{Repository: "gcr.io/etcd-development/etcd", PullPolicy: corev1.PullIfNotPresent}
+				c.Spec.Options = &api.Options{SnapshotCount: new(int64(10000)), HeartbeatInterval: new(api.Duration("100ms"))}
+				c.Spec.Resources, c.Spec.Scheduling = &api.Resources{}, &api.Scheduling{}
+				c.Spec.Storage.Medium = api.MediumDisk
+			},
+			want: nil,
+		},
+		"SameInOtherWords": {
+			reason: "1s and 1000ms, 1Gi and 1024Mi, 0.5 and 500m",
+			before: func(c *api.EtcdCluster) {
+				c.Spec.Options = &api.Options{ElectionTimeout: new(api.Duration("2s")), QuotaBackendSize: new(resource.MustParse("512Mi"))}
+				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1Gi")}}
+			},
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Options = &api.Options{ElectionTimeout: new(api.Duration("2000ms")), QuotaBackendSize: new(resource.MustParse("536870912"))}
+				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1024Mi")}}
+			},
+		},
+		"TenTimesMore": {
+			reason: "Zeros at the end count",
+			before: func(c *api.EtcdCluster) {
+				c.Spec.Resources = &api.Resources{Limits: quantities("cpu", "1"), Requests: quantities("memory", "100")}
+			},
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Resources = &api.Resources{Limits: quantities("cpu", "10"), Requests: quantities("memory", "100")}
+			},
+			want: []string{"resources"},
+		},
+		"LimitForRequest": {
+			reason: "A limit is no request",
+			before: func(c *api.EtcdCluster) { c.Spec.Resources = &api.Resources{Limits: quantities("cpu", "1")} },
+			args:   func(c *api.EtcdCluster) { c.Spec.Resources = &api.Resources{Requests: quantities("cpu", "1")} },
+			want:   []string{"resources"},
+		},
+		"Everything": {
+			reason: "The names are sorted",
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Scheduling = &api.Scheduling{PriorityClassName: "high"}
+				c.Spec.Resources = &api.Resources{Requests: quantities("cpu", "1")}
+				c.Spec.Options = &api.Options{Flags: map[string]string{"pre-vote": "true"}}
+				c.Spec.Image = &api.Image{Digest: "sha256:x"}
+			},
+			want: []string{"image", "options", "resources", "scheduling"},
+		},
+		"MemorySize": {
+			reason: "The limit of the tmpfs is part of the Pod",
+			before: func(c *api.EtcdCluster) { c.Spec.Storage.Medium = api.MediumMemory },
+			args:   func(c *api.EtcdCluster) { c.Spec.Storage.Size = resource.MustParse("2Gi") },
+			want:   []string{"storage"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, "minimal")
+			if tc.before != nil {
+				tc.before(c)
+			}
+			pod := &corev1.Pod{}
+			pod.Annotations = map[string]string{api.AnnotationRevision: revision(c).String()}
+			tc.args(c)
+			if diff := cmp.Diff(tc.want, Outdated(c, pod)); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+	t.Run("NoRevision", func(t *testing.T) {
+		t.Parallel()
+		want := []string{"image", "options", "resources", "scheduling", "storage"}
+		if diff := cmp.Diff(want, Outdated(load(t, "minimal"), &corev1.Pod{})); diff != "" {
+			t.Errorf("a Pod that does not say what it was made of: -want, +got\n%s", diff)
+		}
+	})
+}

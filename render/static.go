@@ -1,0 +1,98 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	"k8s.io/utils/ptr"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// State is what the objects of the whole cluster depend on beside the spec.
+type State struct {
+	// Formed is true once all first members have answered as one cluster. There is no Service for clients before, so that
+	// none can write to a half-made cluster.
+	Formed bool
+	// Voters is the number of voting members that etcd has now.
+	Voters int
+}
+
+// Static is the objects of the whole cluster, to be applied at every pass: the headless Service that gives each member its
+// name, the disruption budget, and once the cluster has formed the Service for clients.
+func Static(c *api.EtcdCluster, s State) ([]runtime.ApplyConfiguration, error) {
+	if err := Validate(c); err != nil {
+		return nil, err
+	}
+	objects := []runtime.ApplyConfiguration{peerService(c), disruptionBudget(c, s)}
+	if s.Formed {
+		objects = append(objects, clientService(c))
+	}
+	return objects, nil
+}
+
+// peerService is headless and gives each Pod <member>.<cluster>.<namespace>.svc. It publishes addresses that are not ready,
+// because members must find each other before any of them can be.
+func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
+	return service(c, c.Name).WithSpec(corev1ac.ServiceSpec().
+		WithClusterIP(corev1.ClusterIPNone).
+		WithPublishNotReadyAddresses(true).
+		WithSelector(Selector(c)).
+		WithPorts(
+			servicePort("client", api.PortClient),
+			servicePort("peer", api.PortPeer),
+			servicePort("metrics", api.PortMetrics),
+		))
+}
+
+// clientService reaches members that are ready: etcd's /readyz fails on a learner, on a CORRUPT alarm, and without a
+// quorum.
+func clientService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
+	return service(c, c.ClientServiceName()).WithSpec(corev1ac.ServiceSpec().
+		WithType(corev1.ServiceTypeClusterIP).
+		WithSelector(Selector(c)).
+		WithPorts(servicePort("client", api.PortClient)))
+}
+
+func service(c *api.EtcdCluster, name string) *corev1ac.ServiceApplyConfiguration {
+	return corev1ac.Service(name, c.Namespace).
+		WithLabels(Labels(c, "")).
+		WithAnnotations(annotations(c, nil)).
+		WithOwnerReferences(owner(c)...)
+}
+
+// servicePort leads to the container's port of the same name.
+func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguration {
+	return corev1ac.ServicePort().
+		WithName(name).
+		WithProtocol(corev1.ProtocolTCP).
+		WithPort(port).
+		WithTargetPort(intstr.FromString(name))
+}
+
+// disruptionBudget lets a drain take as many members as leave a quorum.
+//
+// The quorum is of the members etcd has or of those the spec asks for, whichever is more: while members are still missing,
+// a quorum of the few that exist is not enough. It is an integer, because for a percentage or for maxUnavailable the
+// disruption controller asks the Pods' owner for its scale. IfHealthyBudget: an unready member may be evicted only while a
+// quorum is ready, since one that is merely slow to come up may be the one the quorum needs. A cluster of one member, or of
+// two, has none to spare: a drain waits until it is scaled or stopped.
+func disruptionBudget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
+	return policyv1ac.PodDisruptionBudget(c.Name, c.Namespace).
+		WithLabels(Labels(c, "")).
+		WithAnnotations(annotations(c, nil)).
+		WithOwnerReferences(owner(c)...).
+		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
+			WithMinAvailable(intstr.FromInt32(quorum(max(int32(s.Voters), replicas(c))))).
+			WithUnhealthyPodEvictionPolicy(policyv1.IfHealthyBudget).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(Selector(c))))
+}
+
+func quorum(voters int32) int32 { return voters/2 + 1 }
+
+// replicas is spec.replicas with its default, which an EtcdCluster rendered offline has not been given by the schema.
+func replicas(c *api.EtcdCluster) int32 { return ptr.Deref(c.Spec.Replicas, 3) }

@@ -1,0 +1,77 @@
+package render
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+var (
+	durationForm  = regexp.MustCompile(`^[0-9]{1,5}(ms|s)$`)
+	periodForm    = regexp.MustCompile(`^[1-9][0-9]{0,5}(m|h)$`)
+	revisionsForm = regexp.MustCompile(`^[1-9][0-9]*$`)
+)
+
+// etcd's own, and those of the API.
+const (
+	defaultHeartbeat = 100 * time.Millisecond
+	defaultElection  = time.Second
+)
+
+// optionsProblems says what is wrong with the options on every version of etcd.
+func optionsProblems(o *api.Options) []string {
+	if o == nil {
+		return nil
+	}
+	var problems []string
+	heartbeat, ok := duration(o.HeartbeatInterval, defaultHeartbeat, time.Millisecond, 10*time.Second)
+	if !ok {
+		problems = append(problems, "options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms")
+	}
+	election, ok := duration(o.ElectionTimeout, defaultElection, 10*time.Millisecond, 50*time.Second)
+	if !ok {
+		problems = append(problems, "options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s")
+	}
+	if len(problems) == 0 && election < 5*heartbeat { // said only of what is well-formed
+		problems = append(problems, "options.electionTimeout (default 1s) must be at least five times options.heartbeatInterval (default 100ms): etcd does not start otherwise; raise the one or lower the other")
+	}
+	if n := o.SnapshotCount; n != nil && (*n < 100 || *n > 1000000) {
+		problems = append(problems, "options.snapshotCount must be from 100 to 1000000")
+	}
+	if a := o.AutoCompaction; a != nil && !validCompaction(a) {
+		problems = append(problems, "options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Flags)) {
+		problems = append(problems, refused(name)...)
+		if len(o.Flags[name]) > 1024 {
+			problems = append(problems, "options.flags: a value has at most 1024 characters")
+		}
+	}
+	return problems
+}
+
+func validCompaction(a *api.AutoCompaction) bool {
+	switch a.Mode {
+	case api.CompactionPeriodic:
+		return periodForm.MatchString(a.Retention)
+	case api.CompactionRevision:
+		return revisionsForm.MatchString(a.Retention)
+	default:
+		return false
+	}
+}
+
+// duration reads a duration of the API, or takes the default; false where it is malformed or out of bounds.
+func duration(d *api.Duration, otherwise, least, most time.Duration) (time.Duration, bool) {
+	if d == nil {
+		return otherwise, true
+	}
+	if !durationForm.MatchString(string(*d)) {
+		return 0, false
+	}
+	span, err := time.ParseDuration(string(*d))
+	return span, err == nil && span >= least && span <= most
+}

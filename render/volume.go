@@ -1,0 +1,85 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Volume is the claim of a member's volume, nil with storage.medium Memory.
+//
+// With retention.whenDeleted Retain (the default) it has no owner, so that the garbage collector can never take retained
+// data, not even while no operator runs; with Delete the EtcdCluster owns it and they go together. StatefulSets do the same
+// for their persistentVolumeClaimRetentionPolicy.
+//
+// An annotation that Member does not give is removed by applying the claim: give what the live claim says.
+func Volume(c *api.EtcdCluster, m Member) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+	if inMemory(c) {
+		return nil
+	}
+	size := c.Spec.Storage.Size
+	if m.VolumeSize != nil {
+		size = *m.VolumeSize
+	}
+	spec := corev1ac.PersistentVolumeClaimSpec().
+		WithAccessModes(corev1.ReadWriteOnce).
+		WithResources(corev1ac.VolumeResourceRequirements().
+			WithRequests(corev1.ResourceList{corev1.ResourceStorage: size.DeepCopy()}))
+	class := c.Spec.Storage.StorageClassName
+	if m.VolumeSize != nil {
+		class = m.VolumeClass
+	}
+	if class != nil {
+		spec.WithStorageClassName(*class)
+	}
+	claim := corev1ac.PersistentVolumeClaim(m.Name, c.Namespace).
+		WithLabels(Labels(c, m.Name)).
+		WithAnnotations(annotations(c, dataAnnotations(m))).
+		WithSpec(spec)
+	if r := c.Spec.Storage.Retention; r != nil && r.WhenDeleted == api.RetentionDelete {
+		claim.WithOwnerReferences(owner(c)...)
+	}
+	return claim
+}
+
+// VolumeCurrent reports whether applying the wanted claim would change nothing of the live one. A claim's spec stays as it
+// was created, so only its metadata can differ.
+func VolumeCurrent(live *corev1.PersistentVolumeClaim, want *corev1ac.PersistentVolumeClaimApplyConfiguration) (bool, error) {
+	applied, err := corev1ac.ExtractPersistentVolumeClaim(live, api.Manager)
+	if err != nil {
+		return false, fmt.Errorf("extract PersistentVolumeClaim %s: %w", live.Name, err)
+	}
+	return maps.Equal(applied.Labels, want.Labels) && maps.Equal(applied.Annotations, want.Annotations) &&
+		slices.EqualFunc(applied.OwnerReferences, want.OwnerReferences, func(a, b metav1ac.OwnerReferenceApplyConfiguration) bool {
+			return ptr.Equal(a.UID, b.UID)
+		}), nil
+}
+
+// dataAnnotations say whose data a volume holds.
+func dataAnnotations(m Member) map[string]string {
+	own := map[string]string{}
+	if m.Token != "" {
+		own[api.AnnotationBootstrap] = m.Token + "/" + strconv.Itoa(m.BootstrapSize)
+	}
+	for key, value := range map[string]string{
+		api.AnnotationVersion:   strings.TrimPrefix(m.Version, "v"),
+		api.AnnotationClusterID: m.ClusterID,
+		api.AnnotationMemberID:  m.MemberID,
+	} {
+		if value != "" {
+			own[key] = value
+		}
+	}
+	return own
+}
+
+func inMemory(c *api.EtcdCluster) bool { return c.Spec.Storage.Medium == api.MediumMemory }
