@@ -1,0 +1,176 @@
+package hostlet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// protection keeps a claim while Pods use it. The API server's admission adds
+// it to every claim; taking it away is a controller's task.
+const protection = "kubernetes.io/pvc-protection"
+
+// createStorageClass makes the default class that a claim gets when it names none.
+func (h *Hostlet) createStorageClass(ctx context.Context) error {
+	class := &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        "standard",
+			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
+		},
+		Provisioner:       "quorate.dev/hostlet",
+		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	}
+	if err := h.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create StorageClass: %w", err)
+	}
+	return nil
+}
+
+// setupClaims lets deleted claims go once no Pod uses them.
+func (h *Hostlet) setupClaims(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("claims").
+		For(&corev1.PersistentVolumeClaim{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []ctrl.Request {
+			names := claimNames(pod.(*corev1.Pod))
+			requests := make([]ctrl.Request, 0, len(names))
+			for _, name := range names {
+				requests = append(requests, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}})
+			}
+			return requests
+		})).
+		Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+			return ctrl.Result{}, h.release(ctx, req.NamespacedName)
+		}))
+}
+
+func claimNames(pod *corev1.Pod) []string {
+	var claims []string
+	for i := range pod.Spec.Volumes {
+		if source := pod.Spec.Volumes[i].PersistentVolumeClaim; source != nil {
+			claims = append(claims, source.ClaimName)
+		}
+	}
+	return claims
+}
+
+// bindClaims binds the Pod's claims as their first consumer. It returns what
+// stands in the way, in the scheduler's words, or nothing once all are bound.
+func (h *Hostlet) bindClaims(ctx context.Context, pod *corev1.Pod) (obstacle string, err error) {
+	for _, name := range claimNames(pod) {
+		pvc := &corev1.PersistentVolumeClaim{}
+		err := h.client.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: name}, pvc)
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Sprintf("persistentvolumeclaim %q not found", name), nil
+		case err != nil:
+			return "", fmt.Errorf("get claim %s: %w", name, err)
+		case pvc.DeletionTimestamp != nil:
+			return fmt.Sprintf("persistentvolumeclaim %q is being deleted", name), nil
+		case pvc.Status.Phase == corev1.ClaimBound:
+			continue
+		}
+		class := ""
+		if pvc.Spec.StorageClassName != nil {
+			class = *pvc.Spec.StorageClassName
+		}
+		err = h.client.Get(ctx, types.NamespacedName{Name: class}, &storagev1.StorageClass{})
+		if class == "" || apierrors.IsNotFound(err) {
+			return fmt.Sprintf("storageclass %q of persistentvolumeclaim %q not found", class, name), nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("get StorageClass %s: %w", class, err)
+		}
+		if err := h.bind(ctx, pvc); err != nil {
+			return "", fmt.Errorf("bind claim %s: %w", name, err)
+		}
+	}
+	return "", nil
+}
+
+// bind the claim to a volume that is a directory here and no object there.
+func (h *Hostlet) bind(ctx context.Context, pvc *corev1.PersistentVolumeClaim) error {
+	if pvc.Spec.VolumeName == "" {
+		pvc.Spec.VolumeName = "pvc-" + string(pvc.UID)
+		if err := h.client.Update(ctx, pvc); err != nil {
+			return err
+		}
+	}
+	pvc.Status.Phase = corev1.ClaimBound
+	pvc.Status.AccessModes = pvc.Spec.AccessModes
+	pvc.Status.Capacity = pvc.Spec.Resources.Requests
+	return h.client.Status().Update(ctx, pvc)
+}
+
+// release a deleted claim, and its data with it, unless a Pod on the node uses
+// it. A Pod that is not scheduled yet will not get a claim that is going.
+func (h *Hostlet) release(ctx context.Context, key types.NamespacedName) error {
+	pvc := &corev1.PersistentVolumeClaim{}
+	if err := h.client.Get(ctx, key, pvc); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if pvc.DeletionTimestamp == nil || !controllerutil.ContainsFinalizer(pvc, protection) {
+		return nil
+	}
+	// A cache may miss the Pod that has just been bound.
+	pods := &corev1.PodList{}
+	if err := h.reader.List(ctx, pods, client.InNamespace(key.Namespace)); err != nil {
+		return fmt.Errorf("list Pods: %w", err)
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName != "" && slices.Contains(claimNames(&pods.Items[i]), key.Name) {
+			return nil
+		}
+	}
+	if err := os.RemoveAll(h.volumeDir(pvc.UID)); err != nil {
+		return err
+	}
+	controllerutil.RemoveFinalizer(pvc, protection)
+	if err := client.IgnoreNotFound(h.client.Update(ctx, pvc)); err != nil {
+		return fmt.Errorf("release claim %s: %w", key, err)
+	}
+	return nil
+}
+
+// mounts of the Pod's container, their directories made.
+func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod) ([]mount, error) {
+	dirs := map[string]string{}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		switch {
+		case v.EmptyDir != nil:
+			dirs[v.Name] = filepath.Join(h.podDir(pod.UID), v.Name)
+		case v.PersistentVolumeClaim != nil:
+			pvc := &corev1.PersistentVolumeClaim{}
+			key := types.NamespacedName{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}
+			if err := h.client.Get(ctx, key, pvc); err != nil {
+				return nil, fmt.Errorf("get claim %s: %w", key.Name, err)
+			}
+			dirs[v.Name] = h.volumeDir(pvc.UID)
+		default:
+			return nil, fmt.Errorf("volume %s: only claims and emptyDir are supported", v.Name)
+		}
+	}
+	var mounts []mount
+	for _, m := range pod.Spec.Containers[0].VolumeMounts {
+		dir := filepath.Join(dirs[m.Name], m.SubPath)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, mount{path: m.MountPath, dir: dir})
+	}
+	return mounts, nil
+}

@@ -1,0 +1,195 @@
+package hostlet
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os/exec"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// run is one life of the container.
+type run struct {
+	*process
+	started  time.Time
+	stopping bool
+	probes   context.Context // ends with the run
+	end      context.CancelFunc
+}
+
+// start the container once more, from a fresh read of the Pod. (kubelet knows
+// it by watch, too; reading makes "annotate, then kill" repeatable in tests.)
+func (w *worker) start() {
+	pod := &corev1.Pod{}
+	err := w.host.reader.Get(w.ctx, client.ObjectKeyFromObject(w.pod), pod)
+	if apierrors.IsNotFound(err) || (err == nil && (pod.UID != w.uid || pod.DeletionTimestamp != nil)) {
+		return // the watch is about to tell
+	}
+	if err != nil {
+		w.retry("ContainerCreating", fmt.Errorf("get Pod %s: %w", w.pod.Name, err))
+		return
+	}
+	w.pod = pod
+	c := &pod.Spec.Containers[0]
+	if c.Image != w.image {
+		w.image, w.backoff = c.Image, 0
+	}
+	dir, err := w.host.pull(w.ctx, c.Image)
+	if err != nil {
+		w.retry("ErrImagePull", err)
+		return
+	}
+	cmd, err := w.host.command(w.ctx, w, dir)
+	if err != nil {
+		w.retry("CreateContainerConfigError", err)
+		return
+	}
+	w.launch(c, cmd)
+}
+
+// retry a start that failed before there was a process.
+func (w *worker) retry(reason string, err error) {
+	if s := w.status.State.Waiting; s != nil && reason == "ErrImagePull" && (s.Reason == reason || s.Reason == "ImagePullBackOff") {
+		reason = "ImagePullBackOff"
+	}
+	if t := w.status.State.Terminated; t != nil {
+		w.status.LastTerminationState = corev1.ContainerState{Terminated: t}
+	}
+	w.status.State = waiting(reason, err.Error())
+	w.wait()
+}
+
+// wait out the back-off, and double the next one.
+func (w *worker) wait() {
+	w.backoff = min(max(2*w.backoff, w.host.opts.BackoffBase), w.host.opts.BackoffMax)
+	w.notBefore = time.Now().Add(w.backoff)
+	w.wakeAfter(w.backoff)
+}
+
+func (w *worker) launch(c *corev1.Container, cmd *exec.Cmd) {
+	s := &w.status
+	if t := s.State.Terminated; t != nil {
+		s.LastTerminationState = corev1.ContainerState{Terminated: t}
+	}
+	if s.ContainerID != "" {
+		s.RestartCount++
+	}
+	s.Image = c.Image
+	s.ImageID = fmt.Sprintf("%s@sha256:%x", c.Image, sha256.Sum256([]byte(c.Image)))
+	s.ContainerID = fmt.Sprintf("hostlet://%s-%d", w.uid, s.RestartCount)
+	s.Resources = c.Resources.DeepCopy()
+	s.AllocatedResources = c.Resources.Requests.DeepCopy()
+
+	now := metav1.Now()
+	p, err := startProcess(cmd)
+	if err != nil {
+		w.ended(corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", Message: err.Error(), StartedAt: now})
+		return
+	}
+	w.host.logf("%s: started %s, process %d on %s", w.pod.Name, cmd.Path, cmd.Process.Pid, w.addr)
+	r := &run{process: p, started: now.Time}
+	r.probes, r.end = context.WithCancel(w.ctx)
+	w.run = r
+	s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
+	go w.await(r)
+	if c.StartupProbe == nil {
+		w.passedStartup(r, c)
+		return
+	}
+	starting, started := context.WithCancel(r.probes)
+	w.probe(starting, r, c.StartupProbe, c, func(ok bool) {
+		started()
+		if !ok {
+			w.stop(w.probeGrace(c.StartupProbe), "startup probe failed")
+			return
+		}
+		w.passedStartup(r, c)
+	})
+}
+
+// passedStartup opens the gate that a startup probe holds closed.
+func (w *worker) passedStartup(r *run, c *corev1.Container) {
+	w.status.Started = new(true)
+	if c.ReadinessProbe == nil {
+		w.status.Ready = true
+	} else {
+		w.probe(r.probes, r, c.ReadinessProbe, c, func(ok bool) { w.status.Ready = ok })
+	}
+	if c.LivenessProbe != nil {
+		w.probe(r.probes, r, c.LivenessProbe, c, func(ok bool) {
+			if !ok {
+				w.stop(w.probeGrace(c.LivenessProbe), "liveness probe failed")
+			}
+		})
+	}
+}
+
+// probe until ctx ends, and hear only verdicts on a run that is still wanted.
+func (w *worker) probe(ctx context.Context, r *run, p *corev1.Probe, c *corev1.Container, verdict func(ok bool)) {
+	go probe(ctx, p, c, w.addr.String(), r.started, func(ok bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.run == r && !r.stopping && !w.gone {
+			verdict(ok)
+			w.sync()
+		}
+	})
+}
+
+func (w *worker) probeGrace(p *corev1.Probe) time.Duration {
+	if p.TerminationGracePeriodSeconds != nil {
+		return time.Duration(*p.TerminationGracePeriodSeconds) * time.Second
+	}
+	return w.grace()
+}
+
+func (w *worker) await(r *run) {
+	<-r.done
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone {
+		return
+	}
+	r.end()
+	w.run = nil
+	code := r.exitCode()
+	reason := "Error"
+	if code == 0 {
+		reason = "Completed"
+	}
+	w.host.logf("%s: process ended with %d", w.pod.Name, code)
+	// As in kubelet, the first restart is immediate, and a run that outlived
+	// the longest back-off twice has proved itself.
+	if time.Since(r.started) > 2*w.host.opts.BackoffMax {
+		w.backoff = 0
+	}
+	w.ended(corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: reason, StartedAt: metav1.NewTime(r.started), ContainerID: w.status.ContainerID,
+	})
+	w.sync()
+}
+
+// ended records the end of a run and what comes next.
+func (w *worker) ended(t corev1.ContainerStateTerminated) {
+	t.FinishedAt = metav1.Now()
+	w.status.State = corev1.ContainerState{Terminated: &t}
+	w.status.Ready, w.status.Started = false, new(false)
+	if !restarts(w.pod, &w.status) || w.pod.Spec.Containers[0].Image != w.image {
+		return
+	}
+	first := w.backoff == 0 && t.Reason != "StartError"
+	if first {
+		w.backoff = w.host.opts.BackoffBase / 2 // the next one waits the base
+		w.notBefore = time.Time{}
+		return
+	}
+	w.wait()
+	w.status.LastTerminationState = w.status.State
+	w.status.State = waiting("CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
+		w.backoff, w.status.Name, w.pod.Name, w.pod.Namespace, w.uid))
+}

@@ -1,0 +1,39 @@
+// Package hostlet stands in, in tests, for what an API server alone lacks: it
+// runs every Pod's container as a real etcd process on this machine.
+//
+// [StartEnv] starts the API server and [Start] a [Hostlet] beside it. The
+// Hostlet is then
+//
+//   - the scheduler: a Pod is bound to the one node there is as soon as its
+//     claims exist and can be bound;
+//   - the volume provisioner: a claim is bound when the first Pod uses it
+//     (WaitForFirstConsumer), and its data lives in a directory named after the
+//     claim's UID, so that a claim created again under the same name is empty;
+//   - kubelet: downward API, restarts with back-off, image changes in place,
+//     probes, graceful deletion, and a Pod status that shows all of it;
+//   - the controllers that keep a claim while a Pod uses it and that collect
+//     Pods, claims, Services and disruption budgets whose owners are gone.
+//
+// Tests disturb it with [Hostlet.Kill], [Hostlet.Pause], [Hostlet.Terminate]
+// and [Hostlet.Wipe], and wait for outcomes with [Hostlet.WaitFor].
+//
+// # Addresses instead of names
+//
+// There is no cluster DNS. Each Pod name has a loopback address of its own for
+// as long as the test binary runs, and wherever a Pod's DNS name occurs in a
+// URL of a container's arguments or environment the address takes its place.
+// etcd's member list therefore shows addresses; a client that compares it with
+// the names in a spec passes URLs through [Hostlet.Substitute] on the way to
+// etcd and through [Hostlet.PeerURL] on the way back. Listen URLs of all
+// addresses (0.0.0.0 and [::]) listen on the Pod's own address only.
+//
+// # What it does not do
+//
+// One container a Pod, no init containers, no volumes but claims and emptyDir,
+// no environment from Secrets or ConfigMaps: such a Pod waits with
+// CreateContainerConfigError and says why. No resource limits, no user IDs, no
+// affinity, no Service addresses, no TLS by DNS name. Only background deletion
+// of owners is collected. A Pod's localhost is the machine's.
+// Addresses other than 127.0.0.1 answer without set-up on Linux only, and only
+// there do the processes die with the test binary whatever ends it.
+package hostlet

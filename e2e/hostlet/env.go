@@ -1,0 +1,41 @@
+package hostlet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"quorate.dev/e2e/node"
+)
+
+// StartEnv starts an API server with the CRDs found at the given paths, one for
+// a test binary: call it in TestMain, and Stop what it returns. The server's
+// Config is what [Start] wants. Binaries come from KUBEBUILDER_ASSETS or, when
+// that is unset, from [node.Assets], which builds them once for this machine.
+func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error) {
+	env := &envtest.Environment{
+		CRDDirectoryPaths:     crds,
+		ErrorIfCRDPathMissing: true,
+		BinaryAssetsDirectory: os.Getenv("KUBEBUILDER_ASSETS"),
+		// A busy machine takes longer than envtest's 20 s, and a server that
+		// fails is noticed at once.
+		ControlPlaneStartTimeout: 2 * time.Minute,
+	}
+	if env.BinaryAssetsDirectory == "" {
+		dir, err := node.Assets(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("get the API server: %w", err)
+		}
+		env.BinaryAssetsDirectory = dir
+	}
+	// What the API server stores need not outlive a power failure.
+	env.ControlPlane.Etcd = &envtest.Etcd{}
+	env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
+	if _, err := env.Start(); err != nil {
+		return nil, fmt.Errorf("start the API server: %w", err)
+	}
+	return env, nil
+}

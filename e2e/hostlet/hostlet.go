@@ -1,0 +1,242 @@
+package hostlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"quorate.dev/e2e/node"
+)
+
+// Options of a Hostlet. Dir is required.
+type Options struct {
+	// Dir holds volumes and logs.
+	Dir string
+	// Namespace to look after; empty is all of them. Hostlets beside each
+	// other in one API server need a namespace each.
+	Namespace string
+	// EtcdDir returns the directory with the binaries of an etcd version
+	// ("3.6.16"); those of [node.EtcdVersions] by default. An error is an image
+	// that cannot be pulled.
+	EtcdDir func(ctx context.Context, version string) (string, error)
+	// BackoffBase is the wait before the second restart of a container that
+	// keeps ending (the first is immediate); 200 ms by default.
+	BackoffBase time.Duration
+	// BackoffMax is where the doubling stops; 5 s by default.
+	BackoffMax time.Duration
+	// Logf receives what happens to processes, t.Logf for example.
+	Logf func(format string, args ...any)
+}
+
+// Hostlet runs the Pods of an API server as processes.
+type Hostlet struct {
+	opts   Options
+	client client.Client // reads from a cache
+	reader client.Reader // reads from the API server
+	names  *names
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	workers map[types.NamespacedName]*worker
+}
+
+// Start looks after the API server at cfg until ctx ends or Stop is called.
+func Start(ctx context.Context, cfg *rest.Config, opts Options) (*Hostlet, error) {
+	if opts.EtcdDir == nil {
+		opts.EtcdDir = released
+	}
+	if opts.BackoffBase == 0 {
+		opts.BackoffBase = 200 * time.Millisecond
+	}
+	if opts.BackoffMax == 0 {
+		opts.BackoffMax = 5 * time.Second
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	h := &Hostlet{
+		opts: opts, names: newNames(), cancel: cancel, done: make(chan struct{}),
+		workers: map[types.NamespacedName]*worker{},
+	}
+	if err := h.start(ctx, cfg); err != nil {
+		cancel()
+		return nil, err
+	}
+	return h, nil
+}
+
+// released versions only: a lookup of any other would ask the network each time.
+func released(ctx context.Context, version string) (string, error) {
+	if !slices.Contains(node.EtcdVersions(), version) {
+		return "", fmt.Errorf("etcd %s: manifest unknown", version)
+	}
+	return node.Etcd(ctx, version)
+}
+
+func (h *Hostlet) start(ctx context.Context, cfg *rest.Config) error {
+	if err := os.MkdirAll(h.opts.Dir, 0o700); err != nil {
+		return err
+	}
+	// The test's own client limits are not for a whole node.
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	options := ctrl.Options{
+		Scheme:     scheme.Scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true), MaxConcurrentReconciles: 8},
+		Logger:     funcr.New(func(prefix, args string) { h.logf("%s %s", prefix, args) }, funcr.Options{}).V(1), // errors only
+	}
+	if h.opts.Namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{h.opts.Namespace: {}}
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
+	if err != nil {
+		return fmt.Errorf("new manager: %w", err)
+	}
+	h.client, h.reader = mgr.GetClient(), mgr.GetAPIReader()
+	if err := errors.Join(h.createStorageClass(ctx), h.setupPods(ctx, mgr), h.setupClaims(mgr), setupGarbage(mgr)); err != nil {
+		return err
+	}
+	go func() {
+		defer close(h.done)
+		if err := mgr.Start(ctx); err != nil {
+			h.logf("manager ended: %v", err)
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, w := range h.workers {
+			w.vanish()
+		}
+	}()
+	return nil
+}
+
+// Stop kills all processes and returns when they are dead. Objects stay.
+func (h *Hostlet) Stop() {
+	h.cancel()
+	<-h.done
+}
+
+// Kill the Pod's process (SIGKILL) and wait for its end. As on a node, the
+// container is then restarted.
+func (h *Hostlet) Kill(namespace, pod string) error {
+	return h.withRun(namespace, pod, func(r *run) { r.kill() })
+}
+
+// Terminate asks the Pod's process to end (SIGTERM).
+func (h *Hostlet) Terminate(namespace, pod string) error {
+	return h.withRun(namespace, pod, func(r *run) { r.signal(syscall.SIGTERM) })
+}
+
+// Pause the Pod's process (SIGSTOP): it holds its connections and says nothing.
+func (h *Hostlet) Pause(namespace, pod string) error {
+	return h.withRun(namespace, pod, func(r *run) { r.signal(syscall.SIGSTOP) })
+}
+
+// Resume a paused process (SIGCONT).
+func (h *Hostlet) Resume(namespace, pod string) error {
+	return h.withRun(namespace, pod, func(r *run) { r.signal(syscall.SIGCONT) })
+}
+
+func (h *Hostlet) withRun(namespace, pod string, do func(*run)) error {
+	w := h.worker(types.NamespacedName{Namespace: namespace, Name: pod})
+	if w == nil {
+		return fmt.Errorf("pod %s/%s is not known", namespace, pod)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.run == nil {
+		return fmt.Errorf("pod %s/%s has no process", namespace, pod)
+	}
+	do(w.run)
+	return nil
+}
+
+// Wipe empties the volume of a claim, as a replaced disk would. The process
+// that uses it is killed first and finds it empty at its restart.
+func (h *Hostlet) Wipe(ctx context.Context, namespace, claim string) error {
+	pvc := &corev1.PersistentVolumeClaim{}
+	if err := h.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: claim}, pvc); err != nil {
+		return fmt.Errorf("get claim %s/%s: %w", namespace, claim, err)
+	}
+	for _, w := range h.users(namespace, claim) {
+		// While the lock is held nothing starts.
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.run != nil {
+			w.run.kill()
+		}
+	}
+	return os.RemoveAll(h.volumeDir(pvc.UID))
+}
+
+// users are the workers of the Pods that mount the claim.
+func (h *Hostlet) users(namespace, claim string) []*worker {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var users []*worker
+	for key, w := range h.workers {
+		if key.Namespace == namespace && slices.Contains(w.claims, claim) {
+			users = append(users, w)
+		}
+	}
+	return users
+}
+
+// Substitute replaces Pods' DNS names in the URLs in s by their addresses.
+// An address that cannot be had leaves its name, which then does not resolve.
+func (h *Hostlet) Substitute(s string) string {
+	s, err := h.names.substitute(s, netip.Addr{})
+	if err != nil {
+		h.logf("substitute %s: %v", s, err)
+	}
+	return s
+}
+
+// PeerURL replaces addresses in the URLs in s by the DNS names they stand for.
+func (h *Hostlet) PeerURL(s string) string { return h.names.restore(s) }
+
+// Log is the tail of what the Pod's processes wrote, of all Pods of that name.
+func (h *Hostlet) Log(namespace, pod string) string {
+	const tail = 4 << 10
+	data, err := os.ReadFile(h.logFile(namespace, pod))
+	if err != nil {
+		return err.Error()
+	}
+	return string(data[max(0, len(data)-tail):])
+}
+
+func (h *Hostlet) logf(format string, args ...any) {
+	if h.opts.Logf != nil {
+		h.opts.Logf("hostlet: "+format, args...)
+	}
+}
+
+func (h *Hostlet) volumeDir(uid types.UID) string {
+	return filepath.Join(h.opts.Dir, "volumes", string(uid))
+}
+
+func (h *Hostlet) podDir(uid types.UID) string {
+	return filepath.Join(h.opts.Dir, "pods", string(uid))
+}
+
+func (h *Hostlet) logFile(namespace, pod string) string {
+	return filepath.Join(h.opts.Dir, "logs", namespace, pod+".log")
+}

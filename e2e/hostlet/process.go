@@ -1,0 +1,57 @@
+package hostlet
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// process is one run of a container.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+}
+
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	dieWithParent(cmd)
+	started := make(chan error)
+	go func() {
+		// The kernel ties a child's life to the thread that forked it, not to
+		// the process: that thread has to live as long as the child.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = cmd.Wait() // its error repeats what ProcessState says
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// signal the process. One that has just ended needs no signal any more, so
+// that error is no one's business.
+func (p *process) signal(sig os.Signal) { _ = p.cmd.Process.Signal(sig) }
+
+// kill the process and wait for its end, stopped or not.
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// exitCode as container runtimes report it: 128 and the signal for a process
+// that a signal ended. Only valid once done is closed.
+func (p *process) exitCode() int32 {
+	state, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ok && state.Signaled() {
+		return 128 + int32(state.Signal())
+	}
+	return int32(p.cmd.ProcessState.ExitCode())
+}

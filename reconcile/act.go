@@ -1,0 +1,235 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// act applies what the cluster always has, carries out the step, and brings the metadata of what exists up to date. A
+// cluster that is suspended or being deleted is not touched.
+func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if c.Spec.Suspend || !c.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	static, err := render.Static(c, render.State{Formed: admitsClients(c, seen), Voters: voters(seen)})
+	if err != nil {
+		return &invalidError{err}
+	}
+	staticErr := each(static, func(object runtime.ApplyConfiguration) error {
+		_, err := r.apply(ctx, c, object)
+		return err
+	})
+	if staticErr != nil && !seen.Formed() {
+		return staticErr // the first members need the Service to find each other
+	}
+	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down.
+	err = r.take(ctx, c, seen, step)
+	if err == nil {
+		err = r.maintain(ctx, c, seen, step)
+	}
+	return errors.Join(staticErr, err)
+}
+
+// admitsClients reports whether the Service for clients may appear: the latch is written, a quorum answers, and no Pod would
+// still start a new member if its disk came back empty. A write that was acknowledged before that could be lost with one disk
+// and nobody the wiser.
+func admitsClients(c *api.EtcdCluster, seen observed) bool {
+	if c.Status.ClusterID == "" || seen.Reach != membership.ReachQuorum {
+		return false
+	}
+	for _, pod := range seen.pods {
+		if pod.Annotations[api.AnnotationInitialClusterState] == render.StateNew {
+			return false
+		}
+	}
+	return true
+}
+
+// take carries out the step.
+func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if step.Acts() {
+		log.FromContext(ctx).Info("Taking step", "step", step.Action, "reason", step.Reason, "members", step.Members)
+	}
+	switch step.Action {
+	case membership.None, membership.Wait, membership.Stall:
+		return nil
+	case membership.Provision:
+		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
+			return render.Volume(c, firstMember(c, seen, step, name)), nil
+		})
+	case membership.Bootstrap:
+		if err := r.intend(ctx, c, seen, step, volumeUID); err != nil {
+			return err
+		}
+		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
+			return render.Pod(c, firstMember(c, seen, step, name))
+		})
+	case membership.Start:
+		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
+			return render.Pod(c, member(c, seen, name))
+		})
+	case membership.Record:
+		return r.record(ctx, c, seen, step)
+	case membership.Stop:
+		if err := r.intend(ctx, c, seen, step, podUID); err != nil {
+			return err
+		}
+		return each(step.Members, func(name string) error { return r.deletePod(ctx, c, seen.pods[name], step) })
+	default:
+		return fmt.Errorf("take step %s: it is not known", step.Action)
+	}
+}
+
+// create applies one object for each member of the step, all at once, and tells in one event for which it was not there: the
+// API server counts events that differ only in their words as one.
+func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step membership.Step, object func(string) (runtime.ApplyConfiguration, error)) error {
+	created := make([]bool, len(step.Members))
+	err := each(step.Members, func(name string) error {
+		desired, err := object(name)
+		if err != nil {
+			return &invalidError{err}
+		}
+		n := slices.Index(step.Members, name)
+		created[n], err = r.apply(ctx, c, desired)
+		return err
+	})
+	var names []string
+	for n, name := range step.Members {
+		if created[n] {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		r.event(c, step, string(step.Action)+" "+strings.Join(names, ", "))
+	}
+	return err
+}
+
+// event tells what was done.
+func (r *Reconciler) event(c *api.EtcdCluster, step membership.Step, note string) {
+	r.Recorder.Eventf(c, nil, corev1.EventTypeNormal, string(step.Reason), string(step.Action), "%s", note)
+}
+
+// record writes on each volume whose data it holds.
+func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	err := each(step.Members, func(name string) error {
+		i, _ := seen.Instance(name)
+		m := member(c, seen, name)
+		m.ClusterID, m.MemberID, m.Version = i.Endpoint.ClusterID.String(), i.Endpoint.MemberID.String(), i.Endpoint.Version.String()
+		return r.applyMetadata(ctx, c, seen, m)
+	})
+	if err == nil {
+		r.event(c, step, step.Message)
+	}
+	return err
+}
+
+// maintain brings labels, annotations and owners of volumes and Pods up to date, which restarts nothing. For a Pod of the
+// first start this is where it learns that from now on it must find its data when it starts (render.Resume).
+func (r *Reconciler) maintain(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if step.Action == membership.Record || step.Reason == membership.ForeignObject {
+		return nil
+	}
+	var names []string
+	for _, i := range seen.Instances {
+		if (i.Volume.Exists() || i.Pod.Exists()) && !i.Volume.Terminating && !i.Pod.Terminating {
+			names = append(names, i.Name)
+		}
+	}
+	return each(names, func(name string) error { return r.applyMetadata(ctx, c, seen, member(c, seen, name)) })
+}
+
+// applyMetadata changes this very object as it was seen: the resource version guards against a change since, and the UID
+// against a deletion, after which an apply would create the object anew, an empty claim with the name of a full one.
+func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
+	if claim := seen.claims[m.Name]; claim != nil {
+		volume := render.Volume(c, m)
+		current, err := render.VolumeCurrent(claim, volume)
+		if err != nil {
+			return err
+		}
+		if !current {
+			if _, err := r.apply(ctx, c, volume.WithUID(claim.UID).WithResourceVersion(claim.ResourceVersion)); err != nil {
+				return err
+			}
+		}
+	}
+	pod := seen.pods[m.Name]
+	if pod == nil {
+		return nil
+	}
+	metadata, err := render.PodMetadata(pod, c, m)
+	if err != nil {
+		return &invalidError{err}
+	}
+	if metadata == nil {
+		return nil
+	}
+	_, err = r.apply(ctx, c, metadata.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion))
+	return err
+}
+
+// deletePod deletes this very Pod as it was seen, with the grace that lets etcd hand over its leadership: no later one of its
+// name, and not one that has started to run since.
+func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
+	err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete Pod %s: %w", pod.Name, err)
+	}
+	r.Recorder.Eventf(c, pod, corev1.EventTypeNormal, string(step.Reason), string(step.Action), "%s member %s", step.Action, pod.Name)
+	return nil
+}
+
+// intend writes down what is about to be done, before the first effect of it. Whoever loses this write to another operator
+// looks again. What is written about a first start stays until the cluster has formed.
+func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, uid func(membership.Instance) string) error {
+	if op := c.Status.Operation; op != nil && (op.Step == string(membership.Bootstrap) || op.Step == string(step.Action)) {
+		return nil
+	}
+	operation := &api.Operation{Step: string(step.Action), Generation: c.Generation}
+	for _, i := range seen.Instances {
+		if step.Action == membership.Bootstrap && i.Ordinal < step.First.Size || slices.Contains(step.Members, i.Name) {
+			operation.Targets = append(operation.Targets, api.OperationTarget{Member: i.Name, UID: uid(i)})
+		}
+	}
+	intended := c.Status.DeepCopy()
+	intended.Operation = operation
+	return r.report(ctx, c, *intended)
+}
+
+func volumeUID(i membership.Instance) string { return i.Volume.UID }
+func podUID(i membership.Instance) string    { return i.Pod.UID }
+
+func voters(seen observed) int {
+	n := 0
+	if seen.Reach == membership.ReachQuorum {
+		for _, m := range seen.Members {
+			if !m.Learner {
+				n++
+			}
+		}
+		return n
+	}
+	for _, i := range seen.Instances {
+		if i.ID != 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,139 @@
+package reconcile
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// TestAct holds the writes of one pass, each with the state of the object that it is bound to. The objects that were seen lack
+// the metadata that Quorate gives them, so that all of it is to be written.
+func TestAct(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "db", errors.New("by policy"))
+	noService := func(w write) error {
+		if w.Kind == "Service" {
+			return forbidden
+		}
+		return nil
+	}
+	static := []write{
+		{Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"},
+		{Verb: "apply", Kind: "Service", Name: "db"},
+	}
+	clientService := write{Verb: "apply", Kind: "Service", Name: "db-client"}
+	claim := func(name string) write {
+		return write{"apply", "PersistentVolumeClaim", name, "claim-of-" + name, "5"}
+	}
+	pod := func(name string) write { return write{"apply", "Pod", name, "pod-of-" + name, "5"} }
+	metadata := []write{claim("db-0"), claim("db-1"), claim("db-2"), pod("db-0"), pod("db-1"), pod("db-2")}
+	start := membership.Step{Action: membership.Start, Reason: membership.Starting, Members: []string{"db-1"}}
+	withoutPod := func(seen *observed) {
+		seen.Instances[1].Pod, seen.Instances[1].Endpoint = membership.Pod{}, membership.Endpoint{}
+		delete(seen.pods, "db-1")
+	}
+
+	cases := map[string]struct {
+		reason  string
+		cluster func(*api.EtcdCluster)
+		seen    func(*observed)
+		step    membership.Step
+		refuse  func(write) error
+		want    []write
+		err     error
+	}{
+		"Maintain": {
+			reason: "metadata is applied to the very objects that were seen, and must never create one anew",
+			step:   membership.Step{Action: membership.None, Reason: membership.Healthy},
+			want:   slices.Concat(static, []write{clientService}, metadata),
+		},
+		"NotFenced": {
+			reason: "no client may write while a member would still start empty over a lost disk",
+			seen: func(seen *observed) {
+				seen.pods["db-1"].Annotations = map[string]string{api.AnnotationInitialClusterState: render.StateNew}
+			},
+			step: membership.Step{Action: membership.None, Reason: membership.Healthy},
+			want: slices.Concat(static, metadata),
+		},
+		"NoQuorum": {
+			reason: "a cluster that does not serve is not offered to clients",
+			seen:   func(seen *observed) { seen.Reach = membership.ReachSome },
+			step:   membership.Step{Action: membership.Wait, Reason: membership.QuorumLost},
+			want:   slices.Concat(static, metadata),
+		},
+		"Suspended": {
+			reason:  "nothing is touched",
+			cluster: func(c *api.EtcdCluster) { c.Spec.Suspend = true },
+			step:    membership.Step{Action: membership.None, Reason: membership.Suspended},
+		},
+		"Deleting": {
+			reason:  "nothing is touched",
+			cluster: func(c *api.EtcdCluster) { c.DeletionTimestamp = new(metav1.Now()) },
+			step:    membership.Step{Action: membership.None, Reason: membership.Deleting},
+		},
+		"Foreign": {
+			reason: "what may be somebody else's is not written to",
+			step:   membership.Step{Action: membership.Stall, Reason: membership.ForeignObject},
+			want:   slices.Concat(static, []write{clientService}),
+		},
+		"StartWithoutService": {
+			reason: "a Service that is refused must not keep a member of a formed cluster down",
+			seen:   withoutPod,
+			step:   start,
+			refuse: noService,
+			want: []write{
+				{Verb: "apply", Kind: "Pod", Name: "db-1"}, {Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"},
+				claim("db-0"), claim("db-1"), claim("db-2"), pod("db-0"), pod("db-2"),
+			},
+			err: forbidden,
+		},
+		"BootstrapWithoutService": {
+			reason: "without the Service the first members could not find each other",
+			seen:   func(seen *observed) { *seen = observed{} },
+			step:   membership.Step{Action: membership.Bootstrap, Members: []string{"db-0"}, First: membership.First{Token: "cluster", Size: 1}},
+			refuse: noService,
+			want:   []write{{Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"}},
+			err:    forbidden,
+		},
+		"Stop": {
+			reason:  "after the intent only Pods go that are still as they were seen",
+			cluster: func(c *api.EtcdCluster) { c.Status.Operation = &api.Operation{Step: "Stop"} },
+			seen:    func(seen *observed) { seen.claims = nil },
+			step:    membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-2"}},
+			want: slices.Concat(static, []write{clientService}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
+				{"delete", "Pod", "db-0", "pod-of-db-0", "5"}, {"delete", "Pod", "db-2", "pod-of-db-2", "5"},
+			}),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := newCluster(), healthy()
+			if tc.cluster != nil {
+				tc.cluster(c)
+			}
+			if tc.seen != nil {
+				tc.seen(&seen)
+			}
+			c.Status.ClusterID = seen.ID().String()
+			s := newStub(t, tc.refuse)
+			err := s.act(t.Context(), c, seen, tc.step)
+			if !errors.Is(err, tc.err) {
+				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)
+			}
+			want := slices.Clone(tc.want)
+			slices.SortFunc(want, compareWrites)
+			if diff := cmp.Diff(want, s.sorted()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

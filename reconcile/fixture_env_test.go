@@ -1,0 +1,417 @@
+//go:build env
+
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/go-logr/logr/funcr"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/hostlet"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile"
+)
+
+// Each test has a namespace, an operator and a hostlet of its own in one real API server; every member is a real etcd.
+
+var apiServer *rest.Config
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	env, err := hostlet.StartEnv(context.Background(), "../templates/install/crd") //nolint:forbidigo // TestMain has the context of no test
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	apiServer = env.Config
+	code := m.Run()
+	if err := env.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code
+}
+
+const (
+	etcd35 = "3.5.35"
+	etcd36 = "3.6.16"
+	etcd37 = "3.7.3"
+)
+
+// patience bounds every wait: far more than any of them takes on a busy machine of two cores.
+const patience = 90 * time.Second
+
+// stage is one test's world.
+type stage struct {
+	*testing.T
+	client.WithWatch
+	hostlet *hostlet.Hostlet
+	ns      string
+	scheme  *runtime.Scheme
+
+	mu   sync.Mutex
+	logs []string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	t.Parallel()
+	return newStageAlone(t)
+}
+
+// newStageAlone is a stage that runs before those of newStage.
+func newStageAlone(t *testing.T) *stage {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fast := rest.CopyConfig(apiServer)
+	fast.QPS = -1
+	c, err := client.NewWithWatch(fast, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := c.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	// The test's context ends before its clean-up, and the processes must outlive what stops them in order.
+	h, err := hostlet.Start(context.WithoutCancel(t.Context()), fast, hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Logf: func(string, ...any) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Stop)
+	s := &stage{T: t, WithWatch: c, hostlet: h, ns: ns.Name, scheme: scheme}
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.dump()
+		}
+	})
+	return s
+}
+
+// operate starts an operator; the function it returns ends it, as a crash would: nothing is finished, nothing is kept.
+// wrap may put something between the operator and the API server.
+func (s *stage) operate(wrap ...func(client.Client) client.Client) (crash func()) {
+	s.Helper()
+	cfg := rest.CopyConfig(apiServer)
+	cfg.QPS = -1
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                  s.scheme,
+		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{s.ns: {}}},
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		Controller:              config.Controller{SkipNameValidation: new(true)},
+		Logger:                  funcr.New(func(prefix, args string) { s.log(prefix + " " + args) }, funcr.Options{Verbosity: 1}),
+		GracefulShutdownTimeout: new(time.Second),
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	c := mgr.GetClient()
+	for _, w := range wrap {
+		c = w(c)
+	}
+	r := &reconcile.Reconciler{
+		Client: c, Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, StallAfter: 2 * time.Second,
+	}
+	if err := r.SetupWithManager(mgr, 2); err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := mgr.Start(ctx); err != nil {
+			s.log("manager ended: " + err.Error())
+		}
+	}()
+	crash = sync.OnceFunc(func() { cancel(); <-done })
+	s.Cleanup(crash)
+	return crash
+}
+
+// dial is membership.Dial, with the addresses in etcd's member list turned back into names: there is no DNS here.
+func (s *stage) dial(host string, port int) (membership.Client, error) {
+	c, err := membership.Dial(host, port)
+	return named{c, s.hostlet}, err
+}
+
+type named struct {
+	membership.Client
+	hostlet *hostlet.Hostlet
+}
+
+func (n named) Members(ctx context.Context) ([]membership.Member, error) {
+	members, err := n.Client.Members(ctx)
+	for _, m := range members {
+		for i, url := range m.PeerURLs {
+			m.PeerURLs[i] = n.hostlet.PeerURL(url)
+		}
+	}
+	return members, err
+}
+
+// cluster is a small EtcdCluster to change and create.
+func (s *stage) cluster(name string, replicas int32) *api.EtcdCluster {
+	return &api.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns},
+		Spec: api.EtcdClusterSpec{
+			Replicas: &replicas,
+			Version:  etcd36,
+			Storage:  api.Storage{Size: resource.MustParse("1Gi")},
+		},
+	}
+}
+
+func (s *stage) create(o client.Object) {
+	s.Helper()
+	if err := s.Create(s.Context(), o); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// change an object as mutate says, whatever its resource version.
+func (s *stage) change(o client.Object, mutate func()) {
+	s.Helper()
+	before := o.DeepCopyObject().(client.Object)
+	mutate()
+	if err := s.Patch(s.Context(), o, client.MergeFrom(before)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// await waits by watch until the cluster's status is as wanted.
+func (s *stage) await(c *api.EtcdCluster, wanted string, done func() bool) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	err := s.hostlet.WaitFor(ctx, s, c, wanted, func() (bool, string) { return c.UID != "" && done(), describe(c) })
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// ready waits for the cluster to be Ready for its newest generation, and returns an etcd client for all its members.
+func (s *stage) ready(c *api.EtcdCluster) *clientv3.Client {
+	s.Helper()
+	s.await(c, "ready", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) })
+	return s.etcd(c)
+}
+
+// etcd is a client of all members that have a Pod.
+func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
+	s.Helper()
+	var endpoints []string
+	for _, pod := range s.pods(c) {
+		endpoints = append(endpoints, "http://"+pod.Status.PodIP+":2379")
+	}
+	cli, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: patience, Logger: zap.NewNop()})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = cli.Close() }) // a test that fails here has failed before
+	return cli
+}
+
+func (s *stage) put(c *clientv3.Client, key, value string) {
+	s.Helper()
+	if _, err := c.Put(s.Context(), key, value); err != nil {
+		s.Fatalf("put %s: %v", key, err)
+	}
+}
+
+// want fails unless the key has the value, read linearizably.
+func (s *stage) want(c *clientv3.Client, key, value string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	r, err := c.Get(ctx, key)
+	if err != nil {
+		s.Fatalf("get %s: %v", key, err)
+	}
+	if len(r.Kvs) != 1 || string(r.Kvs[0].Value) != value {
+		s.Fatalf("acknowledged write of %s=%s is lost: etcd has %v", key, value, r.Kvs)
+	}
+}
+
+// pods of the cluster, by name.
+func (s *stage) pods(c *api.EtcdCluster) []corev1.Pod {
+	s.Helper()
+	list := &corev1.PodList{}
+	if err := s.List(s.Context(), list, client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name}); err != nil {
+		s.Fatal(err)
+	}
+	return list.Items
+}
+
+// claims of the cluster, by name.
+func (s *stage) claims(c *api.EtcdCluster) []corev1.PersistentVolumeClaim {
+	s.Helper()
+	list := &corev1.PersistentVolumeClaimList{}
+	if err := s.List(s.Context(), list, client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name}); err != nil {
+		s.Fatal(err)
+	}
+	return list.Items
+}
+
+// identity is what must stay the same through everything that is no change of membership.
+type identity struct {
+	Cluster string
+	Members map[string]string
+}
+
+func identityOf(c *api.EtcdCluster) identity {
+	id := identity{Cluster: c.Status.ClusterID, Members: map[string]string{}}
+	for _, m := range c.Status.Members {
+		id.Members[m.Name] = m.ID
+	}
+	return id
+}
+
+// is reports whether the condition has the value and speaks of the newest spec.
+func is(c *api.EtcdCluster, kind string, value metav1.ConditionStatus) bool {
+	condition := meta.FindStatusCondition(c.Status.Conditions, kind)
+	return condition != nil && condition.Status == value && condition.ObservedGeneration == c.Generation
+}
+
+// stalled waits for the cluster to be stalled for that reason, and returns the message.
+func (s *stage) stalled(c *api.EtcdCluster, reason string) string {
+	s.Helper()
+	s.await(c, "stalled with reason "+reason, func() bool {
+		condition := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
+		return condition != nil && condition.Reason == reason && condition.ObservedGeneration == c.Generation
+	})
+	return meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled).Message
+}
+
+// contract watches the status for as long as the test runs, and fails it where one breaks the contract with kstatus.
+func (s *stage) contract(c *api.EtcdCluster) (seen func() []status.Status) {
+	s.Helper()
+	list := &api.EtcdClusterList{}
+	w, err := s.Watch(s.Context(), list, client.InNamespace(s.ns), client.MatchingFields{"metadata.name": c.Name})
+	if err != nil {
+		s.Fatal(err)
+	}
+	var mu sync.Mutex
+	var sequence []status.Status
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range w.ResultChan() {
+			object, ok := event.Object.(*api.EtcdCluster)
+			if !ok || !object.DeletionTimestamp.IsZero() {
+				continue
+			}
+			computed := s.checkContract(object)
+			mu.Lock()
+			if len(sequence) == 0 || sequence[len(sequence)-1] != computed {
+				sequence = append(sequence, computed)
+			}
+			mu.Unlock()
+		}
+	}()
+	s.Cleanup(func() { w.Stop(); <-done })
+	return func() []status.Status {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(sequence)
+	}
+}
+
+func (s *stage) checkContract(c *api.EtcdCluster) status.Status {
+	computed, breaches := contract.Check(c)
+	for _, breach := range breaches {
+		s.Errorf("%s: %s", breach, describe(c))
+	}
+	return computed
+}
+
+// describe a status in one line.
+func describe(c *api.EtcdCluster) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "generation %d, observed %d, clusterID %q", c.Generation, c.Status.ObservedGeneration, c.Status.ClusterID)
+	for _, condition := range c.Status.Conditions {
+		fmt.Fprintf(&b, "; %s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
+	}
+	for _, m := range c.Status.Members {
+		fmt.Fprintf(&b, "; %s %s %s %s", m.Name, m.ID, m.Role, m.Health)
+	}
+	return b.String()
+}
+
+func (s *stage) log(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logs = append(s.logs, time.Now().Format("15:04:05.000 ")+line)
+}
+
+// dump prints what a person needs after a failure.
+func (s *stage) dump() {
+	ctx := context.WithoutCancel(s.Context())
+	clusters := &api.EtcdClusterList{}
+	if err := s.List(ctx, clusters, client.InNamespace(s.ns)); err == nil {
+		for i := range clusters.Items {
+			s.Logf("EtcdCluster %s: %s", clusters.Items[i].Name, describe(&clusters.Items[i]))
+		}
+	}
+	events := &eventsv1.EventList{}
+	if err := s.List(ctx, events, client.InNamespace(s.ns)); err == nil {
+		for _, e := range events.Items {
+			s.Logf("event %s %s: %s", e.Regarding.Name, e.Reason, e.Note)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	const most = 80
+	s.Logf("operator's last lines:\n%s", strings.Join(s.logs[max(0, len(s.logs)-most):], "\n"))
+}
+
+// awaitObject waits by watch until an object is as wanted.
+func (s *stage) awaitObject(o client.Object, wanted string, done func() bool) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	err := s.hostlet.WaitFor(ctx, s, o, wanted, func() (bool, string) { return done(), fmt.Sprintf("annotations %v", o.GetAnnotations()) })
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) awaitPod(pod *corev1.Pod, wanted string, done func() bool) {
+	s.Helper()
+	s.awaitObject(pod, wanted, func() bool { return pod.UID != "" && done() })
+}
+
+// gone waits until an object does not exist any more.
+func (s *stage) gone(o client.Object) {
+	s.Helper()
+	s.awaitObject(o, "gone", func() bool { return o.GetUID() == "" })
+}

@@ -1,0 +1,157 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// These tests need no API server: they are for what is computed, and for the errors that a real one gives too seldom. What
+// server-side apply really does is tested with the tag env.
+
+// newCluster is an EtcdCluster called db, of three members.
+func newCluster() *api.EtcdCluster {
+	return &api.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "cluster", Generation: 7, ResourceVersion: "1"},
+		Spec: api.EtcdClusterSpec{
+			Replicas: new(int32(3)), Version: "3.6.16", Storage: api.Storage{Size: resource.MustParse("1Gi")},
+		},
+	}
+}
+
+func newClaim(name string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: child(name, "claim")}
+}
+
+func newPod(name string) *corev1.Pod { return &corev1.Pod{ObjectMeta: child(name, "pod")} }
+
+func child(name, kind string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: name, Namespace: "ns", UID: types.UID(kind + "-of-" + name), ResourceVersion: "5",
+		Labels: map[string]string{api.LabelCluster: "db"}, Annotations: map[string]string{},
+	}
+}
+
+// owned gives an object a controller.
+func owned[T client.Object](o T, apiVersion, kind, name, uid string) T {
+	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID(uid), Controller: new(true)}})
+	return o
+}
+
+// ownedBy the cluster of newCluster, or an earlier one of its name.
+func ownedBy[T client.Object](uid string, o T) T {
+	return owned(o, api.SchemeGroupVersion.String(), "EtcdCluster", "db", uid)
+}
+
+// healthy are the facts of a cluster of three in which all is well. db-1 leads.
+func healthy() observed {
+	seen := observed{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
+	seen.ClusterID, seen.Reach = 0xc0, membership.ReachQuorum
+	for n, name := range []string{"db-0", "db-1", "db-2"} {
+		id := membership.ID(0xa0 + n)
+		seen.pods[name], seen.claims[name] = newPod(name), newClaim(name)
+		seen.Members = append(seen.Members, membership.Member{
+			ID: id, Name: name, PeerURLs: []string{"http://" + name + ".db.ns.svc:2380"},
+		})
+		seen.Instances = append(seen.Instances, membership.Instance{
+			Name: name, Ordinal: n, ID: id,
+			Volume: membership.Volume{
+				UID: "claim-of-" + name, ClusterID: 0xc0, MemberID: id,
+				First: membership.First{Token: "cluster", Size: 3}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16},
+			},
+			Pod: membership.Pod{UID: "pod-of-" + name},
+			Endpoint: membership.Endpoint{
+				ClusterID: 0xc0, MemberID: id, Leader: 0xa1, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, DBSize: 20 << 10,
+			},
+		})
+	}
+	return seen
+}
+
+// write is a write to the API server, with the conditions that it was made under.
+type write struct {
+	Verb, Kind, Name     string
+	UID, ResourceVersion string
+}
+
+// stub is a reconciler over an API server that has some objects and takes every write, or refuses it, and never changes.
+type stub struct {
+	*Reconciler
+	mu     sync.Mutex
+	writes []write
+}
+
+func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *stub {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &stub{}
+	take := func(w write) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if refuse != nil {
+			if err := refuse(w); err != nil {
+				return err
+			}
+		}
+		s.writes = append(s.writes, w)
+		return nil
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Apply: func(_ context.Context, _ client.WithWatch, o runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+			var meta struct {
+				Kind     string
+				Metadata struct{ Name, UID, ResourceVersion string }
+			}
+			raw, err := json.Marshal(o)
+			if err != nil {
+				return err
+			}
+			if err := json.Unmarshal(raw, &meta); err != nil {
+				return err
+			}
+			return take(write{"apply", meta.Kind, meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion})
+		},
+		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			options := (&client.DeleteOptions{}).ApplyOptions(opts)
+			w := write{Verb: "delete", Kind: "Pod", Name: o.GetName()}
+			if p := options.Preconditions; p != nil && p.UID != nil && p.ResourceVersion != nil {
+				w.UID, w.ResourceVersion = string(*p.UID), *p.ResourceVersion
+			}
+			return take(w)
+		},
+		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
+			return take(write{Verb: "apply", Kind: "status"})
+		},
+	}).Build()
+	s.Reconciler = &Reconciler{Client: c, Reader: c, Recorder: events.NewFakeRecorder(100), applied: newApplied()}
+	return s
+}
+
+// sorted are the writes in an order that does not depend on which of several at once was first.
+func (s *stub) sorted() []write { return slices.SortedFunc(slices.Values(s.writes), compareWrites) }
+
+func compareWrites(a, b write) int {
+	return cmp.Or(cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,207 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// Reconciler makes EtcdClusters true.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Reader reads from the API server itself: nothing is created or deleted on the word of the cache alone.
+	Reader client.Reader
+	// Recorder takes an event for every act.
+	Recorder events.EventRecorder
+	// Dial connects to a member.
+	Dial membership.Dialer
+	// StallAfter is how long a member may fail to run before the cluster is called stalled.
+	StallAfter time.Duration
+
+	applied applied
+}
+
+// How long to wait before the next look, where no watch tells. etcd itself cannot be watched for its health.
+const (
+	afterConflict = 50 * time.Millisecond  // most often the cache was behind our own last write, and it soon catches up
+	afterAct      = time.Second            // the watch is faster; this is for a lost event
+	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two
+	whileWaiting  = time.Second
+	atRest        = 10 * time.Second
+)
+
+// How long to wait after an error: the second time twice as long, and so on. The last is not the quarter of an hour that is
+// usual: a webhook that is back wakes nobody, and a member may be down.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// SetupWithManager registers the reconciler, which works on as many clusters at a time as workers says.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	r.applied = newApplied()
+	// Claims have no owner while they are to be retained, so that all children are found by label.
+	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		name := o.GetLabels()[api.LabelCluster]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&api.EtcdCluster{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Pod{}, byLabel).
+		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
+		Watches(&corev1.Service{}, byLabel).
+		Watches(&policyv1.PodDisruptionBudget{}, byLabel, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Named("etcdcluster").
+		Complete(r)
+}
+
+// Reconcile takes one step for one cluster:
+//
+//  1. observe what there is, in Kubernetes and in etcd
+//  2. plan the one next step
+//  3. act: apply what the cluster always has, then carry out the step
+//  4. report what was seen and decided, where it differs from what the status says
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	cluster := &api.EtcdCluster{}
+	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
+	}
+	seen, err := r.observe(ctx, cluster)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	step := membership.Plan(desired(cluster), seen.Observed)
+	err = r.act(ctx, cluster, seen, step)
+	if instead, ok := obstacle(err); ok {
+		step, err = instead, nil
+	}
+	if err != nil && step.Reason == membership.Formed {
+		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
+	}
+	if step.Reason == membership.Healthy && !cluster.Spec.Suspend && !admitsClients(cluster, seen) {
+		step = membership.Step{
+			Action: membership.Wait, Reason: membership.Bootstrapping,
+			Message: "the cluster has formed; clients are let in once its Pods are told to find their data at every later start",
+		}
+	}
+	if apierrors.IsConflict(err) { // the cache was behind, or another operator was first: look again
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	}
+	reportErr := r.report(ctx, cluster, status(cluster, seen, step))
+	if err == nil && apierrors.IsConflict(reportErr) {
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	}
+	return ctrl.Result{RequeueAfter: after(step)}, errors.Join(err, reportErr)
+}
+
+// after is when to look again, if no watch tells earlier.
+func after(step membership.Step) time.Duration {
+	switch {
+	case step.Reason == membership.Bootstrapping && step.Action == membership.Wait:
+		return whileForming
+	case step.Acts():
+		return afterAct
+	case step.Action == membership.Wait:
+		return whileWaiting
+	default:
+		return atRest
+	}
+}
+
+// desired is what the spec asks for, with its defaults.
+func desired(c *api.EtcdCluster) membership.Desired {
+	version, err := membership.ParseVersion(c.Spec.Version)
+	if err != nil {
+		version = membership.Version{} // the schema refuses it, and so does render
+	}
+	return membership.Desired{
+		Size:      size(c),
+		Version:   version,
+		Suspended: c.Spec.Suspend,
+		Deleting:  !c.DeletionTimestamp.IsZero(),
+		Ephemeral: c.Spec.Storage.Medium == api.MediumMemory,
+		Token:     string(c.UID),
+	}
+}
+
+func size(c *api.EtcdCluster) int {
+	if c.Spec.Replicas == nil {
+		return 3
+	}
+	return int(*c.Spec.Replicas)
+}
+
+// foreignError: an object with a name that is needed belongs to somebody else.
+type foreignError struct{ kind, name, whose string }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s %s exists and belongs to %s; delete or rename it, or give this EtcdCluster another name", e.kind, e.name, e.whose)
+}
+
+// terminatingError: an object with a name that is needed is still being deleted.
+type terminatingError struct{ kind, name string }
+
+func (e *terminatingError) Error() string {
+	return fmt.Sprintf("waiting for the earlier %s %s to be gone", e.kind, e.name)
+}
+
+// invalidError: the spec cannot be rendered.
+type invalidError struct{ error }
+
+// obstacle is the step that is taken instead, where something stands against the planned one that another try does not get
+// past: something to wait for, or something that only a person can change.
+func obstacle(err error) (membership.Step, bool) {
+	var foreign *foreignError
+	var terminating *terminatingError
+	var invalid *invalidError
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return membership.Step{}, false
+	case errors.As(err, &foreign):
+		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
+	case errors.As(err, &invalid):
+		return membership.Step{Action: membership.Stall, Reason: membership.InvalidSpec, Message: invalid.Error()}, true
+	case errors.As(err, &terminating):
+		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: terminating.Error()}, true
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: "the namespace is being deleted"}, true
+	case (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status):
+		return membership.Step{
+			Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused),
+			Message: "the API server refuses what the spec asks for: " + firstLine(status.Status().Message),
+		}, true
+	default:
+		return membership.Step{}, false
+	}
+}
+
+// clusterGone: the EtcdCluster went away while we worked on it.
+func clusterGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

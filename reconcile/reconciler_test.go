@@ -1,0 +1,155 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"quorate.dev/membership"
+)
+
+func TestObstacle(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	quota := apierrors.NewForbidden(pods, "db-0", errors.New("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"))
+	ending := apierrors.NewForbidden(pods, "db-0", errors.New("unable to create new content in namespace ns because it is being terminated"))
+	ending.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "db-0", field.ErrorList{field.Required(field.NewPath("spec"), "")})
+	conflict := apierrors.NewConflict(pods, "db-0", errors.New("changed"))
+	stall := func(reason membership.Reason, message string) membership.Step {
+		return membership.Step{Action: membership.Stall, Reason: reason, Message: message}
+	}
+	wait := func(message string) membership.Step {
+		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: message}
+	}
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   membership.Step // the zero Step: another try may get past it
+	}{
+		"None":     {reason: "nothing stands against it"},
+		"Conflict": {reason: "a fresh look helps", err: conflict},
+		"Busy":     {reason: "a later try helps", err: apierrors.NewTooManyRequests("busy", 1)},
+		"Webhook":  {reason: "a webhook may come back", err: apierrors.NewInternalError(errors.New("failed calling webhook"))},
+		"Foreign": {
+			reason: "a person must decide", err: &foreignError{"Service", "db", "Deployment web"},
+			want: stall(membership.ForeignObject, "Service db exists and belongs to Deployment web; delete or rename it, or give this EtcdCluster another name"),
+		},
+		"InvalidSpec": {
+			reason: "the spec must be mended", err: &invalidError{errors.New("etcd 3.6.16 has no flag foo; leave it out")},
+			want: stall(membership.InvalidSpec, "etcd 3.6.16 has no flag foo; leave it out"),
+		},
+		"Quota": {
+			reason: "the message says what to raise, and nothing of our own calls", err: fmt.Errorf("apply Pod db-0: %w", quota),
+			want: stall("Refused", `the API server refuses what the spec asks for: pods "db-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3`),
+		},
+		"Invalid": {
+			reason: "the API server knows better than the schema", err: fmt.Errorf("apply Pod db-0: %w", invalid),
+			want: stall("Refused", `the API server refuses what the spec asks for: Pod "db-0" is invalid: spec: Required value`),
+		},
+		"Terminating": {
+			reason: "what is going must be gone first", err: &terminatingError{"Service", "db"},
+			want: wait("waiting for the earlier Service db to be gone"),
+		},
+		"Namespace": {
+			reason: "nobody need do anything about a namespace that is going", err: fmt.Errorf("apply Pod db-0: %w", ending),
+			want: wait("the namespace is being deleted"),
+		},
+		"SeveralAtOnce": {
+			reason: "the first that only a person can change decides", err: errors.Join(quota, conflict),
+			want: stall("Refused", `the API server refuses what the spec asks for: pods "db-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3`),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, ok := obstacle(tc.err)
+			if diff := cmp.Diff(tc.want, got); diff != "" || ok != (tc.want.Action != "") {
+				t.Errorf("%s: %t, -want +got:\n%s", tc.reason, ok, diff)
+			}
+		})
+	}
+}
+
+func TestAfter(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		step   membership.Step
+		want   time.Duration
+	}{
+		"Forming":   {reason: "etcd elects a leader within a second or two", step: membership.Step{Action: membership.Wait, Reason: membership.Bootstrapping}, want: whileForming},
+		"Bootstrap": {reason: "the Pods' events are faster", step: membership.Step{Action: membership.Bootstrap, Reason: membership.Bootstrapping}, want: afterAct},
+		"Record":    {reason: "the next step follows at once", step: membership.Step{Action: membership.Record, Reason: membership.Formed}, want: afterAct},
+		"Wait":      {reason: "etcd cannot be watched", step: membership.Step{Action: membership.Wait, Reason: membership.MemberDown}, want: whileWaiting},
+		"Stall":     {reason: "a person is not that fast", step: membership.Step{Action: membership.Stall, Reason: membership.DataLost}, want: atRest},
+		"Healthy":   {reason: "the health of etcd is looked at from time to time", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, want: atRest},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, after(tc.step)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestReconcileErrors holds what a pass does when a write fails: what a person must know is in the status, what a fresh look
+// mends is not, and nothing is tried again without a pause.
+func TestReconcileErrors(t *testing.T) {
+	claims := schema.GroupResource{Resource: "persistentvolumeclaims"}
+	conflict := apierrors.NewConflict(claims, "db-0", errors.New("changed"))
+	quota := apierrors.NewForbidden(claims, "db-0", errors.New("exceeded quota"))
+	broken := apierrors.NewInternalError(errors.New("failed calling webhook"))
+	on := func(kind string, err error) func(write) error {
+		return func(w write) error {
+			if w.Kind == kind {
+				return err
+			}
+			return nil
+		}
+	}
+	type result struct {
+		Status  bool // it was written
+		Failed  bool
+		Requeue time.Duration
+	}
+	cases := map[string]struct {
+		reason string
+		refuse func(write) error
+		want   result
+	}{
+		"Fine":           {reason: "volumes are provisioned", refuse: on("", nil), want: result{Status: true, Requeue: afterAct}},
+		"Refused":        {reason: "the status says why, and no error makes controller-runtime try on", refuse: on("PersistentVolumeClaim", quota), want: result{Status: true, Requeue: atRest}},
+		"Conflict":       {reason: "another look comes soon, and the status is made of that", refuse: on("PersistentVolumeClaim", conflict), want: result{Requeue: afterConflict}},
+		"Broken":         {reason: "controller-runtime tries again with growing pauses", refuse: on("PersistentVolumeClaim", broken), want: result{Status: true, Failed: true, Requeue: afterAct}},
+		"StatusConflict": {reason: "another look comes soon", refuse: on("status", conflict), want: result{Requeue: afterConflict}},
+		"StatusBroken":   {reason: "controller-runtime tries again with growing pauses", refuse: on("status", broken), want: result{Failed: true, Requeue: afterAct}},
+		"StatusGone":     {reason: "the EtcdCluster was deleted meanwhile", refuse: on("status", apierrors.NewNotFound(claims, "db")), want: result{Requeue: afterAct}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster()
+			c.ResourceVersion = ""
+			s := newStub(t, tc.refuse, c)
+			r, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)})
+			got := result{Failed: err != nil, Requeue: r.RequeueAfter}
+			for _, w := range s.writes {
+				got.Status = got.Status || w.Kind == "status"
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: error %v, -want +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// report writes the status where it differs, under the condition that nobody has changed the object since it was read: a
+// status made of an old look must not take back what a newer one has written.
+func (r *Reconciler) report(ctx context.Context, c *api.EtcdCluster, next api.EtcdClusterStatus) error {
+	if equality.Semantic.DeepEqual(c.Status, next) {
+		return nil
+	}
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	ac := apiac.EtcdClusterStatus()
+	if err := json.Unmarshal(raw, ac); err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	desired := apiac.EtcdCluster(c.Name, c.Namespace).WithResourceVersion(c.ResourceVersion).WithStatus(ac)
+	err = r.Client.Status().Apply(ctx, desired, client.FieldOwner(api.Manager), client.ForceOwnership)
+	if clusterGone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("apply status: %w", err)
+	}
+	c.Status, c.ResourceVersion = next, *desired.ResourceVersion
+	return nil
+}
+
+// status is what users see of a cluster in which these facts were seen and this step was decided.
+func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClusterStatus {
+	s := *c.Status.DeepCopy()
+	s.ObservedGeneration = c.Generation
+	s.Selector = labels.SelectorFromSet(render.Selector(c)).String()
+	s.Operation = operation(c.Status.Operation, seen, step)
+	if step.Reason == membership.Formed {
+		i, _ := seen.Instance(step.Members[0])
+		s.ClusterID = i.Endpoint.ClusterID.String()
+	} else {
+		s.ClusterID = seen.ID().String()
+	}
+	s.Members, s.Replicas, s.ReadyReplicas, s.Leader = nil, 0, 0, ""
+	var lowest membership.Version
+	var largest int64
+	for _, i := range seen.Instances {
+		if i.Pod.Exists() && !i.Pod.Terminating {
+			s.Replicas++
+		}
+		if i.ID == 0 && !i.Pod.Exists() && !i.Volume.Exists() {
+			continue // asked for, and nothing of it is there yet
+		}
+		m := memberStatus(i, seen)
+		s.Members = append(s.Members, m)
+		if m.Health == api.HealthHealthy && m.Role != api.RoleLearner {
+			s.ReadyReplicas++
+		}
+		if m.Role == api.RoleLeader {
+			s.Leader = i.Name
+		}
+		if v := i.Endpoint.Version; i.Endpoint.Answered() && (lowest == membership.Version{} || v.Compare(lowest) < 0) {
+			lowest = v
+		}
+		largest = max(largest, i.Endpoint.DBSize)
+	}
+	if lowest != (membership.Version{}) {
+		s.Version = lowest.String()
+		s.DBSize = roundedUp(largest)
+	}
+	setConditions(&s, c, seen, step)
+	return s
+}
+
+// operation keeps an intent until its effect is seen: a first start until the cluster has formed, a stop until the Pods
+// are gone.
+func operation(op *api.Operation, seen observed, step membership.Step) *api.Operation {
+	if op == nil {
+		return nil
+	}
+	if op.Step == string(membership.Bootstrap) {
+		if seen.Formed() || step.Reason == membership.Formed {
+			return nil
+		}
+		return op
+	}
+	if slices.ContainsFunc(op.Targets, func(t api.OperationTarget) bool {
+		i, _ := seen.Instance(t.Member)
+		return i.Pod.UID == t.UID
+	}) {
+		return op
+	}
+	return nil
+}
+
+func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
+	m := api.MemberStatus{Name: i.Name, ID: i.ID.String(), Role: api.RoleUnknown, Version: i.Endpoint.Version.String()}
+	if i.Volume.Exists() && i.Volume.UID != i.Pod.UID {
+		m.Volume = i.Name
+	}
+	e := i.Endpoint
+	switch {
+	case e.Learner:
+		m.Role = api.RoleLearner
+	case e.Answered() && e.Leader == e.MemberID:
+		m.Role = api.RoleLeader
+	case e.Answered():
+		m.Role = api.RoleFollower
+	}
+	switch {
+	case e.Healthy():
+		m.Health = api.HealthHealthy
+	case len(e.Alarms) > 0:
+		m.Health = api.HealthAlarm
+	case e.Answered():
+		m.Health = api.HealthNoLeader
+	case seen.Formed() && i.ID != 0 && !i.Volume.Recorded():
+		m.Health = api.HealthLost
+	case i.Pod.Exists():
+		m.Health = api.HealthUnreachable
+	default:
+		m.Health = api.HealthStopped
+	}
+	return m
+}
+
+// roundedUp is a size that changes seldom, so that a cluster at work does not write its status at every look: from 8 MiB on at
+// most one eighth more than the true one.
+func roundedUp(size int64) *resource.Quantity {
+	unit := int64(1 << 20)
+	for size/unit > 16 {
+		unit *= 2
+	}
+	return resource.NewQuantity((size+unit-1)/unit*unit, resource.BinarySI)
+}
+
+// setConditions says the same in the words of kstatus: Ready, Available and Degraded always; Reconciling or Stalled only
+// while True.
+func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, step membership.Step) {
+	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+			Type: kind, Status: value, Reason: reason, Message: message, ObservedGeneration: c.Generation,
+		})
+	}
+	only := func(kind string, holds bool) {
+		if holds {
+			set(kind, metav1.ConditionTrue, string(step.Reason), step.Message)
+		} else {
+			meta.RemoveStatusCondition(&s.Conditions, kind)
+		}
+	}
+	ready := step.Action == membership.None && (step.Reason == membership.Healthy || step.Reason == membership.Hibernated)
+	set(api.ConditionReady, truth(ready), string(step.Reason), step.Message)
+
+	available, reason, message := availability(seen, step)
+	set(api.ConditionAvailable, available, reason, message)
+
+	degraded, reason, message := metav1.ConditionFalse, api.ReasonHealthy, "every member is healthy"
+	switch {
+	case !seen.Formed():
+		reason, message = api.ReasonNotFormed, "the cluster has not formed yet"
+	case size(c) == 0:
+		reason, message = api.ReasonHibernated, "spec.replicas is 0"
+	case slices.ContainsFunc(s.Members, func(m api.MemberStatus) bool { return m.ID != "" && m.Health != api.HealthHealthy }):
+		degraded, reason, message = metav1.ConditionTrue, string(step.Reason), step.Message
+	}
+	set(api.ConditionDegraded, degraded, reason, message)
+	only(api.ConditionReconciling, step.Acts() || step.Action == membership.Wait)
+	only(api.ConditionStalled, step.Action == membership.Stall)
+}
+
+// availability is whether linearizable reads and writes are served now. Listing the members was such a read.
+func availability(seen observed, step membership.Step) (metav1.ConditionStatus, string, string) {
+	switch {
+	case !seen.Formed():
+		return metav1.ConditionFalse, api.ReasonNotFormed, "the cluster has not formed yet"
+	case step.Reason == membership.Hibernated || step.Reason == membership.Hibernating:
+		return metav1.ConditionFalse, string(step.Reason), step.Message
+	case len(alarms(seen)) > 0:
+		return metav1.ConditionFalse, api.ReasonAlarm, "etcd has raised the alarm " + strings.Join(alarms(seen), " and ")
+	case seen.Reach == membership.ReachQuorum:
+		return metav1.ConditionTrue, api.ReasonServing, "a quorum of the members answers"
+	case seen.Reach == membership.ReachNone && readyPods(seen)*2 > len(seen.pods):
+		return metav1.ConditionUnknown, api.ReasonUnreachable, "the kubelet finds most members ready, but none of them answers the operator: is the network between them open (port 2379)?"
+	default:
+		return metav1.ConditionFalse, api.ReasonQuorumLost, "no quorum of the members answers"
+	}
+}
+
+// alarms that any member knows of. With NOSPACE etcd refuses writes, with CORRUPT reads as well.
+func alarms(seen observed) []string {
+	var raised []string
+	for _, i := range seen.Instances {
+		for _, alarm := range i.Endpoint.Alarms {
+			raised = append(raised, string(alarm))
+		}
+	}
+	slices.Sort(raised)
+	return slices.Compact(raised)
+}
+
+func readyPods(seen observed) int {
+	n := 0
+	for _, pod := range seen.pods {
+		if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
+func truth(b bool) metav1.ConditionStatus {
+	if b {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
