@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile"
+)
+
+// leaseName is what all operators of a namespace compete for. The Role quorate-leader-election names it too.
+const leaseName = "quorate"
+
+// shutdown is how long a pass may take to end. It is shorter than the Pod's termination grace, so that the lease is
+// released and the next operator starts at once.
+const shutdown = 20 * time.Second
+
+// operatorOptions are the flags of "quorate operator".
+type operatorOptions struct {
+	watchNamespaces []string
+	leaderElect     bool
+	metricsAddress  string
+	metricsSecure   bool
+	probeAddress    string
+	concurrency     int
+	stallAfter      time.Duration
+	logLevel        string
+}
+
+func operator() *cobra.Command {
+	o := &operatorOptions{}
+	cmd := &cobra.Command{
+		Use:   "operator",
+		Short: "Run the operator",
+		Long: `Run the operator: inside a cluster with the rights of its Pod, elsewhere with those of $KUBECONFIG. The operator
+talks to etcd members by the IP address of their Pod.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.flags(cmd.Flags())
+	return cmd
+}
+
+func (o *operatorOptions) flags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.watchNamespaces, "watch-namespace", nil, "namespace to look after; repeat it or separate by commas (default: all)")
+	f.BoolVar(&o.leaderElect, "leader-elect", true, "act only while holding the lease "+leaseName+" in the operator's namespace")
+	f.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "where to serve /metrics, such as :8443; 0 means nowhere")
+	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to those whom the API server allows to get /metrics")
+	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "where to serve /healthz and /readyz; 0 means nowhere")
+	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are worked on at the same time")
+	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long a first member may fail to start before the cluster counts as stalled")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
+}
+
+func (o *operatorOptions) run(ctx context.Context) error {
+	level, err := zapcore.ParseLevel(o.logLevel)
+	if err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	// Most errors here are the weather of a distributed system: the message says what a stack trace would not.
+	log := zap.New(zap.Level(level), zap.StacktraceLevel(zapcore.PanicLevel))
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+
+	options, err := o.manager()
+	if err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API server: %w", err)
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return fmt.Errorf("set up manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	// Ready says nothing of leading: an operator that waits for the lease is as it should be.
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	r := &reconcile.Reconciler{
+		Client:     mgr.GetClient(),
+		Reader:     mgr.GetAPIReader(),
+		Recorder:   mgr.GetEventRecorder(api.Manager),
+		Dial:       membership.Dial,
+		StallAfter: o.stallAfter,
+	}
+	if err := r.SetupWithManager(mgr, o.concurrency); err != nil {
+		return fmt.Errorf("set up reconciler: %w", err)
+	}
+	log.Info("Starting operator", "version", built(), "watchNamespaces", o.watchNamespaces)
+	return mgr.Start(ctx)
+}
+
+// manager is how the flags configure controller-runtime.
+func (o *operatorOptions) manager() (ctrl.Options, error) {
+	scheme := runtime.NewScheme()
+	kinds := runtime.SchemeBuilder{clientgoscheme.AddToScheme, api.AddToScheme}
+	if err := kinds.AddToScheme(scheme); err != nil {
+		return ctrl.Options{}, fmt.Errorf("build scheme: %w", err)
+	}
+	objects, err := o.cache()
+	if err != nil {
+		return ctrl.Options{}, err
+	}
+	metrics := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
+	if o.metricsSecure {
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         objects,
+		Metrics:                       metrics,
+		HealthProbeBindAddress:        o.probeAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionReleaseOnCancel: true, // safe, because the process ends when the manager does
+		GracefulShutdownTimeout:       new(shutdown),
+	}, nil
+}
+
+// cache keeps in memory what the operator looks after, and of the other kinds only what carries its label: a cluster may
+// hold ten thousand Pods of other people.
+func (o *operatorOptions) cache() (cache.Options, error) {
+	ours, err := labels.NewRequirement(api.LabelCluster, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("select objects: %w", err)
+	}
+	// Of Pods and claims the managedFields are read, to tell what an apply would change; of the others they are ballast.
+	labelled := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	light := cache.ByObject{Label: labelled.Label, Transform: cache.TransformStripManagedFields()}
+	c := cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:                   labelled,
+			&corev1.PersistentVolumeClaim{}: labelled,
+			&corev1.Service{}:               light,
+			&policyv1.PodDisruptionBudget{}: light,
+		},
+	}
+	if len(o.watchNamespaces) > 0 {
+		c.DefaultNamespaces = map[string]cache.Config{}
+	}
+	for _, ns := range o.watchNamespaces {
+		// An empty name, as of a trailing comma, would mean all namespaces to the cache.
+		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {
+			return cache.Options{}, fmt.Errorf("--watch-namespace %q: %s", ns, problems[0])
+		}
+		c.DefaultNamespaces[ns] = cache.Config{}
+	}
+	return c, nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+func TestManager(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		args       []string
+		namespaces map[string]cache.Config
+		filtered   bool
+	}{
+		"Default": {
+			reason:   "Without flags all namespaces are watched, and whoever reads metrics is checked",
+			filtered: true,
+		},
+		"Namespaces": {
+			reason:     "Commas and repetition may be mixed",
+			args:       []string{"--watch-namespace=a,b", "--watch-namespace=c"},
+			namespaces: map[string]cache.Config{"a": {}, "b": {}, "c": {}},
+			filtered:   true,
+		},
+		"PlainMetrics": {
+			reason: "Who turns HTTPS off turns the check off, because a token must not travel in the clear",
+			args:   []string{"--metrics-secure=false"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := parse(t, tc.args).manager()
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.namespaces, got.Cache.DefaultNamespaces); diff != "" {
+				t.Errorf("%s: namespaces: -want, +got:\n%s", tc.reason, diff)
+			}
+			if filtered := got.Metrics.FilterProvider != nil; filtered != tc.filtered {
+				t.Errorf("%s: metrics are filtered: want %t, got %t", tc.reason, tc.filtered, filtered)
+			}
+			if !got.Scheme.Recognizes(api.EtcdClusterKind) {
+				t.Errorf("%s: the scheme lacks %s", tc.reason, api.EtcdClusterKind)
+			}
+		})
+	}
+}
+
+// TestManagerCaches holds the memory bound: no Pod, claim, Service or budget of other people is ever kept.
+func TestManagerCaches(t *testing.T) {
+	options, err := parse(t, nil).manager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(options.Cache.ByObject); got != 4 {
+		t.Errorf("want 4 kinds selected by label, got %d", got)
+	}
+	for object, by := range options.Cache.ByObject {
+		ours := labels.Set{api.LabelCluster: "example"}
+		if !by.Label.Matches(ours) || by.Label.Matches(labels.Set{"app": "web"}) {
+			t.Errorf("%T: the selector %q must match what carries %s, and nothing else", object, by.Label, api.LabelCluster)
+		}
+	}
+}
+
+func TestManagerRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"EmptyNamespace": {
+			reason: "A trailing comma must not widen the watch to all namespaces",
+			args:   []string{"--watch-namespace=a,"},
+			want:   `--watch-namespace ""`,
+		},
+		"NoNamespace": {
+			reason: "What no namespace can be called is a mistake to show at once",
+			args:   []string{"--watch-namespace=Team_A"},
+			want:   `--watch-namespace "Team_A"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := parse(t, tc.args).manager(); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+func parse(t *testing.T, args []string) *operatorOptions {
+	t.Helper()
+	o := &operatorOptions{}
+	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
+	o.flags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
