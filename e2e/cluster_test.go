@@ -1,0 +1,75 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/yaml"
+)
+
+// Where the audit log is on the control plane's node.
+const (
+	auditDir  = "/var/log/kubernetes"
+	auditFile = auditDir + "/quorate-audit.log"
+)
+
+// auditPatch makes the API server write down every request of an operator.
+const auditPatch = `kind: ClusterConfiguration
+apiServer:
+  extraArgs:
+  - {name: audit-policy-file, value: /etc/kubernetes/policies/audit-policy.yaml}
+  - {name: audit-log-path, value: ` + auditFile + `}
+  extraVolumes:
+  - {name: audit-policies, hostPath: /etc/kubernetes/policies, mountPath: /etc/kubernetes/policies, readOnly: true, pathType: DirectoryOrCreate}
+  - {name: audit-logs, hostPath: ` + auditDir + `, mountPath: ` + auditDir + `, pathType: DirectoryOrCreate}
+`
+
+// writeKindConfig writes the configuration that users get, with an audit log added.
+func writeKindConfig(file string) error {
+	raw, err := os.ReadFile("../kind-config.yaml")
+	if err != nil {
+		return err
+	}
+	var config v1alpha4.Cluster
+	if err := yaml.UnmarshalStrict(raw, &config); err != nil {
+		return fmt.Errorf("read kind-config.yaml: %w", err)
+	}
+	policy, err := filepath.Abs("testdata/audit-policy.yaml")
+	if err != nil {
+		return err
+	}
+	config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, auditPatch)
+	for i := range config.Nodes {
+		if config.Nodes[i].Role == v1alpha4.ControlPlaneRole {
+			config.Nodes[i].ExtraMounts = append(config.Nodes[i].ExtraMounts,
+				v1alpha4.Mount{HostPath: policy, ContainerPath: "/etc/kubernetes/policies/audit-policy.yaml", Readonly: true})
+		}
+	}
+	if raw, err = yaml.Marshal(config); err != nil {
+		return err
+	}
+	return os.WriteFile(file, raw, 0o600)
+}
+
+// onNode runs a command on the control plane's node, which has the kubectl that fits its API server.
+func onNode(ctx context.Context, args ...string) (string, error) {
+	return run(ctx, "docker", append([]string{"exec", clusterName + "-control-plane"}, args...)...)
+}
+
+// run a command; the error has what it complained about.
+func run(ctx context.Context, name string, args ...string) (string, error) {
+	var stdout, stderr strings.Builder
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}

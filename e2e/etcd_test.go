@@ -1,0 +1,141 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/klog/v2"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// etcd is a client of all members that have a Pod now. It reaches them through the API server, from wherever the tests
+// run, and finds each again after its Pod has been made anew.
+func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
+	s.Helper()
+	var endpoints []string
+	for _, pod := range s.pods(c) {
+		endpoints = append(endpoints, net.JoinHostPort(pod.Name, strconv.Itoa(api.PortClient)))
+	}
+	cli, err := clientv3.New(clientv3.Config{
+		Endpoints: endpoints,
+		Logger:    zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return dialPod(ctx, s.ns, address)
+		})},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = cli.Close() }) // a test that fails here has failed before
+	return cli
+}
+
+func (s *stage) put(c *clientv3.Client, key, value string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	if _, err := c.Put(ctx, key, value); err != nil {
+		s.Fatalf("put %s: %v", key, err)
+	}
+}
+
+// want fails unless the key has the value, read linearizably.
+func (s *stage) want(c *clientv3.Client, key, value string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	r, err := c.Get(ctx, key)
+	if err != nil {
+		s.Fatalf("get %s: %v", key, err)
+	}
+	if len(r.Kvs) != 1 || string(r.Kvs[0].Value) != value {
+		s.Fatalf("acknowledged write of %s=%s is lost: etcd has %v", key, value, r.Kvs)
+	}
+}
+
+// forwarded is a connection to a Pod, with the port-forward that carries it.
+type forwarded struct {
+	net.Conn
+	stop context.CancelFunc
+}
+
+func (f forwarded) Close() error {
+	defer f.stop()
+	return f.Conn.Close()
+}
+
+// dialPod connects to a port of a Pod through the API server; address is the Pod's name and the port.
+func dialPod(ctx context.Context, namespace, address string) (net.Conn, error) {
+	pod, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	// The connection outlives the dialling of it.
+	forwarding, stop := context.WithCancel(context.WithoutCancel(ctx))
+	conn, err := forward(ctx, forwarding, namespace, pod, port)
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("reach port %s of Pod %s: %w", port, pod, err)
+	}
+	return forwarded{conn, stop}, nil
+}
+
+// forward opens a local port that leads to the Pod's for as long as forwarding lasts, and connects to it.
+func forward(ctx, forwarding context.Context, namespace, pod, port string) (net.Conn, error) {
+	clients, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return nil, err
+	}
+	transport, upgrader, err := spdy.RoundTripperFor(restConfig)
+	if err != nil {
+		return nil, err
+	}
+	url := clients.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name(pod).SubResource("portforward").URL()
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport, Timeout: 10 * time.Second}, http.MethodPost, url)
+	// That a member listens no more is no news: who asks is told by the connection that breaks.
+	quiet := klog.NewContext(forwarding, logr.Discard())
+	ready, failed := make(chan struct{}), make(chan error, 1)
+	forwarder, err := portforward.NewOnAddressesWithContext(quiet, dialer, []string{"127.0.0.1"}, []string{"0:" + port}, ready, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	go func() { failed <- forwarder.ForwardPorts() }()
+	select {
+	case <-ready:
+	case err := <-failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	ports, err := forwarder.GetPorts()
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local))))
+}
+
+// podHTTP talks to Pods of a namespace; the host in a URL is the name of a Pod. Whose certificate it is is not the question.
+func podHTTP(namespace string) *http.Client {
+	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // signed by itself, and reached through the API server
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			return dialPod(ctx, namespace, address)
+		},
+	}}
+}

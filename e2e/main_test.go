@@ -1,0 +1,93 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+
+	"quorate.dev/e2e/node"
+)
+
+// clusterName is the kind cluster of these tests; one that is left over from an earlier run is used again.
+const clusterName = "quorate-e2e"
+
+var keep = flag.Bool("keep", os.Getenv("QUORATE_E2E_KEEP") != "",
+	"keep the kind cluster "+clusterName+" for the next run (or set QUORATE_E2E_KEEP); after a failure it is always kept")
+
+// testenv runs the stories. Its context and configuration are set up once, by TestMain.
+var testenv env.Environment
+
+func TestMain(m *testing.M) {
+	ctx := context.Background()
+	config, err := envconf.NewFromFlags()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	ctrl.SetLogger(klog.Background())
+	testenv = env.NewWithConfig(config.WithParallelTestEnabled()).Setup(startCluster, clearStages, loadImages, install).BeforeEachTest(openStage)
+
+	code := testenv.Run(m)
+	if code == 0 && everythingRan() {
+		code = checkRights(ctx)
+	}
+	switch {
+	case code != 0:
+		fmt.Fprintf(os.Stderr, "The cluster %s is kept for you to look at:\n  export KUBECONFIG=%s\nThe next run goes on from it. To remove it:\n  go run ./e2e/node/quorate-kind down --name %s\n",
+			clusterName, config.KubeconfigFile(), clusterName)
+	case !*keep:
+		if err := node.Down(ctx, clusterName); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// everythingRan says whether no test was left out, benchmarks aside.
+func everythingRan() bool {
+	return flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.list").Value.String() == ""
+}
+
+// startCluster makes the kind cluster of kind-config.yaml with an audit log, or goes on from the one that is there.
+func startCluster(ctx context.Context, config *envconf.Config) (context.Context, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ctx, err
+	}
+	dir = filepath.Join(dir, "quorate", "e2e")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return ctx, err
+	}
+	kindConfig := filepath.Join(dir, "kind-config.yaml")
+	if err := writeKindConfig(kindConfig); err != nil {
+		return ctx, err
+	}
+	config.WithKubeconfigFile(filepath.Join(dir, "kubeconfig"))
+	if err := node.Up(ctx, node.Cluster{Name: clusterName, Config: kindConfig, Kubeconfig: config.KubeconfigFile()}); err != nil {
+		return ctx, err
+	}
+	return ctx, connect(config)
+}
+
+// loadImages builds the operator's image and gives it and the etcd images to the cluster.
+func loadImages(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+	if _, err := run(ctx, "make", "--no-print-directory", "-C", "..", "image", "IMAGE="+operatorImage); err != nil {
+		return ctx, err
+	}
+	images, err := node.EtcdImages(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	return ctx, node.Load(ctx, clusterName, append(images, operatorImage)...)
+}

@@ -1,0 +1,76 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"quorate.dev/render"
+)
+
+// TestMetrics: whom the API server lets read /metrics gets them over HTTPS, and nobody else.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	story := func(name string, allowed bool, status int) features.Feature {
+		return features.New(name).Assess("asks for the operator's metrics", step(func(s *stage) {
+			operating.RLock()
+			defer operating.RUnlock()
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name}}
+			s.create(account)
+			if allowed {
+				binding := &rbacv1.ClusterRoleBinding{
+					ObjectMeta: metav1.ObjectMeta{Name: s.ns},
+					RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "quorate-metrics-reader"},
+					Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: name}},
+				}
+				s.create(binding)
+				s.Cleanup(func() { _ = kube.Delete(t.Context(), binding) }) // it gives rights to nobody who is left
+			}
+			token := &authenticationv1.TokenRequest{}
+			if err := s.SubResource("token").Create(s.Context(), account, token); err != nil {
+				s.Fatal(err)
+			}
+			got, body := s.scrape(token.Status.Token)
+			if got != status || allowed != strings.Contains(body, "controller_runtime_reconcile_total") {
+				s.Errorf("status %d, want %d; body:\n%.300s", got, status, body)
+			}
+		})).Feature()
+	}
+	testenv.TestInParallel(t,
+		story("scraper", true, http.StatusOK),
+		story("stranger", false, http.StatusForbidden),
+	)
+}
+
+func (s *stage) scrape(token string) (status int, body string) {
+	s.Helper()
+	pods := &corev1.PodList{}
+	if err := s.List(s.Context(), pods, client.InNamespace(render.InstallNamespace), client.MatchingLabels{"app.kubernetes.io/name": "quorate"}); err != nil {
+		s.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "https://"+pods.Items[0].Name+":8443/metrics", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := podHTTP(render.InstallNamespace).Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // only read from
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return response.StatusCode, string(raw)
+}

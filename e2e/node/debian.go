@@ -1,0 +1,141 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// debianPackages is what kind's node expects beside a minimal Debian, and a static busybox for the
+// helper Pod of the storage provisioner.
+var debianPackages = []string{
+	"systemd", "systemd-sysv", "dbus", "kmod", "procps", "util-linux", "mount", "libseccomp2", "runc",
+	"conntrack", "iptables", "nftables", "iproute2", "ethtool", "socat", "e2fsprogs",
+	"bash", "ca-certificates", "curl", "jq", "busybox-static",
+}
+
+// Nothing on a node reads these, and every node gets its own copy of the image.
+var debianUnwanted = []string{
+	"var/cache/apt", "var/lib/apt/lists", "var/log", "usr/share/doc", "usr/share/man",
+	"usr/share/info", "usr/share/locale", "usr/share/zoneinfo", "usr/share/i18n",
+}
+
+const defaultMirror = "http://deb.debian.org/debian"
+
+// debianRoot returns a directory with root.tar, the file system that nodes and the images of
+// Debian programs are made from.
+func debianRoot(ctx context.Context) (string, error) {
+	name := fmt.Sprintf("debian-%s-%s-%s", debianSuite, runtime.GOARCH,
+		fingerprint([]any{debianPackages, debianUnwanted}))
+	return cached(ctx, name, func(dir string) error {
+		if err := ensureDebootstrap(ctx); err != nil {
+			return err
+		}
+		mirror := debianMirror(ctx)
+		say("making a Debian %s root from %s", debianSuite, mirror)
+		root := filepath.Join(dir, "root")
+		cmd := command(ctx, "debootstrap", "--variant=minbase",
+			"--include="+strings.Join(debianPackages, ","), debianSuite, root, mirror)
+		cmd.Env = append(os.Environ(), aptProxy(ctx)...)
+		if _, err := output(cmd); err != nil {
+			return fmt.Errorf("make a Debian root: %w", err)
+		}
+		for _, path := range debianUnwanted {
+			if err := empty(filepath.Join(root, path)); err != nil {
+				return fmt.Errorf("shrink the Debian root: %w", err)
+			}
+		}
+		if _, err := output(command(ctx, "tar", "--numeric-owner", "-C", root, "-cf", filepath.Join(dir, "root.tar"), ".")); err != nil {
+			return fmt.Errorf("pack the Debian root: %w", err)
+		}
+		if err := os.RemoveAll(root); err != nil {
+			return fmt.Errorf("remove the unpacked Debian root: %w", err)
+		}
+		say("made the Debian root")
+		return nil
+	})
+}
+
+// ensureDebootstrap installs debootstrap when it is missing and this process may do so.
+func ensureDebootstrap(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return errors.New("building the node image unpacks Debian packages as root: " +
+			"run this as root, or give Docker access to a registry")
+	}
+	if _, err := exec.LookPath("debootstrap"); err == nil {
+		return nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return errors.New("building the node image needs debootstrap: install it with this system's package manager")
+	}
+	say("installing debootstrap, which unpacks Debian packages")
+	install := func() error {
+		cmd := command(ctx, "apt-get", "install", "--yes", "--no-install-recommends", "debootstrap", "debian-archive-keyring")
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		_, err := output(cmd)
+		return err
+	}
+	if install() == nil {
+		return nil
+	}
+	// A fresh machine has no package lists yet.
+	if _, err := output(command(ctx, "apt-get", "update")); err != nil {
+		return fmt.Errorf("read the package lists: %w", err)
+	}
+	if err := install(); err != nil {
+		return fmt.Errorf("install debootstrap: %w", err)
+	}
+	return nil
+}
+
+// debianMirror is the Debian archive that this machine's apt uses, or the public one.
+func debianMirror(ctx context.Context) string {
+	out, err := output(command(ctx, "apt-get", "indextargets",
+		"--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages"))
+	if err != nil {
+		return defaultMirror // apt is missing or not in use: not an error
+	}
+	return firstMirror(string(out))
+}
+
+// aptProxy is the proxy that apt reaches its mirror through, for a debootstrap that does not ask apt.
+func aptProxy(ctx context.Context) []string {
+	out, err := output(command(ctx, "apt-config", "dump", "--format", "%v", "Acquire::http::Proxy"))
+	if proxy := strings.TrimSpace(string(out)); err == nil && proxy != "" {
+		return []string{"http_proxy=" + proxy}
+	}
+	return nil
+}
+
+// firstMirror picks the first main archive of Debian from lines of origin, label and address.
+func firstMirror(targets string) string {
+	for line := range strings.Lines(targets) {
+		uri, ok := strings.CutPrefix(strings.TrimSpace(line), "Debian|Debian|")
+		if ok && strings.HasPrefix(uri, "http") {
+			return strings.TrimSuffix(uri, "/")
+		}
+	}
+	return defaultMirror
+}
+
+// empty removes everything below dir but dir itself.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

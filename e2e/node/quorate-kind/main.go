@@ -1,0 +1,158 @@
+// Command quorate-kind gives this machine what the end-to-end tests and the demo run on: binaries
+// for envtest, etcd, a kind node image and a kind cluster. See package node for what it does and why.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"quorate.dev/e2e/node"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := &cobra.Command{
+		Use:           "quorate-kind",
+		Short:         "Kubernetes and etcd for tests, pulled or built from source",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(assets(), etcd(), image(), up(), load(), etcdImages(), down())
+	return root.ExecuteContext(ctx)
+}
+
+func assets() *cobra.Command {
+	return &cobra.Command{
+		Use:   "assets",
+		Short: "Build kube-apiserver, etcd and kubectl, and print their directory (KUBEBUILDER_ASSETS)",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return printed(node.Assets(cmd.Context()))
+		},
+	}
+}
+
+func etcd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "etcd VERSION...",
+		Short: "Build etcd, etcdctl and etcdutl, and print the directory of each version",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, versions []string) error {
+			for _, version := range versions {
+				if err := printed(node.Etcd(cmd.Context(), version)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func image() *cobra.Command {
+	return &cobra.Command{
+		Use:   "image",
+		Short: "Pull or build a kind node image, and print its reference",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return printed(node.Image(cmd.Context()))
+		},
+	}
+}
+
+func up() *cobra.Command {
+	var c node.Cluster
+	cmd := &cobra.Command{
+		Use:   "up --name NAME",
+		Short: "Make a kind cluster ready, or go on from the one that is there",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return node.Up(cmd.Context(), c)
+		},
+	}
+	nameFlag(cmd, &c.Name)
+	cmd.Flags().StringVar(&c.Config, "config", "", "kind configuration file (default: one node)")
+	cmd.Flags().StringVar(&c.Kubeconfig, "kubeconfig", "", "file to write access to the cluster to (default: your own kubeconfig)")
+	return cmd
+}
+
+func load() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "load --name NAME IMAGE...",
+		Short: "Copy images from Docker into the nodes that lack them",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, images []string) error {
+			return node.Load(cmd.Context(), name, images...)
+		},
+	}
+	nameFlag(cmd, &name)
+	return cmd
+}
+
+func etcdImages() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "etcd-images",
+		Short: "Pull or build the etcd images, load them into a cluster if one is named, and print them",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			images, err := node.EtcdImages(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if name != "" {
+				if err := node.Load(cmd.Context(), name, images...); err != nil {
+					return err
+				}
+			}
+			return printed(strings.Join(images, "\n"), nil)
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "name of a cluster to load them into")
+	return cmd
+}
+
+func down() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "down --name NAME",
+		Short: "Remove a kind cluster",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return node.Down(cmd.Context(), name)
+		},
+	}
+	nameFlag(cmd, &name)
+	return cmd
+}
+
+// nameFlag is required everywhere: a cluster is never chosen by default, and so never by mistake.
+func nameFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "name", "", "name of the cluster")
+	if err := cmd.MarkFlagRequired("name"); err != nil {
+		panic(err) // only when the flag above is called otherwise
+	}
+}
+
+// printed puts a result on standard output, where scripts read it.
+func printed(result string, err error) error {
+	if err != nil {
+		return err
+	}
+	fmt.Println(result)
+	return nil
+}
