@@ -3,15 +3,19 @@
 package e2e
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -34,7 +38,12 @@ func TestMetrics(t *testing.T) {
 					Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: name}},
 				}
 				s.create(binding)
-				s.Cleanup(func() { _ = kube.Delete(t.Context(), binding) }) // it gives rights to nobody who is left
+				s.Cleanup(func() {
+					if err := kube.Delete(context.WithoutCancel(s.Context()), binding); err != nil {
+						s.Error(err)
+					}
+				})
+				s.mayRead(account, "/metrics")
 			}
 			token := &authenticationv1.TokenRequest{}
 			if err := s.SubResource("token").Create(s.Context(), account, token); err != nil {
@@ -50,6 +59,23 @@ func TestMetrics(t *testing.T) {
 		story("scraper", true, http.StatusOK),
 		story("stranger", false, http.StatusForbidden),
 	)
+}
+
+// mayRead waits until the API server has taken notice of the binding that lets an account read a path: the operator, which
+// asks it, would remember a refusal for a while.
+func (s *stage) mayRead(account *corev1.ServiceAccount, path string) {
+	s.Helper()
+	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:                  "system:serviceaccount:" + account.Namespace + ":" + account.Name,
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
+		}}
+		err := kube.Create(ctx, review)
+		return review.Status.Allowed, err
+	})
+	if err != nil {
+		s.Fatalf("wait until %s may read %s: %v", account.Name, path, err)
+	}
 }
 
 func (s *stage) scrape(token string) (status int, body string) {
