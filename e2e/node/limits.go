@@ -24,6 +24,9 @@ func detectLimits(ctx context.Context, image string) (limits, error) {
 	if err != nil {
 		return limits{}, fmt.Errorf("ask Docker about this machine: %w", err)
 	}
+	if err := allowInotify(inotifyFile); err != nil {
+		return limits{}, err
+	}
 	driver, cgroup, _ := strings.Cut(info, " ")
 	var l limits
 	if driver == "fuse-overlayfs" && isBuilt(image) {
