@@ -38,6 +38,21 @@ const (
 	ReasonStarting = "Starting"
 	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being made anew.
 	ReasonReplacing = "Replacing"
+	// ReasonScalingUp: members are being added, because there are fewer voters than spec.replicas.
+	ReasonScalingUp = "ScalingUp"
+	// ReasonScalingDown: members are being removed, because there are more voters than spec.replicas.
+	ReasonScalingDown = "ScalingDown"
+	// ReasonJoining: a learner is being started, or catches up, or becomes a voter.
+	ReasonJoining = "Joining"
+	// ReasonMemberLost: a member whose data is gone is being removed, for another one to take its place.
+	ReasonMemberLost = "MemberLost"
+	// ReasonMemberFailed: a member that was down for longer than spec.recovery.replaceAfter is being removed, for another one
+	// to take its place.
+	ReasonMemberFailed = "MemberFailed"
+	// ReasonCorruptMember: a member whose data differs from the others' is being removed, or its alarm taken back.
+	ReasonCorruptMember = "CorruptMember"
+	// ReasonRetiring: the Pod or the volume of who is no member any more is being taken away.
+	ReasonRetiring = "Retiring"
 	// ReasonRecording: what a member said of itself is being written down on its volume.
 	ReasonRecording = "Recording"
 	// ReasonTerminating: an object that is going away must be gone first.

@@ -56,8 +56,9 @@ type EtcdClusterList struct {
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
 	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
-	// the number back starts the same cluster again. Default 3. After the cluster has formed, only 0 and back is carried
-	// out; any other change is reported as Stalled and what runs goes on.
+	// the number back starts the same cluster again. Default 3. It can be changed at any time, and the last value wins:
+	// members are added one by one as learners, which have no vote until they have caught up, and removed one by one, the
+	// least valuable first. No change is made after which the members that serve would be no quorum.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
@@ -102,6 +103,10 @@ type EtcdClusterSpec struct {
 	// nothing.
 	// +optional
 	Metadata *Metadata `json:"metadata,omitempty"`
+
+	// recovery says when a member is given up and replaced.
+	// +optional
+	Recovery *Recovery `json:"recovery,omitempty"`
 
 	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
 	// and the status says that it is suspended. Default false.
@@ -207,6 +212,25 @@ type Retention struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
 	WhenDeleted RetentionPolicy `json:"whenDeleted,omitempty"`
+
+	// whenScaled is Delete (default) or Retain: whether the volume of a member that was removed, because the cluster shrank
+	// or because the member was replaced, goes once all other members serve. A retained one is never used again: its
+	// annotation etcd.quorate.dev/retired tells it from those of members. A change is applied at once and restarts nothing.
+	// +optional
+	// +kubebuilder:validation:Enum=Retain;Delete
+	WhenScaled RetentionPolicy `json:"whenScaled,omitempty"`
+}
+
+// Recovery says when a member is given up and replaced.
+type Recovery struct {
+	// replaceAfter is how long a member may be down before another one takes its place, from 10s to 24h. It is for what
+	// waiting may still mend: a node that does not answer, or data on which etcd does not start. A member whose volume is
+	// gone is replaced at once, and one that only lacks an image or a place to run is waited for. A member is given up
+	// only while the others are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
+	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m"
+	ReplaceAfter *Duration `json:"replaceAfter,omitempty"`
 }
 
 // Resources are the cpu and memory of each member's container.

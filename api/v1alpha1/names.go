@@ -26,6 +26,18 @@ const (
 	// AnnotationVersion says, on a PersistentVolumeClaim, which etcd version ran on it last.
 	AnnotationVersion = "etcd.quorate.dev/version"
 
+	// AnnotationJoin says, on a PersistentVolumeClaim that was made for a member to come, JoinPending while nothing has run
+	// on it, and then the ID of the member that joined with it. From there on it is nobody else's.
+	AnnotationJoin = "etcd.quorate.dev/join"
+
+	// AnnotationRetired says, on a PersistentVolumeClaim, that its member was removed from the cluster. It is kept for a
+	// person to look at, and never used again.
+	AnnotationRetired = "etcd.quorate.dev/retired"
+
+	// AnnotationProvisions says, on a Pod, that no etcd runs in it: it is there for a volume to be made and the image to be
+	// pulled where a member is about to run.
+	AnnotationProvisions = "etcd.quorate.dev/provisions"
+
 	// AnnotationInitialCluster and AnnotationInitialClusterState are, on a Pod, what etcd is told at its start. They are
 	// read anew by the kubelet each time the container starts, so that a running Pod can be told never to start empty.
 	AnnotationInitialCluster      = "etcd.quorate.dev/initial-cluster"
@@ -37,6 +49,9 @@ const (
 	// AnnotationRevision says, on a Pod, of which parts of the spec it was made, as a hash for each.
 	AnnotationRevision = "etcd.quorate.dev/revision"
 )
+
+// JoinPending is the value of AnnotationJoin before a member has it.
+const JoinPending = "pending"
 
 // Ports of every member. The metrics port serves /metrics, /livez and /readyz in plain HTTP, so that probes and scrapers
 // need no client certificate.

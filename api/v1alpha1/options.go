@@ -2,7 +2,7 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// Duration is a time span as etcd's flags take it, in whole milliseconds or seconds: 100ms, 1s.
+// Duration is a time span in whole units: 100ms, 1s, 5m. Each field says which it takes.
 //
 // +kubebuilder:validation:MaxLength=16
 type Duration string

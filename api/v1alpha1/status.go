@@ -57,6 +57,10 @@ type EtcdClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Members []MemberStatus `json:"members,omitempty"`
 
+	// nextOrdinal is the ordinal of the next new member. It only grows: no name is used twice.
+	// +optional
+	NextOrdinal int32 `json:"nextOrdinal,omitempty"`
+
 	// operation is what was decided and is not yet seen to be done. It is written before the first effect, so that after
 	// a crash it is plain what may have happened.
 	// +optional
@@ -129,7 +133,7 @@ type MemberStatus struct {
 
 // Operation is what was decided and is not yet seen to be done.
 type Operation struct {
-	// step is what is being done, for example Bootstrap or Hibernate.
+	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader or Discard.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	Step string `json:"step"`
@@ -137,6 +141,20 @@ type Operation struct {
 	// generation of the spec that led to it.
 	// +required
 	Generation int64 `json:"generation"`
+
+	// memberID is etcd's own ID of the member that is promoted, removed, or to lead.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	MemberID string `json:"memberID,omitempty"`
+
+	// holder is the process that carries it out.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Holder string `json:"holder,omitempty"`
+
+	// since is when it was decided. A request to etcd is given up long before another operation may take its place.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
 
 	// targets are the objects it acts on.
 	// +optional
@@ -154,8 +172,8 @@ type OperationTarget struct {
 	// +kubebuilder:validation:MaxLength=63
 	Member string `json:"member"`
 
-	// uid of the volume (Bootstrap) or of the Pod (Hibernate).
-	// +required
+	// uid of its Pod (Stop), or else of its volume; empty where it has none.
+	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid"`
 }

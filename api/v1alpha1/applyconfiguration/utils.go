@@ -36,6 +36,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OperationTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Options"):
 		return &apiv1alpha1.OptionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Recovery"):
+		return &apiv1alpha1.RecoveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Resources"):
 		return &apiv1alpha1.ResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Retention"):

@@ -68,6 +68,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: options
       type:
         namedType: dev.quorate.api.v1alpha1.Options
+    - name: recovery
+      type:
+        namedType: dev.quorate.api.v1alpha1.Recovery
     - name: replicas
       type:
         scalar: numeric
@@ -115,6 +118,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: nextOrdinal
+      type:
+        scalar: numeric
     - name: observedGeneration
       type:
         scalar: numeric
@@ -203,6 +209,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: generation
       type:
         scalar: numeric
+    - name: holder
+      type:
+        scalar: string
+    - name: memberID
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: step
       type:
         scalar: string
@@ -246,6 +261,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: snapshotCount
       type:
         scalar: numeric
+- name: dev.quorate.api.v1alpha1.Recovery
+  map:
+    fields:
+    - name: replaceAfter
+      type:
+        namedType: dev.quorate.api.v1alpha1.Duration
 - name: dev.quorate.api.v1alpha1.Resources
   map:
     fields:
@@ -259,6 +280,9 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     fields:
     - name: whenDeleted
+      type:
+        namedType: dev.quorate.api.v1alpha1.RetentionPolicy
+    - name: whenScaled
       type:
         namedType: dev.quorate.api.v1alpha1.RetentionPolicy
 - name: dev.quorate.api.v1alpha1.RetentionPolicy

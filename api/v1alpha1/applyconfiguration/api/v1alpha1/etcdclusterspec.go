@@ -9,8 +9,9 @@ package v1alpha1
 type EtcdClusterSpecApplyConfiguration struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
 	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
-	// the number back starts the same cluster again. Default 3. After the cluster has formed, only 0 and back is carried
-	// out; any other change is reported as Stalled and what runs goes on.
+	// the number back starts the same cluster again. Default 3. It can be changed at any time, and the last value wins:
+	// members are added one by one as learners, which have no vote until they have caught up, and removed one by one, the
+	// least valuable first. No change is made after which the members that serve would be no quorum.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// version is the etcd version as MAJOR.MINOR.PATCH, for example 3.6.16; a leading "v" is accepted. The minors 3.5, 3.6
 	// and 3.7 are supported, 3.5 from 3.5.19 on (the first patch whose readiness check knows learners). After the cluster
@@ -33,6 +34,8 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// metadata is added to everything that Quorate creates for this cluster. A change is applied at once and restarts
 	// nothing.
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
+	// recovery says when a member is given up and replaced.
+	Recovery *RecoveryApplyConfiguration `json:"recovery,omitempty"`
 	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
 	// and the status says that it is suspended. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -105,6 +108,14 @@ func (b *EtcdClusterSpecApplyConfiguration) WithScheduling(value *SchedulingAppl
 // If called multiple times, the Metadata field is set to the value of the last call.
 func (b *EtcdClusterSpecApplyConfiguration) WithMetadata(value *MetadataApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
 	b.Metadata = value
+	return b
+}
+
+// WithRecovery sets the Recovery field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Recovery field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithRecovery(value *RecoveryApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.Recovery = value
 	return b
 }
 

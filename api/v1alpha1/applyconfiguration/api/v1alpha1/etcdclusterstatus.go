@@ -32,6 +32,8 @@ type EtcdClusterStatusApplyConfiguration struct {
 	DBSize *resource.Quantity `json:"dbSize,omitempty"`
 	// members are the members that exist, by name.
 	Members []MemberStatusApplyConfiguration `json:"members,omitempty"`
+	// nextOrdinal is the ordinal of the next new member. It only grows: no name is used twice.
+	NextOrdinal *int32 `json:"nextOrdinal,omitempty"`
 	// operation is what was decided and is not yet seen to be done. It is written before the first effect, so that after
 	// a crash it is plain what may have happened.
 	Operation *OperationApplyConfiguration `json:"operation,omitempty"`
@@ -130,6 +132,14 @@ func (b *EtcdClusterStatusApplyConfiguration) WithMembers(values ...*MemberStatu
 		}
 		b.Members = append(b.Members, *values[i])
 	}
+	return b
+}
+
+// WithNextOrdinal sets the NextOrdinal field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NextOrdinal field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithNextOrdinal(value int32) *EtcdClusterStatusApplyConfiguration {
+	b.NextOrdinal = &value
 	return b
 }
 

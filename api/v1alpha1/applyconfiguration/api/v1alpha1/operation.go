@@ -2,15 +2,25 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // OperationApplyConfiguration represents a declarative configuration of the Operation type for use
 // with apply.
 //
 // Operation is what was decided and is not yet seen to be done.
 type OperationApplyConfiguration struct {
-	// step is what is being done, for example Bootstrap or Hibernate.
+	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader or Discard.
 	Step *string `json:"step,omitempty"`
 	// generation of the spec that led to it.
 	Generation *int64 `json:"generation,omitempty"`
+	// memberID is etcd's own ID of the member that is promoted, removed, or to lead.
+	MemberID *string `json:"memberID,omitempty"`
+	// holder is the process that carries it out.
+	Holder *string `json:"holder,omitempty"`
+	// since is when it was decided. A request to etcd is given up long before another operation may take its place.
+	Since *v1.Time `json:"since,omitempty"`
 	// targets are the objects it acts on.
 	Targets []OperationTargetApplyConfiguration `json:"targets,omitempty"`
 }
@@ -34,6 +44,30 @@ func (b *OperationApplyConfiguration) WithStep(value string) *OperationApplyConf
 // If called multiple times, the Generation field is set to the value of the last call.
 func (b *OperationApplyConfiguration) WithGeneration(value int64) *OperationApplyConfiguration {
 	b.Generation = &value
+	return b
+}
+
+// WithMemberID sets the MemberID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MemberID field is set to the value of the last call.
+func (b *OperationApplyConfiguration) WithMemberID(value string) *OperationApplyConfiguration {
+	b.MemberID = &value
+	return b
+}
+
+// WithHolder sets the Holder field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Holder field is set to the value of the last call.
+func (b *OperationApplyConfiguration) WithHolder(value string) *OperationApplyConfiguration {
+	b.Holder = &value
+	return b
+}
+
+// WithSince sets the Since field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Since field is set to the value of the last call.
+func (b *OperationApplyConfiguration) WithSince(value v1.Time) *OperationApplyConfiguration {
+	b.Since = &value
 	return b
 }
 

@@ -15,6 +15,10 @@ type RetentionApplyConfiguration struct {
 	// created again over retained volumes, with the same name and namespace, comes back with its data. A change is applied
 	// at once and restarts nothing.
 	WhenDeleted *apiv1alpha1.RetentionPolicy `json:"whenDeleted,omitempty"`
+	// whenScaled is Delete (default) or Retain: whether the volume of a member that was removed, because the cluster shrank
+	// or because the member was replaced, goes once all other members serve. A retained one is never used again: its
+	// annotation etcd.quorate.dev/retired tells it from those of members. A change is applied at once and restarts nothing.
+	WhenScaled *apiv1alpha1.RetentionPolicy `json:"whenScaled,omitempty"`
 }
 
 // RetentionApplyConfiguration constructs a declarative configuration of the Retention type for use with
@@ -28,5 +32,13 @@ func Retention() *RetentionApplyConfiguration {
 // If called multiple times, the WhenDeleted field is set to the value of the last call.
 func (b *RetentionApplyConfiguration) WithWhenDeleted(value apiv1alpha1.RetentionPolicy) *RetentionApplyConfiguration {
 	b.WhenDeleted = &value
+	return b
+}
+
+// WithWhenScaled sets the WhenScaled field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WhenScaled field is set to the value of the last call.
+func (b *RetentionApplyConfiguration) WithWhenScaled(value apiv1alpha1.RetentionPolicy) *RetentionApplyConfiguration {
+	b.WhenScaled = &value
 	return b
 }
