@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,20 @@ type Client interface {
 	Status(ctx context.Context) (Endpoint, error)
 	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never stale.
 	Members(ctx context.Context) ([]Member, error)
+
+	// The rest changes the cluster. Nothing is tried again by itself, since a reply that was lost may have been to a change
+	// that was made: look again instead. What had been done already is no error. ErrLater says that etcd refuses for now.
+
+	// AddLearner adds a member that is reached at the peer URL, without a vote.
+	AddLearner(ctx context.Context, peerURL string) error
+	// Promote gives a learner a vote, if the leader finds that it has caught up.
+	Promote(ctx context.Context, id ID) error
+	// Remove takes a member out of the list. Its ID and its data are of no use to anybody afterwards.
+	Remove(ctx context.Context, id ID) error
+	// MoveLeader gives the leadership to a voter. Only the leader can be asked for it.
+	MoveLeader(ctx context.Context, to ID) error
+	// Disarm takes back the CORRUPT alarm of a member.
+	Disarm(ctx context.Context, id ID) error
 	Close() error
 }
 
@@ -78,16 +93,22 @@ func (c *client) Status(ctx context.Context) (Endpoint, error) {
 	}, nil
 }
 
-// alarms reads the raised alarms out of a status, which carries them as text beside other remarks, so that a look at a
-// member needs no second call.
+// raisedAlarm is how a status tells of an alarm, as text beside other remarks, so that a look at a member needs no second
+// call. A zero member is left out.
+var raisedAlarm = regexp.MustCompile(`(?:memberID:(\d+) +)?alarm:(NOSPACE|CORRUPT)`)
+
 func alarms(remarks []string) []Alarm {
 	var raised []Alarm
-	for _, alarm := range []Alarm{AlarmNoSpace, AlarmCorrupt} {
-		if slices.ContainsFunc(remarks, func(s string) bool { return strings.Contains(s, "alarm:"+string(alarm)) }) {
-			raised = append(raised, alarm)
+	for _, remark := range remarks {
+		for _, m := range raisedAlarm.FindAllStringSubmatch(remark, -1) {
+			id, _ := strconv.ParseUint(m[1], 10, 64) // empty: etcd could not tell
+			raised = append(raised, Alarm{Kind: AlarmKind(m[2]), Member: ID(id)})
 		}
 	}
-	return raised
+	slices.SortFunc(raised, func(a, b Alarm) int {
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), cmp.Compare(a.Member, b.Member))
+	})
+	return slices.Compact(raised)
 }
 
 func (c *client) Members(ctx context.Context) ([]Member, error) {

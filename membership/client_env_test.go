@@ -78,17 +78,12 @@ func TestClientSeesAlarms(t *testing.T) {
 		m := c.members[0]
 		m.bootstrap()
 		says := m.serving()
-		_, err := etcdserverpb.NewMaintenanceClient(m.kv().ActiveConnection()).Alarm(c.Context(), &etcdserverpb.AlarmRequest{
-			Action: etcdserverpb.AlarmRequest_ACTIVATE, MemberID: uint64(says.MemberID), Alarm: etcdserverpb.AlarmType_NOSPACE,
-		})
-		if err != nil {
-			c.Fatal(err)
-		}
+		m.raise(etcdserverpb.AlarmType_NOSPACE, says.MemberID)
 		got, err := m.dial().Status(c.Context())
 		if err != nil {
 			c.Fatal(err)
 		}
-		if diff := cmp.Diff([]Alarm{AlarmNoSpace}, got.Alarms); diff != "" || got.Healthy() {
+		if diff := cmp.Diff([]Alarm{{AlarmNoSpace, says.MemberID}}, got.Alarms); diff != "" || got.Healthy() {
 			c.Errorf("-want, +got:\n%s", diff)
 		}
 	})

@@ -13,9 +13,22 @@ func TestAlarms(t *testing.T) {
 		args   []string // as etcd's status has them
 		want   []Alarm
 	}{
-		"None":       {reason: "A healthy member has no remarks"},
-		"NoSpace":    {reason: "As etcd prints its protocol buffer", args: []string{"memberID:10276657743932975437 alarm:NOSPACE "}, want: []Alarm{AlarmNoSpace}},
-		"Both":       {reason: "In an order of ours, each once", args: []string{"memberID:2 alarm:CORRUPT ", "memberID:1 alarm:NOSPACE ", "memberID:2 alarm:NOSPACE "}, want: []Alarm{AlarmNoSpace, AlarmCorrupt}},
+		"None": {reason: "A healthy member has no remarks"},
+		"NoSpace": {
+			reason: "As etcd prints its protocol buffer",
+			args:   []string{"memberID:10276657743932975437 alarm:NOSPACE "},
+			want:   []Alarm{{AlarmNoSpace, 0x8e9e05c52164694d}},
+		},
+		"Both": {
+			reason: "In an order of ours, each once",
+			args:   []string{"memberID:2 alarm:NOSPACE ", "memberID:2 alarm:CORRUPT ", "memberID:1 alarm:NOSPACE ", "memberID:2 alarm:NOSPACE "},
+			want:   []Alarm{{AlarmCorrupt, 2}, {AlarmNoSpace, 1}, {AlarmNoSpace, 2}},
+		},
+		"NobodyKnowsWhose": {
+			reason: "A zero member is left out: etcd found that data differ, and not whose is wrong",
+			args:   []string{"alarm:CORRUPT "},
+			want:   []Alarm{{AlarmCorrupt, 0}},
+		},
 		"OtherWords": {reason: "That there is no leader is no alarm", args: []string{"etcdserver: no leader"}},
 	}
 	for name, tc := range cases {

@@ -91,6 +91,10 @@ func (c *etcds) all() string {
 func (m *etcd) bootstrap() { m.start("new", m.all(), "first") }
 func (m *etcd) resume()    { m.start("existing", m.self(), "first") }
 
+// bootstrapAlone is the first start of a cluster of one, and join how a member starts that was added to it since.
+func (m *etcd) bootstrapAlone() { m.start("new", m.self(), "first") }
+func (m *etcd) join()           { m.start("existing", m.all(), "first") }
+
 func (m *etcd) start(state, initial, token string) {
 	m.Helper()
 	p := &process{ended: make(chan struct{})}

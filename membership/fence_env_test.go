@@ -83,6 +83,32 @@ func TestFenceInACluster(t *testing.T) {
 	})
 }
 
+// TestFenceOfJoiner: a member that has joined is told only of itself from there on, like any other. While it was told of all
+// it would have started empty under its ID, which as a voter it must not: so it is told before it becomes one.
+func TestFenceOfJoiner(t *testing.T) {
+	eachVersion(t, 2, func(c *etcds, _ Version) {
+		zero, one := c.members[0], c.members[1]
+		zero.bootstrapAlone()
+		zero.serving()
+		zero.put("key", "value")
+		id := zero.addLearner(one)
+		one.join()
+		joined := one.serving()
+		one.kill()
+
+		one.resume()
+		if says := one.serving(); says.MemberID != id || says.ClusterID != joined.ClusterID || !says.Learner {
+			c.Errorf("resumed over its data, the learner %s of %s says %+v", id, joined.ClusterID, says)
+		}
+		one.wipe()
+		refuses(one, "the first time")
+		refuses(one, "when its container starts again")
+		if zero.get("key") != "value" {
+			c.Error("the other member has changed")
+		}
+	})
+}
+
 // wipe kills the member and takes its data.
 func (m *etcd) wipe() {
 	m.Helper()

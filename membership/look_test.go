@@ -68,6 +68,9 @@ func (l *look) facts() (Desired, Observed) {
 			o.Bootstrapping[name(n)] = uid(r.target)
 		}
 	}
+	for _, r := range l.cluster.status {
+		o.Remembered = o.Remembered || r.id != 0
+	}
 	for n := range l.list.size() {
 		o.Reach = ReachQuorum
 		o.Members = append(o.Members, Member{ID: l.list.memberID(n), Name: l.list.memberName(n)})
@@ -90,6 +93,9 @@ func (l *look) facts() (Desired, Observed) {
 			i.Endpoint.Leader = g.answer.memberID(0)
 		}
 		o.Instances = append(o.Instances, i)
+	}
+	for n := range most {
+		o.Fresh = append(o.Fresh, name(len(o.Instances)+n))
 	}
 	return d, o
 }
@@ -116,7 +122,7 @@ func (l *look) podFacts(n int) Pod {
 	if p.phase == absent {
 		return Pod{}
 	}
-	f := Pod{UID: "pod", Terminating: p.terminating, NeverRan: p.phase == pending, Outdated: p.badImage != l.cluster.badImage}
+	f := Pod{UID: "pod", Terminating: p.terminating, NeverRan: p.phase == pending, Outdated: p.badImage != l.cluster.badImage, Unfenced: p.blank}
 	switch {
 	case p.phase == pending && p.badImage:
 		f.Problem = "cannot pull the image"

@@ -160,10 +160,10 @@ func TestMutants(t *testing.T) {
 			mutant: without(lostMajority),
 			want:   "L3",
 		},
-		"WithoutLostMember": {
+		"WithoutLostVoter": {
 			reason: "A member is waited for whose data is gone",
 			bound:  with(three, budget{losses: 1}),
-			mutant: without(lostMember),
+			mutant: without(lostVoter),
 			want:   "it says that all is well",
 		},
 		"WithoutMemberDown": {
@@ -172,10 +172,16 @@ func TestMutants(t *testing.T) {
 			mutant: without(memberDown),
 			want:   "it says that all is well",
 		},
-		"WithoutUnsupported": {
-			reason: "A size that is not carried out is called healthy",
+		"WithoutPrepared": {
+			reason: "A size that is never grown to is called healthy",
 			bound:  bound{sizes: []uint8{1, 3}, first: 1, states: 200_000},
-			mutant: without(unsupported),
+			mutant: without(prepared),
+			want:   "it says that all is well",
+		},
+		"WithoutShrunk": {
+			reason: "A size that is never shrunk to is called healthy",
+			bound:  bound{sizes: []uint8{1, 3}, first: 3, states: 200_000},
+			mutant: without(shrunk),
 			want:   "it says that all is well",
 		},
 

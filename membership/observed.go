@@ -35,6 +35,8 @@ type Desired struct {
 	Ephemeral bool
 	// Token of a first start that is begun now: unique for each incarnation of the cluster.
 	Token string
+	// Retain the volumes of members that were removed, for a person to look at; nothing ever runs on them again.
+	Retain bool
 }
 
 // Observed is everything that Plan may know about one cluster.
@@ -48,6 +50,11 @@ type Observed struct {
 	// Instances are all members that are known from anywhere (volumes, Pods, status, etcd's list), and those that the spec
 	// asks for, by ordinal.
 	Instances []Instance
+	// Remembered: the IDs of Instances are those of a member list that was read earlier.
+	Remembered bool
+	// Fresh are names for members to come, by ordinal, which no member has ever had: a peer URL names one incarnation, an add
+	// is idempotent by peer URL, and no Pod can adopt the volume of a member that was removed.
+	Fresh []string
 	// Bootstrapping is the intent of a first start that was written down before any of its Pods was created: the UID of
 	// the volume of each first member. Nil when there is none.
 	Bootstrapping map[string]string
@@ -72,88 +79,6 @@ type Member struct {
 	PeerURLs []string
 	Learner  bool
 }
-
-// Instance is what one member runs in and keeps its data on.
-type Instance struct {
-	Name    string
-	Ordinal int
-	// ID by which etcd knows the member: from its list, or from earlier looks; 0 where it was never seen to be a member.
-	ID       ID
-	Volume   Volume
-	Pod      Pod
-	Endpoint Endpoint
-}
-
-// Volume is where a member keeps its data. The zero Volume means that there is none.
-type Volume struct {
-	UID         string
-	Terminating bool // marked for deletion: its data goes when the Pod does
-	Foreign     bool // it belongs to somebody else
-	// ClusterID and MemberID were written on it after a member had answered with them from this very volume.
-	ClusterID, MemberID ID
-	// First is the first start that it was made for.
-	First First
-	// Version that ran on it last.
-	Version Version
-}
-
-// Exists reports whether there is a volume that this cluster may use.
-func (v Volume) Exists() bool { return v.UID != "" && !v.Foreign }
-
-// Stays reports whether there is a volume that this cluster may use, now and later.
-func (v Volume) Stays() bool { return v.Exists() && !v.Terminating }
-
-// Recorded reports whether the volume is known to hold a member's data.
-func (v Volume) Recorded() bool { return v.Exists() && v.ClusterID != 0 && v.MemberID != 0 }
-
-// VolumeSize is the part of the spec that volumes are made of, and Pods are not.
-const VolumeSize = "storage.size"
-
-// Pod is what a member runs in. The zero Pod means that there is none.
-type Pod struct {
-	UID         string
-	Terminating bool
-	Foreign     bool
-	// Problem is why it does not run, in words that a person can act on; empty when it runs or nothing is known.
-	Problem string
-	// NeverRan: no process of it has ever started, so nothing was written through it.
-	NeverRan bool
-	// Ended: it has ended for good, for example by eviction from a node that lacked space; nothing starts its container again.
-	Ended bool
-	// Outdated: it was made from another spec than today's.
-	Outdated bool
-	// Overdue: the problem has lasted longer than waiting helps.
-	Overdue bool
-}
-
-// Exists reports whether there is a Pod, whosever it is.
-func (p Pod) Exists() bool { return p.UID != "" }
-
-// Endpoint is what a member itself answered when it was asked for its status. The zero Endpoint means no answer.
-type Endpoint struct {
-	ClusterID, MemberID ID
-	Leader              ID // 0: it knows none
-	Version             Version
-	Learner             bool
-	RaftIndex           uint64
-	DBSize              int64 // bytes
-	Alarms              []Alarm
-}
-
-// Alarm is an alarm that etcd has raised; it stays raised until it is disarmed.
-type Alarm string
-
-// The alarms of etcd.
-const (
-	AlarmNoSpace Alarm = "NOSPACE"
-	AlarmCorrupt Alarm = "CORRUPT"
-)
-
-// Answered reports whether the member answered.
-func (e Endpoint) Answered() bool { return e.MemberID != 0 }
-
-// Healthy reports whether the member answered, follows or is a leader, and knows of no alarm.
-func (e Endpoint) Healthy() bool { return e.Answered() && e.Leader != 0 && len(e.Alarms) == 0 }
 
 // Formed reports whether the cluster has ever served: the latch says so, or its volumes do (an EtcdCluster that was
 // created again over the volumes of an earlier one).
@@ -200,12 +125,12 @@ func (o Observed) exchanged(i Instance) bool {
 	return o.Bootstrapping != nil && o.Bootstrapping[i.Name] != i.Volume.UID
 }
 
-// known are the members that etcd has, as far as anybody knows: its list, or those that were seen earlier, or were members
-// of the first start.
+// known are the members that etcd has, as far as anybody knows: its list, or those that were seen earlier, or, where even
+// that is forgotten, those of the first start.
 func (o Observed) known() []Instance {
 	first := 0
 	for _, i := range o.Instances {
-		if i.Volume.Recorded() && i.Volume.ClusterID == o.ID() {
+		if !o.Remembered && i.Volume.Recorded() && i.Volume.ClusterID == o.ID() {
 			first = max(first, i.Volume.First.Size)
 		}
 	}
@@ -233,6 +158,9 @@ func (o Observed) member(id ID) *Member {
 // empty; an etcd that is told to join a cluster then exits, and harms nothing. What the volume says of its member counts for
 // more than what is remembered, which may be of an earlier cluster; only etcd's own list counts for more.
 func (o Observed) holds(i Instance) bool {
+	if i.Volume.Retired {
+		return false
+	}
 	if !i.Volume.Recorded() {
 		other := slices.ContainsFunc(o.Instances, func(j Instance) bool {
 			return j.Volume.Recorded() && j.Volume.ClusterID == o.ID() && j.Volume.First != i.Volume.First
@@ -240,6 +168,12 @@ func (o Observed) holds(i Instance) bool {
 		return i.Volume.Exists() && i.Volume.First.Size > 0 && i.ID != 0 && !other
 	}
 	return i.Volume.ClusterID == o.ID() && (o.Reach != ReachQuorum || i.ID == 0 || i.Volume.MemberID == i.ID)
+}
+
+// Lost reports whether the data of a member is gone, as far as can be known without running it. One that has yet to start
+// for the first time has none to lose.
+func (o Observed) Lost(i Instance) bool {
+	return i.ID != 0 && !o.holds(i) && !i.Volume.Spare && i.Volume.Joins != i.ID
 }
 
 // names of the instances for which keep holds, in order.

@@ -21,10 +21,27 @@ func (p *planner) decide(l look) decision {
 	}
 	t := decision{step: plan(p.rules, d, o), formed: o.Formed(), id: epoch(o.ID())}
 	for _, i := range o.Instances {
-		t.members[i.Ordinal] = t.step.Acts() && slices.Contains(t.step.Members, i.Name)
-		t.ids[i.Ordinal] = epoch(i.ID >> 8)
+		t.members[i.Ordinal] = t.step.Acts() && !goesOnElsewhere(t.step) && slices.Contains(t.step.Members, i.Name)
+		if o.Remembered || o.Reach == ReachQuorum {
+			t.ids[i.Ordinal] = epoch(i.ID >> 8) // what only a volume says does not tell that these are all
+		}
 	}
 	return t
+}
+
+// goesOnElsewhere: what changes who the members are has a model of its own. Here there are only those of the first start, and
+// such a step has no effect: where it comes to rest, a size is still to be reached, or a member to be replaced.
+func goesOnElsewhere(s Step) bool {
+	switch s.Action {
+	case Provision:
+		return s.First == First{}
+	case Stop:
+		return s.Reason == Retiring
+	case AddLearner, Join, Promote, Remove, MoveLeader, Disarm, Discard:
+		return true
+	default:
+		return false
+	}
 }
 
 // outcome is one way in which a pass can go.

@@ -20,9 +20,21 @@ var rules = []rule{
 	lostMajority,     // too few volumes are left for a quorum: start nothing empty, ever
 	quorumLost,       // the volumes are there, the members not yet: only wait
 	foreignMember,    // etcd lists somebody we did not make: report, do not fight
-	lostMember,       // one member's data is gone, the rest serves
-	alarmed,          // etcd refuses writes or distrusts its data
-	memberDown,       // one member does not answer: wait, and say why
+	corrupt,          // etcd distrusts the data of one member, which goes, or of nobody knows whom
+	retired,          // who is no member any more leaves nothing behind
+	lostVoter,        // one voter's data is gone: remove it before anything is added
+	givenUp,          // a learner that is wanted no more, or that cannot become a voter, goes
+	joined,           // a learner gets its Pod
+	promoted,         // a learner that has caught up becomes a voter
+	joining,          // one learner at a time
+	prepared,         // the volumes of all members to come, at once
+	failedVoter,      // who has not come back for long goes, once its successor can be made
+	shrunk,           // too many voters: the least valuable one goes
+	added,            // too few: the next learner
+	lastVolume,       // the only voter's volume goes with its Pod
+	preparing,        // wait for the volumes of members to come
+	alarmed,          // etcd refuses writes
+	memberDown,       // a voter does not answer: wait, and say why
 	unsupported,      // the spec asks for what cannot be done yet: say so by name
 	healthy,          // nothing to do
 }

@@ -109,6 +109,10 @@ func problem(i Instance) string {
 		return "has a volume that is being deleted"
 	case !i.Pod.Exists():
 		return "has no Pod"
+	case i.Pod.Provisioned:
+		return "is prepared"
+	case i.Pod.Provisions:
+		return "is being prepared"
 	case !i.Endpoint.Answered() && i.Pod.NeverRan:
 		return "has not started yet"
 	case !i.Endpoint.Answered():

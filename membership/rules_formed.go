@@ -51,6 +51,9 @@ func lostMajority(_ Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	}
 	members := o.known()
+	if !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue }) {
+		return Step{}, false // who the members are is a guess, and those whose data is there will tell when they run
+	}
 	lost := names(members, func(i Instance) bool { return !o.holds(i) })
 	left := len(members) - len(lost)
 	message := fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(len(members), "member"), left, Quorum(len(members)))
@@ -86,44 +89,63 @@ func foreignMember(_ Desired, o Observed) (Step, bool) {
 	}, len(foreign) > 0
 }
 
-func lostMember(_ Desired, o Observed) (Step, bool) {
-	lost := names(o.known(), func(i Instance) bool { return !o.holds(i) || i.Volume.Terminating && !i.Pod.Exists() })
-	doomed := names(o.known(), func(i Instance) bool { return o.holds(i) && i.Volume.Terminating && i.Pod.Exists() })
-	var parts []string
-	if len(lost) > 0 {
-		parts = append(parts, "the data of "+list(lost)+" is gone")
+// corrupt: what a single member has that the others have not is wrong, and etcd refuses all writes while it is there, and
+// still serves reads. The member goes first and the alarm after it. Where etcd cannot tell whose data is wrong, no choice is
+// ours.
+func corrupt(_ Desired, o Observed) (Step, bool) {
+	var suspects []ID
+	for _, i := range o.Instances {
+		for _, a := range i.Endpoint.Alarms {
+			if a.Kind == AlarmCorrupt {
+				suspects = append(suspects, a.Member)
+			}
+		}
 	}
-	if len(doomed) > 0 {
-		parts = append(parts, "the volume of "+list(doomed)+" is being deleted, and goes when its Pod does")
+	slices.Sort(suspects)
+	suspects = slices.Compact(suspects)
+	if len(suspects) == 0 {
+		return Step{}, false
+	}
+	if id := suspects[0]; len(suspects) == 1 && id != 0 {
+		if o.member(id) == nil {
+			return Step{Action: Disarm, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}, true
+		}
+		n := slices.IndexFunc(o.Instances, func(i Instance) bool { return i.ID == id })
+		if i := o.Instances[n]; o.member(id).Learner || o.mayRemove(i) {
+			return Step{
+				Action: Remove, Members: []string{i.Name}, ID: id, Reason: CorruptMember,
+				Message: "removing " + i.Name + ", whose data differs from the others' (CORRUPT); a new member takes its place",
+			}, true
+		}
 	}
 	return Step{
-		Action: Stall, Reason: DataLost, Members: append(lost, doomed...),
-		Message: strings.Join(parts, ", and ") + "; the other members serve. No member is started empty under its old name, and replacing a member is not supported: save a snapshot, and restore it into a new EtcdCluster",
-	}, len(parts) > 0
+		Action: Stall, Reason: AlarmRaised,
+		Message: "etcd has raised the alarm CORRUPT: members disagree about the data, and etcd refuses writes. It cannot be told which of them is right: compare them with etcdctl endpoint hashkv, remove the wrong one with etcdctl member remove <ID>, then etcdctl alarm disarm",
+	}, true
+}
+
+// lastVolume: the only voter cannot be removed, and its data goes when its Pod does.
+func lastVolume(_ Desired, o Observed) (Step, bool) {
+	doomed := names(o.voters(), func(i Instance) bool { return o.lost(i) })
+	return Step{
+		Action: Stall, Reason: DataLost, Members: doomed,
+		Message: "the volume of " + list(doomed) + " is being deleted, and goes when its Pod does; nobody else has its data. Save a snapshot, and restore it into a new EtcdCluster",
+	}, len(doomed) > 0 && len(o.voters()) == 1
 }
 
 func alarmed(_ Desired, o Observed) (Step, bool) {
-	var space, corrupt bool
-	for _, i := range o.Instances {
-		for _, a := range i.Endpoint.Alarms {
-			space, corrupt = space || a == AlarmNoSpace, corrupt || a == AlarmCorrupt
-		}
-	}
-	var parts []string
-	if corrupt {
-		parts = append(parts, "CORRUPT: members disagree about the data, and etcd refuses reads and writes; compare them with etcdctl endpoint hashkv before anything else")
-	}
-	if space {
-		parts = append(parts, "NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm")
-	}
-	return Step{Action: Stall, Reason: AlarmRaised, Message: "etcd has raised an alarm. " + strings.Join(parts, ". ")}, len(parts) > 0
+	raised := slices.ContainsFunc(o.Instances, func(i Instance) bool { return len(i.Endpoint.Alarms) > 0 })
+	return Step{
+		Action: Stall, Reason: AlarmRaised,
+		Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm",
+	}, raised
 }
 
 func memberDown(_ Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: MemberDown}
 	var down []Instance
-	for _, i := range o.known() {
-		if i.Endpoint.Healthy() {
+	for _, i := range o.voters() {
+		if i.Serves() {
 			continue
 		}
 		down = append(down, i)
@@ -135,10 +157,11 @@ func memberDown(_ Desired, o Observed) (Step, bool) {
 	return needsPerson(step, down), len(down) > 0
 }
 
-// needsPerson turns a wait that has not helped into a stall. The volume may be there and its content gone: then etcd finds
-// nothing to go on with, and exits.
+// needsPerson turns a wait that has not helped into a stall, unless there is a quorum and the member will be replaced. The
+// volume may be there and its content gone: then etcd finds nothing to go on with, and exits.
 func needsPerson(step Step, down []Instance) Step {
-	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue }) {
+	replaceable := step.Reason != QuorumLost && step.Reason != Unreachable
+	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && !(i.Pod.Damaged && replaceable) }) {
 		step.Action = Stall
 		step.Message += ". Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster"
 	}
@@ -148,9 +171,6 @@ func needsPerson(step Step, down []Instance) Step {
 // unsupported names every part of the spec that differs from what runs and that only a later version can carry out.
 func unsupported(d Desired, o Observed) (Step, bool) {
 	var parts []string
-	if d.Size != len(o.Members) {
-		parts = append(parts, fmt.Sprintf("spec.replicas is %d, and the cluster has %s: resizing a formed cluster is not supported, set it to %d (or 0 to hibernate)", d.Size, plural(len(o.Members), "member"), len(o.Members)))
-	}
 	for _, i := range o.Instances {
 		if v := i.Endpoint.Version; v != (Version{}) && v != d.Version {
 			parts = append(parts, fmt.Sprintf("spec.version is %s, and %s runs %s: changing the version of a formed cluster is not supported, set it to %s", d.Version, i.Name, v, v))

@@ -1,6 +1,9 @@
 package membership
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // end is how a world goes on when nothing more goes wrong: an empty string where it comes to rest as wanted, or at a stall
 // that is justified and that tells a person what to do.
@@ -46,6 +49,8 @@ func (x *explorer) rest(w world) string {
 	l.overdue = true
 	t := x.decide(l).step
 	switch {
+	case goesOnElsewhere(t) && w.cluster.latch != 0 && (w.damaged() || w.wellServed() && w.resizes()):
+		return ""
 	case t.Acts():
 		return "L5: it does the same over and over, and nothing comes of it: " + t.String()
 	case t.Action == Wait:
@@ -54,8 +59,6 @@ func (x *explorer) rest(w world) string {
 		return ""
 	case t.Action == None:
 		return "it says that all is well: " + t.String()
-	case t.Reason == ChangeNotSupported && w.cluster.size > 0 && w.wellServed():
-		return ""
 	case !w.damaged() && (t.Reason != ClusterIDMismatch || !w.mixed()):
 		return "L1: it stalls though nothing was lost: " + t.String()
 	case !strings.ContainsAny(t.Message, ";.") || !tellsWhatToDo(t.Message):
@@ -84,6 +87,12 @@ func (w *world) wellServed() bool {
 		}
 	}
 	return e != 0 && w.service
+}
+
+// resizes: the size is another one than that of the first start, or something is left of an earlier size.
+func (w *world) resizes() bool {
+	size := w.cluster.latch.size()
+	return int(w.cluster.size) != size || slices.ContainsFunc(w.members[size:], func(m instance) bool { return m.claim.uid != 0 || m.pod.phase != absent })
 }
 
 func (w *world) hibernates() bool {

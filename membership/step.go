@@ -13,7 +13,8 @@ const (
 	Wait Action = "Wait"
 	// Stall: nothing goes on until a person acts, and what runs goes on running.
 	Stall Action = "Stall"
-	// Provision creates the volumes of the named members.
+	// Provision creates the volumes of the named members: of first members, or of members to come, these with a Pod each for
+	// the volume to be made.
 	Provision Action = "Provision"
 	// Bootstrap creates the Pods of the named members as first members of a cluster that has never formed.
 	Bootstrap Action = "Bootstrap"
@@ -23,14 +24,29 @@ const (
 	Start Action = "Start"
 	// Stop deletes the Pods of the named members and keeps their volumes.
 	Stop Action = "Stop"
+	// AddLearner makes the named instance known to etcd as a member without a vote.
+	AddLearner Action = "AddLearner"
+	// Join creates the Pod of the named learner as a new member of the cluster that etcd lists.
+	Join Action = "Join"
+	// Promote gives the named learner a vote.
+	Promote Action = "Promote"
+	// Remove takes the named member out of etcd's list, for ever.
+	Remove Action = "Remove"
+	// MoveLeader gives the leadership to the named member.
+	MoveLeader Action = "MoveLeader"
+	// Disarm takes back the CORRUPT alarm of a member that is no more.
+	Disarm Action = "Disarm"
+	// Discard deletes the volumes of the named instances, which are no members, or marks those that are to be kept.
+	Discard Action = "Discard"
 )
 
 // Step is one decision. Only acts that are safe together name several members; what changes quorum is done one at a time.
 type Step struct {
 	Action  Action
 	Members []string // sorted by ordinal
-	Version Version  // Bootstrap, Start: what the Pods run
-	First   First    // Provision, Bootstrap: the first start that they belong to
+	ID      ID       // Join, Promote, Remove, MoveLeader, Disarm: the member, as etcd knows it
+	Version Version  // Provision, Bootstrap, Start, Join: what the Pods run
+	First   First    // Bootstrap, and Provision of first members: the first start that they belong to
 	Reason  Reason   // the same in condition, event and log
 	Message string   // for people; the same as long as the facts are
 }
@@ -39,6 +55,16 @@ type Step struct {
 type First struct {
 	Token string
 	Size  int
+}
+
+// ChangesMembership reports whether the step changes who votes, or who leads: only one such act is under way at a time.
+func (s Step) ChangesMembership() bool {
+	switch s.Action {
+	case AddLearner, Promote, Remove, MoveLeader:
+		return true
+	default:
+		return false
+	}
 }
 
 // Acts reports whether the step has an effect.

@@ -1,0 +1,126 @@
+package membership
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// anything is facts that the seed stands for: those of a cluster that has been resized, or whatever can be written down.
+func anything(seed []byte) (Desired, Observed) {
+	var key [32]byte
+	copy(key[:], seed)
+	r := rand.New(rand.NewChaCha8(key))
+	if r.IntN(2) == 0 {
+		return incoherent(r)
+	}
+	return resized(r)
+}
+
+// incoherent facts have few different values, which makes it likely that some meet.
+func incoherent(r *rand.Rand) (Desired, Observed) {
+	some := func() bool { return r.IntN(4) == 0 }
+	id := func() ID { return ID(r.IntN(3)) }
+	token := func() string { return []string{"new", "new", "old", ""}[r.IntN(4)] }
+	version := func() Version { return []Version{etcd36, etcd36, etcd37, {}}[r.IntN(4)] }
+	first := func() First { return First{Token: token(), Size: r.IntN(5)} }
+
+	d := Desired{
+		Size: r.IntN(5), Version: version(), Suspended: r.IntN(16) == 0, Deleting: r.IntN(16) == 0,
+		Ephemeral: some(), Token: "new", Retain: some(),
+	}
+	o := Observed{Reach: Reach(r.IntN(3)), Remembered: some(), Fresh: []string{name(8), name(9)}[:r.IntN(3)]}
+	if some() {
+		o.ClusterID = id()
+	}
+	if some() {
+		o.Bootstrapping = map[string]string{}
+	}
+	for n := range r.IntN(5) {
+		i := Instance{Name: name(n), Ordinal: n, ID: ID(0xa0+n) * id()}
+		if !some() {
+			i.Volume = Volume{
+				UID: uid(uint8(r.IntN(3))), Terminating: some(), Foreign: r.IntN(16) == 0,
+				ClusterID: id(), MemberID: ID(0xa0+n) * id(), First: first(), Version: version(),
+				Joins: ID(0xa0+n) * id(), Retired: r.IntN(8) == 0,
+			}
+			i.Volume.Spare = some() && !i.Volume.Recorded()
+		}
+		if !some() {
+			i.Pod = Pod{
+				UID: "pod", Terminating: some(), Foreign: r.IntN(16) == 0, Problem: []string{"", "cannot run"}[r.IntN(2)],
+				NeverRan: some(), Outdated: some(), Overdue: some(), Ended: some(),
+				Damaged: some(), Forsaken: some(), Unfenced: some(), Provisions: some(), Provisioned: some(),
+			}
+		}
+		if !some() {
+			i.Endpoint = Endpoint{ClusterID: id(), MemberID: ID(0xa0 + n), Leader: id(), Version: version()}
+			if r.IntN(8) == 0 {
+				i.Endpoint.Alarms = []Alarm{{AlarmCorrupt, ID(0xa0+r.IntN(5)) * id()}, {AlarmNoSpace, i.Endpoint.MemberID}}[:1+r.IntN(2)]
+			}
+		}
+		if o.Bootstrapping != nil && !some() {
+			o.Bootstrapping[i.Name] = uid(uint8(r.IntN(3)))
+		}
+		if o.Reach == ReachQuorum && !some() {
+			o.Members = append(o.Members, Member{ID: ID(0xa0 + n), Name: i.Name, PeerURLs: []string{"http://" + i.Name}, Learner: some()})
+		}
+		o.Instances = append(o.Instances, i)
+	}
+	if r.IntN(8) == 0 {
+		o.Members = append(o.Members, Member{ID: 0xff, Name: "stranger"})
+	}
+	if some() {
+		o.Pending = []string{"options", "storage.size"}
+	}
+	return d, o
+}
+
+// resized facts are those of a cluster that has formed, with members that came and went, after which a few things have gone
+// wrong, so that all rules of a cluster that serves have their turn.
+func resized(r *rand.Rand) (Desired, Observed) {
+	few := func(n int) bool { return r.IntN(n) == 0 }
+	base := []func() (Desired, Observed){formed1, formed3, formed5}[r.IntN(3)]
+	d, o := base()
+	add := func(often int, kind func(int) change) {
+		if few(often) {
+			kind(len(o.Instances))(&d, &o)
+		}
+	}
+	add(4, voter)
+	add(8, leftover)
+	add(4, learner)
+	add(6, listed)
+	add(2, spare)
+	add(4, spare)
+	next := len(o.Instances)
+	leader(r.IntN(next))(&d, &o)
+	d.Size = max(0, len(o.voters())+[]int{-2, -1, 0, 0, 1, 1, 2}[r.IntN(7)])
+	d.Ephemeral, d.Retain = few(8), few(4)
+	wrong := []func(*Instance){
+		noPod, gone, noVolume, silent, leaderless, unrecorded, going, stopping, outdated, stuck, overdue, forsaken, unfenced, preparingStill,
+		func(i *Instance) { i.Volume.Retired = true }, func(i *Instance) { i.Endpoint.RaftIndex += 5 }, func(i *Instance) { i.Endpoint.Version = etcd37 },
+	}
+	for range r.IntN(4) {
+		wrong[r.IntN(len(wrong))](&o.Instances[r.IntN(next)])
+	}
+	for range r.IntN(8) / 6 {
+		removed(r.IntN(next))(&d, &o)
+	}
+	if few(8) {
+		alarm(r.IntN(next), []AlarmKind{AlarmCorrupt, AlarmCorrupt, AlarmNoSpace}[r.IntN(3)], ID(0xa0+r.IntN(next+1)))(&d, &o)
+	}
+	if few(10) {
+		noQuorum(&d, &o)
+	}
+	r.Shuffle(len(o.Members), func(a, b int) { o.Members[a], o.Members[b] = o.Members[b], o.Members[a] })
+	o.Fresh = slices.Clone(o.Fresh)[:min(r.IntN(4), len(o.Fresh))]
+	return d, o
+}
+
+// leftover is a member that was removed.
+func leftover(n int) change {
+	return func(d *Desired, o *Observed) {
+		voter(n)(d, o)
+		removed(len(o.Instances)-1)(d, o)
+	}
+}

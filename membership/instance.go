@@ -1,0 +1,123 @@
+package membership
+
+import "slices"
+
+// Instance is what one member runs in and keeps its data on.
+type Instance struct {
+	Name    string
+	Ordinal int
+	// ID by which etcd knows the member: from its list, or from earlier looks; 0 where it was never seen to be a member.
+	ID       ID
+	Volume   Volume
+	Pod      Pod
+	Endpoint Endpoint
+}
+
+// Volume is where a member keeps its data. The zero Volume means that there is none.
+type Volume struct {
+	UID         string
+	Terminating bool // marked for deletion: its data goes when the Pod does
+	Foreign     bool // it belongs to somebody else
+	// ClusterID and MemberID were written on it after a member had answered with them from this very volume.
+	ClusterID, MemberID ID
+	// First is the first start that it was made for.
+	First First
+	// Version that ran on it last.
+	Version Version
+	// Spare: it was made for a member to come, and nothing has ever run on it. Joins is the member that it was then given to;
+	// from there on it is nobody else's, whatever is on it.
+	Spare bool
+	Joins ID
+	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
+	Retired bool
+}
+
+// Exists reports whether there is a volume that this cluster may use.
+func (v Volume) Exists() bool { return v.UID != "" && !v.Foreign }
+
+// Stays reports whether there is a volume that this cluster may use, now and later.
+func (v Volume) Stays() bool { return v.Exists() && !v.Terminating }
+
+// Recorded reports whether the volume is known to hold a member's data.
+func (v Volume) Recorded() bool { return v.Exists() && v.ClusterID != 0 && v.MemberID != 0 }
+
+// VolumeSize is the part of the spec that volumes are made of, and Pods are not.
+const VolumeSize = "storage.size"
+
+// Pod is what a member runs in. The zero Pod means that there is none.
+type Pod struct {
+	UID         string
+	Terminating bool
+	Foreign     bool
+	// Problem is why it does not run, in words that a person can act on; empty when it runs or nothing is known.
+	Problem string
+	// NeverRan: no process of it has ever started, so nothing was written through it.
+	NeverRan bool
+	// Ended: it has ended for good, for example by eviction from a node that lacked space; nothing starts its container again.
+	Ended bool
+	// Outdated: it was made from another spec than today's.
+	Outdated bool
+	// Overdue: the problem has lasted longer than waiting helps.
+	Overdue bool
+	// Damaged: the problem lies with the member's data or its node, and not with what time or a person brings back, such as an
+	// image, an address or a place to run. Forsaken: it has lasted for as long as the spec wants to wait.
+	Damaged, Forsaken bool
+	// Unfenced: on an empty directory its process would start as a new member, as the first start and a join need it.
+	Unfenced bool
+	// Provisions: no etcd runs in it. It is there for the volume to be made, and the image to be pulled, on the node on which
+	// the member is to run. Provisioned: that is done.
+	Provisions, Provisioned bool
+}
+
+// Exists reports whether there is a Pod, whosever it is.
+func (p Pod) Exists() bool { return p.UID != "" }
+
+// Endpoint is what a member itself answered when it was asked for its status. The zero Endpoint means no answer.
+type Endpoint struct {
+	ClusterID, MemberID ID
+	Leader              ID // 0: it knows none
+	Version             Version
+	Learner             bool
+	RaftIndex           uint64
+	DBSize              int64 // bytes
+	Alarms              []Alarm
+}
+
+// Alarm is an alarm that etcd has raised; it stays raised until it is disarmed. Every member knows of all.
+type Alarm struct {
+	Kind   AlarmKind
+	Member ID // whose alarm it is; 0 where etcd could not tell
+}
+
+// AlarmKind is what an alarm warns of.
+type AlarmKind string
+
+// The alarms of etcd.
+const (
+	AlarmNoSpace AlarmKind = "NOSPACE"
+	AlarmCorrupt AlarmKind = "CORRUPT"
+)
+
+// Answered reports whether the member answered.
+func (e Endpoint) Answered() bool { return e.MemberID != 0 }
+
+// Healthy reports whether the member answered, follows or is a leader, and knows of no alarm.
+func (e Endpoint) Healthy() bool { return e.Answered() && e.Leader != 0 && len(e.Alarms) == 0 }
+
+// Corrupt reports whether etcd distrusts the member's data.
+func (i Instance) Corrupt() bool {
+	return slices.ContainsFunc(i.Endpoint.Alarms, func(a Alarm) bool {
+		return a.Kind == AlarmCorrupt && (a.Member == 0 || a.Member == i.ID)
+	})
+}
+
+// Serves reports whether the member takes part in the cluster: it answered, follows or leads, and its data is to be trusted.
+// An alarm of another member says nothing against it.
+func (i Instance) Serves() bool {
+	return i.Endpoint.Answered() && i.Endpoint.Leader != 0 && !i.Corrupt()
+}
+
+// Leads reports whether the member leads.
+func (i Instance) Leads() bool {
+	return i.Endpoint.Answered() && i.Endpoint.Leader == i.Endpoint.MemberID
+}

@@ -1,0 +1,210 @@
+package membership
+
+import "testing"
+
+func TestPlanBootstrap(t *testing.T) {
+	testPlan(t, map[string]planCase{
+		// lostWhileForming
+		"LostWhileForming": {
+			reason: "A first member may have voted on the volume that is gone",
+			base:   fresh,
+			args:   []change{intended, onAll(blankVolume), on(1, noVolume)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
+				Message: "the volumes of m-1 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+			},
+		},
+		"LostWhileFormingExchanged": {
+			reason: "A volume of the same name is another volume",
+			base:   fresh,
+			args:   []change{intended, onAll(blankVolume), on(1, func(i *Instance) { i.Volume.UID = "another" })},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
+				Message: "the volumes of m-1 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+			},
+		},
+		"LostWhileFormingGoing": {
+			reason: "A volume that is being deleted under its Pod is as good as lost",
+			base:   fresh,
+			args:   []change{intended, onAll(blankVolume), onAll(newPod), on(1, going)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
+				Message: "the volumes of m-1 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+			},
+		},
+		"LostWhileFormingRecorded": {
+			reason: "The operator was interrupted while it recorded, and then a volume went",
+			base:   formed3,
+			args:   []change{noLatch, nobodyAnswers, on(1, unrecorded), on(2, gone)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-2"},
+				Message: "the volumes of m-2 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+			},
+		},
+		"LostWhileFormingEarlier": {
+			reason: "An earlier EtcdCluster may have started etcd on the volume that is missing",
+			base:   fresh,
+			args:   []change{onAll(earlierVolume), on(0, noVolume)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-0"},
+				Message: "the volumes of m-0 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+			},
+		},
+
+		// provisioned
+		"Provision": {
+			reason: "A fresh cluster gets all its volumes at once",
+			base:   fresh,
+			want: Step{
+				Action: Provision, Members: []string{"m-0", "m-1", "m-2"}, First: firstOf3, Version: etcd36,
+				Reason: Provisioning, Message: "creating the volumes of m-0, m-1, m-2",
+			},
+		},
+		"ProvisionRest": {
+			reason: "After a crash only what is missing is made, and what was made for another size is made over",
+			base:   fresh,
+			args:   []change{on(0, blankVolume), on(1, blankVolume), on(1, func(i *Instance) { i.Volume.First.Size = 1 })},
+			want: Step{
+				Action: Provision, Members: []string{"m-1", "m-2"}, First: firstOf3, Version: etcd36,
+				Reason: Provisioning, Message: "creating the volumes of m-1, m-2",
+			},
+		},
+		"ProvisionWaits": {
+			reason: "A new volume cannot have the name of one that is still being deleted",
+			base:   fresh,
+			args:   []change{on(0, earlierVolume), on(0, going), on(1, earlierVolume), on(1, going)},
+			want:   Step{Action: Wait, Reason: Terminating, Message: "waiting for the earlier volumes of m-0, m-1 to be gone"},
+		},
+		"ProvisionAfterDeletion": {
+			reason: "Recorded volumes that are being deleted do not make the next cluster a formed one",
+			base:   formed3,
+			args:   []change{noLatch, nobodyAnswers, onAll(noPod), onAll(going)},
+			want:   Step{Action: Wait, Reason: Terminating, Message: "waiting for the earlier volumes of m-0, m-1, m-2 to be gone"},
+		},
+
+		// bootstrapped
+		"Bootstrap": {
+			reason: "All first members start together",
+			base:   fresh,
+			args:   []change{onAll(blankVolume)},
+			want: Step{
+				Action: Bootstrap, Members: []string{"m-0", "m-1", "m-2"}, First: firstOf3, Version: etcd36,
+				Reason: Bootstrapping, Message: "starting the first members m-0, m-1, m-2",
+			},
+		},
+		"BootstrapRest": {
+			reason: "A Pod that was not made, or was deleted while the cluster forms, comes on the volume that was intended",
+			base:   fresh,
+			args:   []change{intended, onAll(blankVolume), on(0, newPod), on(2, newPod)},
+			want: Step{
+				Action: Bootstrap, Members: []string{"m-1"}, First: firstOf3, Version: etcd36,
+				Reason: Bootstrapping, Message: "starting the first members m-1",
+			},
+		},
+		"BootstrapSizeIsFrozen": {
+			reason: "A first start that has begun keeps its size, whatever the spec says now",
+			base:   fresh,
+			args:   []change{size(1), intended, onAll(blankVolume)},
+			want: Step{
+				Action: Bootstrap, Members: []string{"m-0", "m-1", "m-2"}, First: firstOf3, Version: etcd36,
+				Reason: Bootstrapping, Message: "starting the first members m-0, m-1, m-2",
+			},
+		},
+		"BootstrapEarlier": {
+			reason: "A first start that an earlier EtcdCluster began goes on with its token and size: its etcd may have run",
+			base:   fresh,
+			args:   []change{size(1), onAll(earlierVolume)},
+			want: Step{
+				Action: Bootstrap, Members: []string{"m-0", "m-1", "m-2"}, First: earlier, Version: etcd36,
+				Reason: Bootstrapping, Message: "starting the first members m-0, m-1, m-2",
+			},
+		},
+		"BootstrapEphemeral": {
+			reason: "Without volumes there is nothing to provision",
+			base:   fresh,
+			args:   []change{ephemeral},
+			want: Step{
+				Action: Bootstrap, Members: []string{"m-0", "m-1", "m-2"}, First: firstOf3, Version: etcd36,
+				Reason: Bootstrapping, Message: "starting the first members m-0, m-1, m-2",
+			},
+		},
+		"BootstrapInterruptedRecord": {
+			reason: "While not every volume is recorded, nobody was served, and a Pod comes back as a first member",
+			base:   formed3,
+			args:   append(firstStart(), on(0, func(i *Instance) { i.Volume.ClusterID, i.Volume.MemberID = 0xc1, 0xa0 }), on(1, noPod)),
+			want: Step{
+				Action: Bootstrap, Members: []string{"m-1"}, First: firstOf3, Version: etcd36,
+				Reason: Bootstrapping, Message: "starting the first members m-1",
+			},
+		},
+
+		// formed
+		"Formed": {
+			reason: "All first members answer and are in etcd's list, and nobody else",
+			base:   formed3,
+			args:   firstStart(),
+			want: Step{
+				Action: Record, Members: []string{"m-0", "m-1", "m-2"}, Reason: Formed,
+				Message: "the cluster has formed with 3 members",
+			},
+		},
+		"FormedNotByMajority": {
+			reason: "The last one could not be told from one that lost its data",
+			base:   formed3,
+			args:   append(firstStart(), on(2, silent)),
+			want: Step{
+				Action: Wait, Reason: Bootstrapping,
+				Message: "waiting for the first members to form a cluster: m-2 does not answer",
+			},
+		},
+		"FormedNotWithoutVolume": {
+			reason: "There is nothing to write it down on",
+			base:   formed3,
+			args:   append(firstStart(), ephemeral, on(2, noVolume)),
+			want:   Step{Action: Wait, Reason: Bootstrapping, Message: "waiting for the first members to form a cluster"},
+		},
+		"FormedNotWithStranger": {
+			reason: "A list with somebody else is not that of a first start",
+			base:   formed3,
+			args: append(firstStart(), func(_ *Desired, o *Observed) {
+				o.Members = append(o.Members, Member{ID: 0xff, Name: "stranger"})
+			}),
+			want: Step{Action: Wait, Reason: Bootstrapping, Message: "waiting for the first members to form a cluster"},
+		},
+		"FormedNotUnderAnotherName": {
+			reason: "A member that answers at the address of another one proves nothing",
+			base:   formed3,
+			args:   append(firstStart(), on(2, func(i *Instance) { i.Endpoint.MemberID = 0xa1 })),
+			want:   Step{Action: Wait, Reason: Bootstrapping, Message: "waiting for the first members to form a cluster"},
+		},
+		"FormedNotWithoutQuorum": {
+			reason: "Only a linearizable list counts",
+			base:   formed3,
+			args:   append(firstStart(), noQuorum),
+			want: Step{
+				Action: Wait, Reason: Bootstrapping,
+				Message: "waiting for the first members to form a cluster: m-0 knows no leader; m-1 knows no leader; m-2 knows no leader",
+			},
+		},
+
+		// forming
+		"FormingOverdue": {
+			reason: "What does not start by itself needs a person",
+			base:   formed3,
+			args:   append(firstStart(), on(2, stuck), on(2, overdue)),
+			want: Step{
+				Action: Stall, Reason: PodPending,
+				Message: "waiting for the first members to form a cluster: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause, or set the spec right; nothing was served yet, so the EtcdCluster and its PersistentVolumeClaims can also be deleted and applied again",
+			},
+		},
+		"FormingOtherSize": {
+			reason: "It says why the size of the spec is not that of the first start",
+			base:   formed3,
+			args:   append(firstStart(), size(1), on(2, silent)),
+			want: Step{
+				Action: Wait, Reason: Bootstrapping,
+				Message: "waiting for the first members to form a cluster: m-2 does not answer; this first start has 3 members, as the spec said when it began: if it cannot succeed, delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+			},
+		},
+	})
+}

@@ -1,0 +1,241 @@
+package membership
+
+import "testing"
+
+func TestPlanFormed(t *testing.T) {
+	distrusted := Step{
+		Action: Stall, Reason: AlarmRaised,
+		Message: "etcd has raised the alarm CORRUPT: members disagree about the data, and etcd refuses writes. It cannot be told which of them is right: compare them with etcdctl endpoint hashkv, remove the wrong one with etcdctl member remove <ID>, then etcdctl alarm disarm",
+	}
+	testPlan(t, map[string]planCase{
+		// lostMajority
+		"LostMajority": {
+			reason: "Too few volumes are left: nothing is started empty, ever",
+			base:   formed3,
+			args:   []change{noQuorum, on(1, gone), on(2, gone)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-1", "m-2"},
+				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+			},
+		},
+		"LostMajorityOfForgotten": {
+			reason: "After the status is lost too, the volume that is left knows how many there were",
+			base:   formed3,
+			args: []change{
+				noLatch, forgotten, noQuorum, on(1, gone), on(2, gone),
+				on(1, func(i *Instance) { i.ID = 0 }), on(2, func(i *Instance) { i.ID = 0 }),
+			},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-1", "m-2"},
+				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+			},
+		},
+		"LostMajorityNotGuessed": {
+			reason: "The status is lost too, and the member whose data is there has yet to say who the others are",
+			base:   formed3,
+			args: []change{
+				noLatch, forgotten, nobodyAnswers, on(1, gone), on(2, gone),
+				on(1, func(i *Instance) { i.ID = 0 }), on(2, func(i *Instance) { i.ID = 0 }),
+			},
+			want: Step{
+				Action: Wait, Reason: Unreachable,
+				Message: "no member answers: m-0 does not answer; m-1 has no Pod; m-2 has no Pod",
+			},
+		},
+		"LostMajorityOfFewerNow": {
+			reason: "What is remembered counts for more than the first start: of two one is left",
+			base:   formed3,
+			args:   []change{nobodyAnswers, on(1, gone), on(2, gone), on(2, func(i *Instance) { i.ID = 0 })},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
+				Message: "the data of m-1 is gone: of 2 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+			},
+		},
+		"LostAll": {
+			reason: "Losing every volume never gives a silently empty cluster",
+			base:   formed3,
+			args:   []change{nobodyAnswers, onAll(gone)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-0", "m-1", "m-2"},
+				Message: "every volume of the cluster is gone. No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+			},
+		},
+
+		// quorumLost
+		"QuorumLost": {
+			reason: "The volumes are there, the members are not: wait, and say why",
+			base:   formed3,
+			args:   []change{noQuorum, on(0, stuck), on(2, silent)},
+			want: Step{
+				Action: Wait, Reason: QuorumLost,
+				Message: "no quorum answers: m-0 cannot pull the image etcd:v3.6.16; m-1 knows no leader; m-2 does not answer",
+			},
+		},
+		"Unreachable": {
+			reason: "That nobody answers may be the network between them and the operator",
+			base:   formed3,
+			args:   []change{nobodyAnswers},
+			want: Step{
+				Action: Wait, Reason: Unreachable,
+				Message: "no member answers: m-0 does not answer; m-1 does not answer; m-2 does not answer",
+			},
+		},
+		"QuorumLostOverdue": {
+			reason: "What does not come back by itself needs a person",
+			base:   formed3,
+			args:   []change{noQuorum, on(0, stuck), on(0, overdue), on(2, silent)},
+			want: Step{
+				Action: Stall, Reason: QuorumLost,
+				Message: "no quorum answers: m-0 cannot pull the image etcd:v3.6.16; m-1 knows no leader; m-2 does not answer. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster",
+			},
+		},
+
+		// foreignMember
+		"ForeignMember": {
+			reason: "Members that we did not make are reported, by all that is known of them, and left alone",
+			base:   formed3,
+			args: []change{func(_ *Desired, o *Observed) {
+				o.Members = append(o.Members, Member{ID: 0xff, Name: "x", PeerURLs: []string{"http://a:1", "http://b:1"}}, Member{ID: 0xfe, PeerURLs: []string{"http://c:1"}})
+			}},
+			want: Step{
+				Action: Stall, Reason: ForeignMember,
+				Message: "etcd lists members that Quorate did not make: fe (http://c:1), x ff (http://a:1, http://b:1); remove them with etcdctl member remove <ID>",
+			},
+		},
+
+		// corrupt
+		"Corrupt": {
+			reason: "The member whose data differs goes before its alarm does",
+			base:   formed3,
+			args:   []change{corruptMember(0xa1)},
+			want: Step{
+				Action: Remove, Members: []string{"m-1"}, ID: 0xa1, Reason: CorruptMember,
+				Message: "removing m-1, whose data differs from the others' (CORRUPT); a new member takes its place",
+			},
+		},
+		"CorruptLearner": {
+			reason: "It has no vote: it goes whoever serves",
+			base:   formed3,
+			args:   []change{size(4), learner(3), corruptMember(0xa3), on(1, silent)},
+			want: Step{
+				Action: Remove, Members: []string{"m-3"}, ID: 0xa3, Reason: CorruptMember,
+				Message: "removing m-3, whose data differs from the others' (CORRUPT); a new member takes its place",
+			},
+		},
+		"CorruptRemoved": {
+			reason: "Whose alarm it is was removed: now the alarm goes, before what is left of the member",
+			base:   formed3,
+			args:   []change{corruptMember(0xa1), removed(1)},
+			want:   Step{Action: Disarm, ID: 0xa1, Reason: CorruptMember, Message: "taking back the alarm of a1, which is no member any more"},
+		},
+		"CorruptBeforeNoSpace": {
+			reason: "Wrong data is worse than no room",
+			base:   formed3,
+			args:   []change{alarm(2, AlarmNoSpace, 0xa2), corruptMember(0xa2)},
+			want: Step{
+				Action: Remove, Members: []string{"m-2"}, ID: 0xa2, Reason: CorruptMember,
+				Message: "removing m-2, whose data differs from the others' (CORRUPT); a new member takes its place",
+			},
+		},
+		"CorruptNobodyKnowsWhose": {
+			reason: "No choice between them is ours",
+			base:   formed3,
+			args:   []change{corruptMember(0)},
+			want:   distrusted,
+		},
+		"CorruptTwo": {
+			reason: "Two alarms may both be wrong about who is",
+			base:   formed3,
+			args:   []change{corruptMember(0xa1), corruptMember(0xa2)},
+			want:   distrusted,
+		},
+		"CorruptNotWithoutQuorum": {
+			reason: "With another one down, the rest would be no quorum",
+			base:   formed3,
+			args:   []change{corruptMember(0xa1), on(2, silent)},
+			want:   distrusted,
+		},
+		"CorruptOnly": {
+			reason: "A single member cannot be removed",
+			base:   formed1,
+			args:   []change{corruptMember(0xa0)},
+			want:   distrusted,
+		},
+		"CorruptBeforeLost": {
+			reason: "Only who is to be trusted counts for the quorum that lets a lost member go",
+			base:   formed3,
+			args:   []change{corruptMember(0xa1), on(2, gone)},
+			want:   distrusted,
+		},
+
+		// alarmed
+		"NoSpace": {
+			reason: "etcd refuses writes until a person has made room",
+			base:   formed3,
+			args:   []change{alarm(0, AlarmNoSpace, 0xa0), alarm(2, AlarmNoSpace, 0xa0)},
+			want: Step{
+				Action: Stall, Reason: AlarmRaised,
+				Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm",
+			},
+		},
+		"NoSpaceBeforeMemberDown": {
+			reason: "It needs a person, where a member that is down may come back",
+			base:   formed3,
+			args:   []change{alarm(0, AlarmNoSpace, 0xa0), on(2, silent)},
+			want: Step{
+				Action: Stall, Reason: AlarmRaised,
+				Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm",
+			},
+		},
+
+		// memberDown
+		"MemberDown": {
+			reason: "One member does not answer, another knows no leader",
+			base:   formed3,
+			args:   []change{on(1, silent), on(2, leaderless)},
+			want: Step{
+				Action: Wait, Reason: MemberDown,
+				Message: "waiting for members that do not serve: m-1 does not answer; m-2 knows no leader",
+			},
+		},
+		"MemberDownOverdue": {
+			reason: "A crash loop that does not end needs a person",
+			base:   formed3,
+			args:   []change{on(2, stuck), on(2, overdue)},
+			want: Step{
+				Action: Stall, Reason: PodPending,
+				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster",
+			},
+		},
+		"MemberDownDamaged": {
+			reason: "One that will be replaced in time needs no person yet",
+			base:   formed3,
+			args:   []change{on(2, forsaken), on(2, func(i *Instance) { i.Pod.Forsaken = false })},
+			want: Step{
+				Action: Wait, Reason: PodPending,
+				Message: "waiting for members that do not serve: m-2 is on a node that does not answer",
+			},
+		},
+		"MemberDownBeforeUnsupported": {
+			reason: "A wish that cannot be granted does not hide that a member is down",
+			base:   formed3,
+			args:   []change{on(2, silent), changed("options")},
+			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-2 does not answer"},
+		},
+
+		// unsupported
+		"Unsupported": {
+			reason: "All that differs and cannot be done, by name",
+			base:   formed3,
+			args: []change{
+				func(d *Desired, _ *Observed) { d.Version = etcd37 }, changed("options", "storage.size"),
+			},
+			want: Step{
+				Action: Stall, Reason: ChangeNotSupported,
+				Message: "spec.version is 3.7.3, and m-0 runs 3.6.16: changing the version of a formed cluster is not supported, set it to 3.6.16; " +
+					"spec.options has changed, and running members keep what they were started with: it is applied when a Pod is created, so delete the Pods one at a time, or set it back; " +
+					"spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand",
+			},
+		},
+	})
+}

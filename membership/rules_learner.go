@@ -1,0 +1,85 @@
+package membership
+
+// The rules of a learner: how one that was added becomes a voter, or goes again. There is one at most, and no other
+// membership change but the removal of what is lost until it is one or the other.
+
+// givenUp: a learner that is wanted no more, or that cannot become a voter. Removing it takes nothing from the quorum.
+func givenUp(d Desired, o Observed) (Step, bool) {
+	for _, i := range o.learners() {
+		step := Step{Action: Remove, Members: []string{i.Name}, ID: i.ID}
+		switch {
+		case len(o.voters()) >= d.Size:
+			step.Reason, step.Message = ScalingDown, "removing the learner "+i.Name+", which is not needed any more"
+		case lostLearner(d, o, i):
+			step.Reason, step.Message = MemberLost, "removing the learner "+i.Name+", whose data is gone; another one takes its place"
+		case i.Pod.Forsaken && !i.Endpoint.Answered():
+			step.Reason, step.Message = MemberFailed, "removing the learner "+i.Name+", which "+problem(i)+"; another one takes its place"
+		default:
+			continue
+		}
+		return step, true
+	}
+	return Step{}, false
+}
+
+// lostLearner: neither has it data, nor is there a volume on which it has yet to start. On a volume that was given to it it
+// may start as often as it likes until it is known to hold its data: it has no vote yet.
+func lostLearner(d Desired, o Observed, i Instance) bool {
+	if o.holds(i) && !i.Volume.Terminating {
+		return false
+	}
+	if d.Ephemeral {
+		return i.Volume.Terminating || !i.Pod.Exists() && o.member(i.ID).Name != ""
+	}
+	return !i.Volume.Stays() || i.Volume.Recorded() || !i.Volume.Spare && i.Volume.Joins != i.ID
+}
+
+// joined: a learner gets its Pod, told of all members as etcd lists them now. Earlier it would exit, for who is no member
+// yet cannot join.
+func joined(d Desired, o Observed) (Step, bool) {
+	for _, i := range o.learners() {
+		if o.holds(i) || i.Pod.Exists() && (!i.Pod.Provisions || i.Pod.Terminating) {
+			continue
+		}
+		return Step{
+			Action: Join, Members: []string{i.Name}, ID: i.ID, Version: runningVersion(d, o), Reason: Joining,
+			Message: "starting the learner " + i.Name,
+		}, true
+	}
+	return Step{}, false
+}
+
+// promoted: etcd itself judges whether the learner has caught up. It does not ask whether it still runs, nor what becomes
+// of the quorum if it does not; and a voter must never start empty.
+func promoted(_ Desired, o Observed) (Step, bool) {
+	for _, i := range o.learners() {
+		if i.Serves() && i.Volume.Recorded() && !i.Pod.Unfenced && !i.Pod.Terminating && o.mayGrow() {
+			return Step{
+				Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining,
+				Message: "making the learner " + i.Name + " a voter",
+			}, true
+		}
+	}
+	return Step{}, false
+}
+
+func joining(d Desired, o Observed) (Step, bool) {
+	learners := o.learners()
+	if len(learners) == 0 {
+		return Step{}, false
+	}
+	if i, ok := failed(d, o); ok && !o.mayGrow() && learners[0].Serves() {
+		return replaces(i), true // neither would ever come to an end otherwise, and the learner is its successor
+	}
+	step := Step{Action: Wait, Reason: Joining, Message: "waiting for the learner to catch up: " + problems(learners)}
+	waiting := learners
+	if !o.mayGrow() {
+		for _, i := range o.voters() {
+			if !i.Serves() {
+				waiting = append(waiting, i)
+			}
+		}
+		step.Message = "waiting for voters that do not serve, before the learner becomes one: " + problems(waiting)
+	}
+	return needsPerson(step, waiting), true
+}

@@ -1,0 +1,173 @@
+package membership
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// The rules of a cluster's size: who goes, and who comes. One change at a time, each from a linearizable list, and each only
+// where those that serve are a quorum of what comes of it. Who is lost is removed before its successor is added: etcd
+// refuses to add a member to three of which one is down.
+
+// retired: who is no member any more loses its Pod, and its volume as the spec says, once all voters serve. So does a spare
+// that is not needed, on which nothing has ever run.
+func retired(d Desired, o Observed) (Step, bool) {
+	surplus := map[string]bool{}
+	for n, i := range o.spares() {
+		surplus[i.Name] = n >= wanting(d, o)
+	}
+	var former []Instance
+	for _, i := range o.Instances {
+		if o.member(i.ID) == nil && (!i.Volume.Spare || surplus[i.Name]) {
+			former = append(former, i)
+		}
+	}
+	step := Step{Reason: Retiring}
+	if running := names(former, func(i Instance) bool { return i.Pod.Exists() && !i.Pod.Terminating }); len(running) > 0 {
+		step.Action, step.Members = Stop, running
+		step.Message = "stopping " + list(running) + ", no members any more"
+		return step, true
+	}
+	allServe := o.serving("") == len(o.voters())
+	discard := names(former, func(i Instance) bool {
+		return i.Volume.Stays() && !i.Volume.Retired && (i.Volume.Spare || allServe)
+	})
+	step.Action, step.Members = Discard, discard
+	step.Message = "deleting the volumes of " + list(discard) + ", no members any more"
+	if d.Retain {
+		step.Message = "retiring the volumes of " + list(discard) + ", no members any more; they are kept"
+	}
+	return step, len(discard) > 0
+}
+
+// lostVoter: its data is gone and never comes back. It is removed whatever the size, and a new one takes its place.
+func lostVoter(_ Desired, o Observed) (Step, bool) {
+	for _, i := range slices.Backward(o.voters()) {
+		// One that serves from a volume that goes with its Pod is taken away only while all the others serve as well.
+		if !o.lost(i) || !o.mayRemove(i) || i.Serves() && o.serving("") < len(o.voters()) {
+			continue
+		}
+		return Step{
+			Action: Remove, Members: []string{i.Name}, ID: i.ID, Reason: MemberLost,
+			Message: "removing " + i.Name + ", whose data is gone; a new member takes its place",
+		}, true
+	}
+	return Step{}, false
+}
+
+// failedVoter: it has not come back for as long as the spec wants to wait. Its successor's volume is there before it goes,
+// so that where nothing can be made nothing is taken away; and the next one goes only after that has become a voter.
+func failedVoter(d Desired, o Observed) (Step, bool) {
+	i, ok := failed(d, o)
+	if !ok || !d.Ephemeral && !slices.ContainsFunc(o.spares(), Instance.ready) {
+		return Step{}, false
+	}
+	return replaces(i), true
+}
+
+func replaces(i Instance) Step {
+	return Step{
+		Action: Remove, Members: []string{i.Name}, ID: i.ID, Reason: MemberFailed,
+		Message: "removing " + i.Name + ", which " + problem(i) + "; a new member takes its place",
+	}
+}
+
+// shrunk: the least valuable member goes, its leadership first.
+func shrunk(d Desired, o Observed) (Step, bool) {
+	voters := o.voters()
+	if len(voters) <= d.Size {
+		return Step{}, false
+	}
+	slices.SortStableFunc(voters, func(a, b Instance) int { return cmp.Or(value(o, a)-value(o, b), b.Ordinal-a.Ordinal) })
+	victim, rest := voters[0], voters[len(voters)-d.Size:]
+	if !o.mayRemove(victim) {
+		return needsPerson(Step{
+			Action: Wait, Reason: ScalingDown,
+			Message: fmt.Sprintf("waiting to remove %s: without it those that serve would be no quorum; %s", victim.Name, problems(notServing(voters))),
+		}, notServing(voters)), true
+	}
+	if heir, ok := mostAdvanced(rest); ok && victim.Leads() {
+		return Step{
+			Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: ScalingDown,
+			Message: "moving the leadership from " + victim.Name + " to " + heir.Name,
+		}, true
+	}
+	return Step{
+		Action: Remove, Members: []string{victim.Name}, ID: victim.ID, Reason: ScalingDown,
+		Message: fmt.Sprintf("removing %s: spec.replicas is %d", victim.Name, d.Size),
+	}, true
+}
+
+// value of a member, the least of which goes first.
+func value(o Observed, i Instance) int {
+	switch {
+	case o.lost(i):
+		return 0
+	case !i.Serves():
+		return 1
+	case i.Pod.Outdated:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// mostAdvanced of the members that serve: what has most of the log needs the least time to lead.
+func mostAdvanced(members []Instance) (Instance, bool) {
+	var best Instance
+	for _, i := range members {
+		if i.Serves() && (best.Name == "" || i.Endpoint.RaftIndex > best.Endpoint.RaftIndex) {
+			best = i
+		}
+	}
+	return best, best.Name != ""
+}
+
+func notServing(members []Instance) []Instance {
+	return slices.DeleteFunc(slices.Clone(members), Instance.Serves)
+}
+
+// prepared: the volumes of all members to come are made at once, each with a Pod in which no etcd runs, before etcd hears of
+// any: only what changes the quorum has to be done one by one, and a size that cannot be reached is found out here.
+func prepared(d Desired, o Observed) (Step, bool) {
+	if d.Ephemeral {
+		return Step{}, false
+	}
+	spares := slices.DeleteFunc(o.spares(), func(i Instance) bool { return usable(i) == 0 })
+	missing := names(spares[:min(len(spares), wanting(d, o))], func(i Instance) bool { return !i.Pod.Exists() })
+	for n := range min(max(wanting(d, o)-len(spares), 0), len(o.Fresh)) {
+		missing = append(missing, o.Fresh[n])
+	}
+	return Step{
+		Action: Provision, Members: missing, Version: runningVersion(d, o), Reason: ScalingUp,
+		Message: "preparing the volumes of " + list(missing),
+	}, len(missing) > 0
+}
+
+// added: as a learner, which has no vote until it has caught up.
+func added(d Desired, o Observed) (Step, bool) {
+	if len(o.voters()) >= d.Size || len(o.learners()) > 0 || !o.mayGrow() {
+		return Step{}, false
+	}
+	var name string
+	if d.Ephemeral && len(o.Fresh) > 0 {
+		name = o.Fresh[0]
+	} else if spares := o.spares(); len(spares) > 0 && spares[0].ready() {
+		name = spares[0].Name
+	}
+	return Step{Action: AddLearner, Members: []string{name}, Reason: ScalingUp, Message: "adding " + name + " as a learner"}, name != ""
+}
+
+func preparing(d Desired, o Observed) (Step, bool) {
+	spares := o.spares()
+	if wanting(d, o) == 0 || len(spares) == 0 || slices.ContainsFunc(spares, Instance.ready) {
+		return Step{}, false
+	}
+	step := Step{Action: Wait, Reason: ScalingUp, Message: "waiting for the volumes of members to come: " + problems(spares)}
+	if slices.ContainsFunc(spares, func(i Instance) bool { return i.Pod.Overdue }) {
+		step.Action, step.Reason = Stall, PodPending
+		step.Message += fmt.Sprintf(". The cluster goes on with the %s it has. Waiting has not helped: remove the cause, or set spec.replicas to %d", plural(len(o.voters()), "voter"), len(o.voters()))
+	}
+	return step, true
+}
