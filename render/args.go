@@ -51,9 +51,11 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 		"--initial-advertise-peer-urls=" + c.PeerURL(m.Name),
 		"--initial-cluster=$(" + envInitialCluster + ")",
 		"--initial-cluster-state=$(" + envInitialClusterState + ")",
-		"--initial-cluster-token=" + m.Token,
-		"--strict-reconfig-check=true",
 	}
+	if m.Token != "" { // who joins takes the cluster's ID from the others
+		a = append(a, "--initial-cluster-token="+m.Token)
+	}
+	a = append(a, "--strict-reconfig-check=true")
 	a = append(a, integrityArgs(v)...)
 	a = append(a, smallVolumeArgs(c)...)
 	return append(a, optionArgs(c.Spec.Options)...)

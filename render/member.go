@@ -16,16 +16,22 @@ type Member struct {
 	// Version that the Pod is to run, as MAJOR.MINOR.PATCH. It goes on the claim as the last one that ran.
 	Version string
 
-	// InitialCluster is made by Bootstrap or Resume; InitialClusterState is "new" with the former and "existing" with the
-	// latter.
+	// InitialCluster is made by Bootstrap, Join or Resume; InitialClusterState is "new" with the first and "existing" with the
+	// others.
 	InitialCluster, InitialClusterState string
 	// InitialCorruptCheck makes the member compare its data with the others' before it serves. It waits up to seven seconds
 	// for each that does not answer, so it is for a member that joins a serving quorum: where all start at once each waits
 	// for the others, compares nothing in the end, and the cluster is down for that much longer.
 	InitialCorruptCheck bool
-	// Token and BootstrapSize are those of the first start; with them all first members agree about the cluster's ID.
+	// Token and BootstrapSize are those of the first start; with them all first members agree about the cluster's ID. Members
+	// that came later have none.
 	Token         string
 	BootstrapSize int
+
+	// Join is JoinPending on the claim of a member to come, and then the ID of the member that joined with it; empty on all
+	// other claims. Retired: its member was removed, and the claim is only kept.
+	Join    string
+	Retired bool
 
 	// ClusterID and MemberID are etcd's own, in hexadecimal, as the claim's data is known to carry them; empty before.
 	ClusterID, MemberID string
@@ -57,6 +63,18 @@ func Bootstrap(c *api.EtcdCluster, members []string) string {
 		sorted[i] = peer(c, member)
 	}
 	return strings.Join(sorted, ",")
+}
+
+// Join is the initial cluster of a member that joins: all members with their peer URLs verbatim as etcd lists them, itself
+// included. etcd compares it with its list, by peer URL, and exits where they differ. A member that has not started yet has
+// no name in the list, and gets that of its Pod.
+func Join(names map[string]string) string {
+	peers := make([]string, 0, len(names))
+	for url, name := range names {
+		peers = append(peers, name+"="+url)
+	}
+	slices.Sort(peers)
+	return strings.Join(peers, ",")
 }
 
 // Resume is the initial cluster of every later start: the member alone. With the state "existing" it is a fence.

@@ -74,10 +74,14 @@ func dataAnnotations(m Member) map[string]string {
 		api.AnnotationVersion:   strings.TrimPrefix(m.Version, "v"),
 		api.AnnotationClusterID: m.ClusterID,
 		api.AnnotationMemberID:  m.MemberID,
+		api.AnnotationJoin:      m.Join,
 	} {
 		if value != "" {
 			own[key] = value
 		}
+	}
+	if m.Retired {
+		own[api.AnnotationRetired] = "true"
 	}
 	return own
 }
