@@ -61,12 +61,23 @@ func admitsClients(c *api.EtcdCluster, seen observed) bool {
 // take carries out the step.
 func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if step.Acts() {
-		log.FromContext(ctx).Info("Taking step", "step", step.Action, "reason", step.Reason, "members", step.Members)
+		log.FromContext(ctx).V(1).Info("Taking step", "step", step.Action, "reason", step.Reason, "members", step.Members)
 	}
 	switch step.Action {
 	case membership.None, membership.Wait, membership.Stall:
 		return nil
+	case membership.AddLearner, membership.Promote, membership.Remove, membership.MoveLeader:
+		return r.changeMembership(ctx, c, seen, step)
+	case membership.Disarm:
+		return r.disarm(ctx, c, seen, step)
+	case membership.Join:
+		return r.join(ctx, c, seen, step)
+	case membership.Discard:
+		return r.discard(ctx, c, seen, step)
 	case membership.Provision:
+		if seen.Formed() {
+			return r.prepare(ctx, c, seen, step)
+		}
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
 			return render.Volume(c, firstMember(c, seen, step, name)), nil
 		})
@@ -145,7 +156,7 @@ func (r *Reconciler) maintain(ctx context.Context, c *api.EtcdCluster, seen obse
 	}
 	var names []string
 	for _, i := range seen.Instances {
-		if (i.Volume.Exists() || i.Pod.Exists()) && !i.Volume.Terminating && !i.Pod.Terminating {
+		if (i.Volume.Exists() || i.Pod.Exists()) && !i.Volume.Terminating && !i.Pod.Terminating && !i.Pod.Provisions {
 			names = append(names, i.Name)
 		}
 	}
@@ -182,10 +193,14 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 	return err
 }
 
-// deletePod deletes this very Pod as it was seen, with the grace that lets etcd hand over its leadership: no later one of its
-// name, and not one that has started to run since.
+// deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership: no later one of its name, and
+// where it was decided by what the Pod does, not one that does something else since.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
-	err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+	as := client.Preconditions{UID: &pod.UID}
+	if step.Reason == membership.Replacing {
+		as.ResourceVersion = &pod.ResourceVersion
+	}
+	err := r.Client.Delete(ctx, pod, as)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -195,26 +210,6 @@ func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *cor
 	r.Recorder.Eventf(c, pod, corev1.EventTypeNormal, string(step.Reason), string(step.Action), "%s member %s", step.Action, pod.Name)
 	return nil
 }
-
-// intend writes down what is about to be done, before the first effect of it. Whoever loses this write to another operator
-// looks again. What is written about a first start stays until the cluster has formed.
-func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, uid func(membership.Instance) string) error {
-	if op := c.Status.Operation; op != nil && (op.Step == string(membership.Bootstrap) || op.Step == string(step.Action)) {
-		return nil
-	}
-	operation := &api.Operation{Step: string(step.Action), Generation: c.Generation}
-	for _, i := range seen.Instances {
-		if step.Action == membership.Bootstrap && i.Ordinal < step.First.Size || slices.Contains(step.Members, i.Name) {
-			operation.Targets = append(operation.Targets, api.OperationTarget{Member: i.Name, UID: uid(i)})
-		}
-	}
-	intended := c.Status.DeepCopy()
-	intended.Operation = operation
-	return r.report(ctx, c, *intended)
-}
-
-func volumeUID(i membership.Instance) string { return i.Volume.UID }
-func podUID(i membership.Instance) string    { return i.Pod.UID }
 
 func voters(seen observed) int {
 	n := 0

@@ -29,6 +29,7 @@ func TestAct(t *testing.T) {
 		{Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"},
 		{Verb: "apply", Kind: "Service", Name: "db"},
 	}
+	status := write{Verb: "apply", Kind: "status"}
 	clientService := write{Verb: "apply", Kind: "Service", Name: "db-client"}
 	claim := func(name string) write {
 		return write{"apply", "PersistentVolumeClaim", name, "claim-of-" + name, "5"}
@@ -104,13 +105,45 @@ func TestAct(t *testing.T) {
 			err:    forbidden,
 		},
 		"Stop": {
-			reason:  "after the intent only Pods go that are still as they were seen",
-			cluster: func(c *api.EtcdCluster) { c.Status.Operation = &api.Operation{Step: "Stop"} },
-			seen:    func(seen *observed) { seen.claims = nil },
-			step:    membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-2"}},
-			want: slices.Concat(static, []write{clientService}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
-				{"delete", "Pod", "db-0", "pod-of-db-0", "5"}, {"delete", "Pod", "db-2", "pod-of-db-2", "5"},
+			reason: "the intent is written down, and then these very Pods go, whatever the kubelet says of them meanwhile",
+			seen:   func(seen *observed) { seen.claims = nil },
+			step:   membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-2"}},
+			want: slices.Concat(static, []write{clientService, status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
+				{"delete", "Pod", "db-0", "pod-of-db-0", ""}, {"delete", "Pod", "db-2", "pod-of-db-2", ""},
 			}),
+		},
+		"StopIntended": {
+			reason: "what is written down already is not written again",
+			cluster: func(c *api.EtcdCluster) {
+				c.Status.Operation = &api.Operation{Step: "Stop", Since: new(metav1.Now()), Targets: []api.OperationTarget{
+					{Member: "db-0", UID: "pod-of-db-0"}, {Member: "db-2", UID: "pod-of-db-2"},
+				}}
+			},
+			seen: func(seen *observed) { seen.claims = nil },
+			step: membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-2"}},
+			want: slices.Concat(static, []write{clientService}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
+				{"delete", "Pod", "db-0", "pod-of-db-0", ""}, {"delete", "Pod", "db-2", "pod-of-db-2", ""},
+			}),
+		},
+		"StopReplacing": {
+			reason: "a Pod that goes for what it does goes only while it still does it",
+			seen:   func(seen *observed) { seen.claims = nil },
+			step:   membership.Step{Action: membership.Stop, Reason: membership.Replacing, Members: []string{"db-2"}},
+			want: slices.Concat(static, []write{clientService, status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
+				{"delete", "Pod", "db-2", "pod-of-db-2", "5"},
+			}),
+		},
+		"StopRefused": {
+			reason: "without the intent nothing goes",
+			step:   membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-2"}},
+			refuse: func(w write) error {
+				if w == status {
+					return forbidden
+				}
+				return nil
+			},
+			want: slices.Concat(static, []write{clientService}),
+			err:  forbidden,
 		},
 	}
 	for name, tc := range cases {

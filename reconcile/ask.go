@@ -30,7 +30,8 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	for name, pod := range pods {
 		// Where nobody listens, or soon nobody will, asking costs a time-out. The Pod of a member that is being stopped takes its
 		// address along, and its successor must not wait until the call to it is given up.
-		if s := containerStatus(pod); pod.Status.PodIP == "" || s == nil || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() {
+		provisions := pod.Annotations[api.AnnotationProvisions] != ""
+		if s := containerStatus(pod); provisions || pod.Status.PodIP == "" || s == nil || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() {
 			continue
 		}
 		all.Go(func() {

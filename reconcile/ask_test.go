@@ -20,6 +20,16 @@ type etcd struct {
 	members  []membership.Member // nil: it cannot list them
 }
 
+// asked is an etcd that nobody asks for changes.
+type asked struct {
+	membership.Client
+	etcd
+}
+
+func (a asked) Status(ctx context.Context) (membership.Endpoint, error)  { return a.etcd.Status(ctx) }
+func (a asked) Members(ctx context.Context) ([]membership.Member, error) { return a.etcd.Members(ctx) }
+func (a asked) Close() error                                             { return nil }
+
 func (e etcd) Status(context.Context) (membership.Endpoint, error) {
 	if e.endpoint.ClusterID == 0 {
 		return membership.Endpoint{}, errors.New("no answer")
@@ -113,7 +123,7 @@ func TestAsk(t *testing.T) {
 				if !ok || port != api.PortClient {
 					t.Errorf("%s:%d was dialled", host, port)
 				}
-				return e, nil
+				return asked{nil, e}, nil
 			}}
 			if diff := cmp.Diff(tc.want, r.ask(t.Context(), c, pods), cmp.AllowUnexported(answers{})); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

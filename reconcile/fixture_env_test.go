@@ -169,6 +169,10 @@ type named struct {
 	hostlet *hostlet.Hostlet
 }
 
+func (n named) AddLearner(ctx context.Context, peerURL string) error {
+	return n.Client.AddLearner(ctx, n.hostlet.Substitute(peerURL))
+}
+
 func (n named) Members(ctx context.Context) ([]membership.Member, error) {
 	members, err := n.Client.Members(ctx)
 	for _, m := range members {

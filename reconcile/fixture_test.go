@@ -15,12 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/render"
 )
 
 // These tests need no API server: they are for what is computed, and for the errors that a real one gives too seldom. What
@@ -41,6 +44,13 @@ func newClaim(name string) *corev1.PersistentVolumeClaim {
 }
 
 func newPod(name string) *corev1.Pod { return &corev1.Pod{ObjectMeta: child(name, "pod")} }
+
+// fenced are the annotations of a Pod that must find its data when it starts, as those of a formed cluster must.
+func fenced(c *api.EtcdCluster, name string) map[string]string {
+	return map[string]string{
+		api.AnnotationInitialCluster: render.Resume(c, name), api.AnnotationInitialClusterState: render.StateExisting,
+	}
+}
 
 func child(name, kind string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
@@ -63,7 +73,8 @@ func ownedBy[T client.Object](uid string, o T) T {
 // healthy are the facts of a cluster of three in which all is well. db-1 leads.
 func healthy() observed {
 	seen := observed{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
-	seen.ClusterID, seen.Reach = 0xc0, membership.ReachQuorum
+	seen.ClusterID, seen.Reach, seen.Remembered = 0xc0, membership.ReachQuorum, true
+	seen.Fresh = fresh(3)
 	for n, name := range []string{"db-0", "db-1", "db-2"} {
 		id := membership.ID(0xa0 + n)
 		seen.pods[name], seen.claims[name] = newPod(name), newClaim(name)
@@ -83,6 +94,15 @@ func healthy() observed {
 		})
 	}
 	return seen
+}
+
+// fresh are the names of members to come, from that ordinal on.
+func fresh(next int) []string {
+	names := make([]string, mostMembers)
+	for n := range names {
+		names[n] = newCluster().MemberName(next + n)
+	}
+	return names
 }
 
 // write is a write to the API server, with the conditions that it was made under.
@@ -135,11 +155,12 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 		},
 		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			options := (&client.DeleteOptions{}).ApplyOptions(opts)
-			w := write{Verb: "delete", Kind: "Pod", Name: o.GetName()}
-			if p := options.Preconditions; p != nil && p.UID != nil && p.ResourceVersion != nil {
-				w.UID, w.ResourceVersion = string(*p.UID), *p.ResourceVersion
+			kind, err := apiutil.GVKForObject(o, scheme)
+			if err != nil {
+				return err
 			}
-			return take(w)
+			p := ptr.Deref(options.Preconditions, metav1.Preconditions{})
+			return take(write{"delete", kind.Kind, o.GetName(), string(ptr.Deref(p.UID, "")), ptr.Deref(p.ResourceVersion, "")})
 		},
 		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
 			return take(write{Verb: "apply", Kind: "status"})

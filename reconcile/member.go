@@ -17,16 +17,26 @@ func member(c *api.EtcdCluster, seen observed, name string) render.Member {
 		BootstrapSize: i.Volume.First.Size,
 		ClusterID:     i.Volume.ClusterID.String(),
 		MemberID:      i.Volume.MemberID.String(),
+		Join:          i.Volume.Joins.String(),
+		Retired:       i.Volume.Retired,
+	}
+	if i.Volume.Spare {
+		m.Join = api.JoinPending
 	}
 	if claim := seen.claims[name]; claim != nil {
 		m.VolumeSize, m.VolumeClass = claim.Spec.Resources.Requests.Storage(), claim.Spec.StorageClassName
 	}
-	if seen.Formed() {
-		pod := seen.pods[name]
+	pod := seen.pods[name]
+	switch {
+	case seen.Formed() && pod != nil && i.Volume.Joins != 0 && !i.Volume.Recorded():
+		// A learner that has just been started may find its directory empty, until it has answered from it.
+		m.InitialCluster = pod.Annotations[api.AnnotationInitialCluster]
+		m.InitialClusterState = pod.Annotations[api.AnnotationInitialClusterState]
+	case seen.Formed():
 		m.InitialCorruptCheck = seen.Reach == membership.ReachQuorum ||
 			pod != nil && pod.Annotations[api.AnnotationInitialCorruptCheck] == "true" // no write for every hiccup
 		m.InitialCluster, m.InitialClusterState = render.Resume(c, name), render.StateExisting
-	} else {
+	default:
 		m.InitialCluster, m.InitialClusterState = firstCluster(c, i.Volume.First.Size), render.StateNew
 	}
 	return m

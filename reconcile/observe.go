@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,16 +24,17 @@ type observed struct {
 	claims map[string]*corev1.PersistentVolumeClaim
 }
 
-// observe looks at the objects of the cluster and asks every member. That etcd does not answer is a fact, no error.
-func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster) (observed, error) {
+// observe looks at the objects of the cluster, as the reader has them, and asks every member. That etcd does not answer is a
+// fact, no error.
+func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader client.Reader) (observed, error) {
 	seen := observed{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
 	ours := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels(render.Selector(c))}
 	pods := &corev1.PodList{}
-	if err := r.Client.List(ctx, pods, ours...); err != nil {
+	if err := reader.List(ctx, pods, ours...); err != nil {
 		return observed{}, fmt.Errorf("list Pods: %w", err)
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.Client.List(ctx, claims, ours...); err != nil {
+	if err := reader.List(ctx, claims, ours...); err != nil {
 		return observed{}, fmt.Errorf("list PersistentVolumeClaims: %w", err)
 	}
 	for i := range pods.Items {
@@ -45,13 +45,13 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster) (observed,
 	}
 
 	asked := r.ask(ctx, c, seen.pods)
-	seen.Observed = facts(c, seen.pods, seen.claims, asked, time.Now().Add(-r.StallAfter))
+	now := time.Now()
+	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
 	return seen, nil
 }
 
-// facts puts together what is known of each member, from whichever side. Pods that have not been ready since before overdue
-// have had time enough.
-func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim, asked answers, overdue time.Time) membership.Observed {
+// facts puts together what is known of each member, from whichever side.
+func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim, asked answers, l limits) membership.Observed {
 	o := membership.Observed{ClusterID: membership.ParseID(c.Status.ClusterID), Members: asked.members}
 	all := roster{cluster: c, instances: map[string]*membership.Instance{}}
 	for name, claim := range claims {
@@ -59,7 +59,7 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	}
 	for name, pod := range pods {
 		all.at(name, func(i *membership.Instance) {
-			i.Pod = podFacts(c, pod, overdue)
+			i.Pod = podFacts(c, pod, l)
 			if c.Spec.Storage.Medium == api.MediumMemory && !i.Pod.Ended {
 				i.Volume = volume(c, pod)
 			}
@@ -72,10 +72,14 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 			all.at(t.Member, nil)
 		}
 	}
-	all.expect()
 	all.identify(asked.members)
-
-	o.Instances = all.sorted()
+	o.Remembered = len(c.Status.Members) > 0
+	if o.Instances = all.sorted(); !o.Formed() || !o.Remembered {
+		all.expect(o.Formed())
+		all.identify(asked.members)
+		o.Instances = all.sorted()
+	}
+	o.Fresh = all.fresh()
 	for n := range o.Instances {
 		i := &o.Instances[n]
 		if e := asked.endpoints[i.Name]; i.ID == 0 || e.MemberID == i.ID {
@@ -95,85 +99,6 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	return o
 }
 
-// roster is the members that are known from anywhere.
-type roster struct {
-	cluster   *api.EtcdCluster
-	instances map[string]*membership.Instance
-}
-
-// at puts a member on the roster, and adds what is known of it. A name that can be none of ours is passed over.
-func (r roster) at(name string, add func(*membership.Instance)) {
-	ordinal, ok := r.cluster.Ordinal(name)
-	if !ok {
-		return
-	}
-	if r.instances[name] == nil {
-		r.instances[name] = &membership.Instance{Name: name, Ordinal: ordinal}
-	}
-	if add != nil {
-		add(r.instances[name])
-	}
-}
-
-// expect puts those on the roster that the spec asks for, or that a first start began with.
-func (r roster) expect() {
-	wanted := size(r.cluster)
-	for _, i := range r.instances {
-		wanted = max(wanted, i.Volume.First.Size)
-	}
-	for n := range wanted {
-		r.at(r.cluster.MemberName(n), nil)
-	}
-}
-
-// identify gives each member the ID that etcd knows it by: from etcd's list, or else from what the status remembers of it,
-// or else from its volume.
-func (r roster) identify(members []membership.Member) {
-	ids := map[string]membership.ID{}
-	for _, m := range r.cluster.Status.Members {
-		ids[m.Name] = membership.ParseID(m.ID)
-	}
-	for _, m := range members {
-		if _, ours := addressee(r.cluster, m); !ours {
-			ids[m.Name] = m.ID // what a process says of itself counts only where no peer URL says otherwise
-		}
-	}
-	for _, m := range members {
-		if name, ours := addressee(r.cluster, m); ours {
-			ids[name] = m.ID
-		}
-	}
-	for name, id := range ids {
-		r.at(name, func(i *membership.Instance) { i.ID = id })
-	}
-	for _, i := range r.instances {
-		if i.ID == 0 {
-			i.ID = i.Volume.MemberID
-		}
-	}
-}
-
-// addressee is whose peer URL a member of etcd's list has; false where it is none of ours.
-func addressee(c *api.EtcdCluster, m membership.Member) (string, bool) {
-	for _, url := range m.PeerURLs {
-		host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ".")
-		if _, ok := c.Ordinal(host); ok && c.PeerURL(host) == url {
-			return host, true
-		}
-	}
-	return "", false
-}
-
-// sorted are the members by ordinal.
-func (r roster) sorted() []membership.Instance {
-	sorted := make([]membership.Instance, 0, len(r.instances))
-	for _, i := range r.instances {
-		sorted = append(sorted, *i)
-	}
-	slices.SortFunc(sorted, func(a, b membership.Instance) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	return sorted
-}
-
 // mostMembers is the schema's bound on spec.replicas. An annotation that says more was not written by Quorate.
 const mostMembers = 9
 
@@ -187,6 +112,8 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 		MemberID:    membership.ParseID(a[api.AnnotationMemberID]),
 	}
 	v.Foreign, v.Terminating = belongs(c, o)
+	v.Spare, v.Retired = a[api.AnnotationJoin] == api.JoinPending, a[api.AnnotationRetired] != ""
+	v.Joins = membership.ParseID(a[api.AnnotationJoin])
 	token, first, _ := strings.Cut(a[api.AnnotationBootstrap], "/")
 	if n, err := strconv.Atoi(first); err == nil && n > 0 && n <= mostMembers {
 		v.First = membership.First{Token: token, Size: n}
@@ -211,9 +138,10 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 	return true, terminating
 }
 
-// runs is the version that a Pod of the instance is to run: what its volume ran last, or what the spec says.
+// runs is the version that a Pod of the instance is to run: what its volume ran last, or was made for, or what the spec says.
 func runs(c *api.EtcdCluster, i membership.Instance) string {
-	if i.Volume.Recorded() && i.Volume.Version != (membership.Version{}) {
+	given := i.Volume.Recorded() || i.Volume.Spare || i.Volume.Joins != 0
+	if given && i.Volume.Version != (membership.Version{}) {
 		return i.Volume.Version.String()
 	}
 	return strings.TrimPrefix(c.Spec.Version, "v")

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,7 @@ func TestVolume(t *testing.T) {
 
 // world is what facts are made of.
 type world struct {
+	t       *testing.T
 	cluster *api.EtcdCluster
 	pods    map[string]*corev1.Pod
 	claims  map[string]*corev1.PersistentVolumeClaim
@@ -112,7 +114,7 @@ type world struct {
 // serving is the world in which the facts are those of healthy.
 func serving(t *testing.T) world {
 	t.Helper()
-	w := world{cluster: newCluster(), pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
+	w := world{t: t, cluster: newCluster(), pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
 	w.cluster.Status.ClusterID = "c0"
 	seen := healthy()
 	w.asked = answers{members: seen.Members, endpoints: map[string]membership.Endpoint{}}
@@ -126,17 +128,19 @@ func serving(t *testing.T) world {
 		}
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 		w.claims[i.Name] = claim
-		w.pods[i.Name] = w.pod(t, i.Name)
+		w.pods[i.Name] = w.pod(i.Name)
 	}
 	return w
 }
 
-// pod as render makes it, running and ready.
-func (w world) pod(t *testing.T, name string) *corev1.Pod {
-	t.Helper()
-	ac, err := render.Pod(w.cluster, render.Member{Name: name, Version: "3.6.16"})
+// pod as render makes it once the cluster has formed, running and ready.
+func (w world) pod(name string) *corev1.Pod {
+	w.t.Helper()
+	ac, err := render.Pod(w.cluster, render.Member{
+		Name: name, Version: "3.6.16", InitialCluster: render.Resume(w.cluster, name), InitialClusterState: render.StateExisting,
+	})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	pod := newPod(name)
 	pod.Annotations = ac.Annotations
@@ -150,6 +154,7 @@ func (w world) pod(t *testing.T, name string) *corev1.Pod {
 // TestFacts mutates a healthy world, and says what is different about the facts then.
 func TestFacts(t *testing.T) {
 	const elsewhere = "http://10.0.0.9:2380"
+	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	silent := func(o *membership.Observed, indices ...int) {
 		for _, n := range indices {
 			o.Instances[n].Endpoint = membership.Endpoint{}
@@ -165,7 +170,10 @@ func TestFacts(t *testing.T) {
 			reason: "those that the spec asks for are there by name",
 			given:  func(w *world) { *w = world{cluster: newCluster()} },
 			want: func(o *membership.Observed) {
-				*o = membership.Observed{Instances: []membership.Instance{{Name: "db-0"}, {Name: "db-1", Ordinal: 1}, {Name: "db-2", Ordinal: 2}}}
+				*o = membership.Observed{
+					Fresh:     fresh(3),
+					Instances: []membership.Instance{{Name: "db-0"}, {Name: "db-1", Ordinal: 1}, {Name: "db-2", Ordinal: 2}},
+				}
 			},
 		},
 		"NamesOfOthers": {
@@ -183,6 +191,7 @@ func TestFacts(t *testing.T) {
 			},
 			want: func(o *membership.Observed) {
 				o.Instances = append(o.Instances, membership.Instance{Name: "db-10", Ordinal: 10, Volume: membership.Volume{UID: "claim-of-db-10"}})
+				o.Fresh = fresh(11)
 			},
 		},
 		"Fewer": {
@@ -198,7 +207,7 @@ func TestFacts(t *testing.T) {
 			},
 			want: func(o *membership.Observed) {
 				volume := o.Instances[0].Volume
-				*o = membership.Observed{Instances: []membership.Instance{
+				*o = membership.Observed{Fresh: fresh(3), Instances: []membership.Instance{
 					{Name: "db-0", ID: 0xa0, Volume: volume}, {Name: "db-1", Ordinal: 1}, {Name: "db-2", Ordinal: 2},
 				}}
 			},
@@ -214,8 +223,8 @@ func TestFacts(t *testing.T) {
 			},
 			want: func(o *membership.Observed) {
 				*o = membership.Observed{
-					Bootstrapping: map[string]string{"db-0": "x", "db-1": "y"},
-					Instances:     []membership.Instance{{Name: "db-0"}, {Name: "db-1", Ordinal: 1}},
+					Bootstrapping: map[string]string{"db-0": "x", "db-1": "y"}, Fresh: fresh(2),
+					Instances: []membership.Instance{{Name: "db-0"}, {Name: "db-1", Ordinal: 1}},
 				}
 			},
 		},
@@ -238,7 +247,7 @@ func TestFacts(t *testing.T) {
 			reason: "without a list and a status the volumes remember them",
 			given:  func(w *world) { w.asked = answers{}; w.cluster.Status = api.EtcdClusterStatus{} },
 			want: func(o *membership.Observed) {
-				o.Reach, o.Members, o.ClusterID = membership.ReachNone, nil, 0
+				o.Reach, o.Members, o.ClusterID, o.Remembered = membership.ReachNone, nil, 0, false
 				silent(o, 0, 1, 2)
 			},
 		},
@@ -250,7 +259,7 @@ func TestFacts(t *testing.T) {
 				w.claims["db-2"].Annotations = nil
 			},
 			want: func(o *membership.Observed) {
-				o.Members[2].Name = ""
+				o.Members[2].Name, o.Remembered = "", false
 				o.Instances[2].Volume = membership.Volume{UID: "claim-of-db-2"}
 			},
 		},
@@ -331,16 +340,15 @@ func TestFacts(t *testing.T) {
 			reason: "the Pod is the volume, and a claim of that name is none",
 			given: func(w *world) {
 				w.cluster.Spec.Storage.Medium = api.MediumMemory
-				for name, pod := range w.pods {
-					pod.Annotations = w.claims[name].Annotations
+				for name := range w.pods {
+					w.pods[name] = w.pod(name)
+					maps.Copy(w.pods[name].Annotations, w.claims[name].Annotations)
 					delete(w.claims, name)
 				}
 			},
 			want: func(o *membership.Observed) {
-				o.Pending = []string{"image", "options", "resources", "scheduling", "storage"}
 				for n := range o.Instances {
 					o.Instances[n].Volume.UID = o.Instances[n].Pod.UID
-					o.Instances[n].Pod.Outdated = true // those annotations carry no revision
 				}
 			},
 		},
@@ -348,15 +356,15 @@ func TestFacts(t *testing.T) {
 			reason: "the tmpfs of a Pod that has ended is gone",
 			given: func(w *world) {
 				w.cluster.Spec.Storage.Medium = api.MediumMemory
-				w.pods = map[string]*corev1.Pod{"db-0": newPod("db-0")}
-				w.pods["db-0"].Annotations = w.claims["db-0"].Annotations
-				w.pods["db-0"].Status.Phase = corev1.PodFailed
+				w.pods = map[string]*corev1.Pod{"db-0": w.pod("db-0")}
+				maps.Copy(w.pods["db-0"].Annotations, w.claims["db-0"].Annotations)
+				w.pods["db-0"].Status = corev1.PodStatus{Phase: corev1.PodFailed}
 				w.claims, w.asked = nil, answers{}
 			},
 			want: func(o *membership.Observed) {
-				o.Pending, o.Reach, o.Members = []string{"image", "options", "resources", "scheduling", "storage"}, membership.ReachNone, nil
+				o.Reach, o.Members = membership.ReachNone, nil
 				silent(o, 0, 1, 2)
-				o.Instances[0].Pod = membership.Pod{UID: "pod-of-db-0", NeverRan: true, Ended: true, Outdated: true, Problem: "has ended (Failed)", Overdue: true}
+				o.Instances[0].Pod = membership.Pod{UID: "pod-of-db-0", NeverRan: true, Ended: true, Problem: "has ended (Failed)", Overdue: true}
 				o.Instances[1].Pod, o.Instances[2].Pod = membership.Pod{}, membership.Pod{}
 				for n := range o.Instances {
 					o.Instances[n].Volume = membership.Volume{}
@@ -381,7 +389,7 @@ func TestFacts(t *testing.T) {
 			w, want := serving(t), healthy().Observed
 			tc.given(&w)
 			tc.want(&want)
-			got := facts(w.cluster, w.pods, w.claims, w.asked, time.Now())
+			got := facts(w.cluster, w.pods, w.claims, w.asked, limits{now: now, overdue: now.Add(-2 * time.Minute), forsaken: now.Add(-5 * time.Minute)})
 			if len(got.Pending) == 0 {
 				got.Pending = nil
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 // podFacts reads from a Pod what the planner may know of it.
-func podFacts(c *api.EtcdCluster, pod *corev1.Pod, overdue time.Time) membership.Pod {
+func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p := membership.Pod{UID: string(pod.UID), NeverRan: true}
 	p.Foreign, p.Terminating = belongs(c, pod)
 	if s := containerStatus(pod); s != nil {
@@ -24,8 +25,86 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, overdue time.Time) membership
 	}
 	p.Ended = ended(pod)
 	p.Problem = podProblem(pod)
-	p.Overdue = p.Problem != "" && notReadySince(pod).Before(overdue)
+	if p.Provisions = pod.Annotations[api.AnnotationProvisions] != ""; p.Provisions {
+		p.Provisioned = pod.Status.Phase == corev1.PodSucceeded
+		p.Ended = p.Ended && !p.Provisioned
+		if p.Provisioned {
+			p.Problem = ""
+		}
+	} else {
+		p.Unfenced = pod.Annotations[api.AnnotationInitialCluster] != render.Resume(c, pod.Name) ||
+			pod.Annotations[api.AnnotationInitialClusterState] != render.StateExisting
+	}
+	if p.Problem == "" && nodeGone(pod, l.now) {
+		p.Problem, p.Damaged = "is on a node that does not answer ("+pod.Spec.NodeName+")", true
+	}
+	p.Damaged = p.Damaged || damaged(pod)
+	p.Overdue = p.Problem != "" && notReadySince(pod).Before(l.overdue)
+	p.Forsaken = p.Problem != "" && p.Damaged && notReadySince(pod).Before(l.forsaken)
 	return p
+}
+
+// limits of patience: a Pod that has not been ready since before overdue has had time enough to start, and one since before
+// forsaken is given up.
+type limits struct{ now, overdue, forsaken time.Time }
+
+// replaceAfter is spec.recovery.replaceAfter, by default the five minutes after which Kubernetes itself gives up the Pods of
+// a node that does not answer (the tolerations that DefaultTolerationSeconds adds).
+func replaceAfter(c *api.EtcdCluster) time.Duration {
+	if r := c.Spec.Recovery; r != nil && r.ReplaceAfter != nil {
+		if d, err := time.ParseDuration(string(*r.ReplaceAfter)); err == nil { // the schema refuses what is none
+			return d
+		}
+	}
+	return 5 * time.Minute
+}
+
+// nodeGone reports whether the Pod runs as far as its kubelet has last said, and nothing has been heard of that since: the
+// node controller then takes back its readiness alone. Or it was deleted, its grace is over, and no kubelet confirms it.
+func nodeGone(pod *corev1.Pod, now time.Time) bool {
+	if !pod.DeletionTimestamp.IsZero() {
+		const margin = 10 * time.Second // for the kubelet to confirm that it has killed what did not end by itself
+		return pod.Spec.NodeName != "" && pod.DeletionTimestamp.Add(margin).Before(now)
+	}
+	s := containerStatus(pod)
+	return len(pod.Spec.ReadinessGates) == 0 && s != nil && s.Ready && s.State.Running != nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue
+	})
+}
+
+// damaged reports whether it is the member's data, or the node that has it, which keeps it down. An image, a quota, a place
+// to run, memory or a flag that etcd does not know are not: for a new member they would be the same.
+func damaged(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return volumeOnLostNode(condition.Message)
+		}
+	}
+	s := containerStatus(pod)
+	if s == nil || s.Ready || pod.Annotations[api.AnnotationProvisions] != "" {
+		return false
+	}
+	for _, exit := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+		if exit == nil {
+			continue
+		}
+		switch exit.Reason {
+		case "OOMKilled", "StartError", "ContainerCannotRun":
+			return false
+		}
+		return exit.ExitCode != 0 && !strings.Contains(exit.Message, "flag")
+	}
+	return false
+}
+
+// conflict is how the scheduler says that nodes are not those of the volume, today and in earlier releases.
+var conflict = regexp.MustCompile(`^0/(\d+) nodes are available: (\d+) node\(s\) (?:had volume node affinity conflict|didn't match PersistentVolume's node affinity)`)
+
+// volumeOnLostNode reports whether the volume is on none of the nodes that there are. Where its node is only cordoned or
+// full, the scheduler counts it apart, and it may come back.
+func volumeOnLostNode(reason string) bool {
+	m := conflict.FindStringSubmatch(reason)
+	return m != nil && m[1] == m[2]
 }
 
 // notReadySince is when the Pod stopped being ready or, where it never was, began. A Pod of last year whose container was

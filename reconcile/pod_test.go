@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/render"
 )
@@ -199,7 +198,10 @@ func TestPodFacts(t *testing.T) {
 				p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage."
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{crashed}
 			},
-			want: membership.Pod{UID: "pod", Ended: true, Problem: "has ended (Evicted): The node was low on resource: ephemeral-storage.", Overdue: true},
+			want: membership.Pod{
+				UID: "pod", Ended: true, Problem: "has ended (Evicted): The node was low on resource: ephemeral-storage.",
+				Overdue: true, Damaged: true, Forsaken: true,
+			},
 		},
 		"Succeeded": {
 			reason: "etcd never ends by itself, but a node that shuts down may say so",
@@ -211,22 +213,25 @@ func TestPodFacts(t *testing.T) {
 			mutate: func(p *corev1.Pod) {
 				p.Status.ContainerStatuses, p.Status.Conditions = []corev1.ContainerStatus{crashed}, ready(overdue.Add(time.Second))
 			},
-			want: membership.Pod{UID: "pod", Problem: "exited with code 1"},
+			want: membership.Pod{UID: "pod", Problem: "exited with code 1", Damaged: true},
 		},
 		"CrashedForLong": {
 			reason: "one that has not been ready for so long has",
 			mutate: func(p *corev1.Pod) {
 				p.Status.ContainerStatuses, p.Status.Conditions = []corev1.ContainerStatus{crashed}, ready(overdue.Add(-time.Second))
 			},
-			want: membership.Pod{UID: "pod", Problem: "exited with code 1", Overdue: true},
+			want: membership.Pod{UID: "pod", Problem: "exited with code 1", Overdue: true, Damaged: true},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "pod", Name: "db-0", CreationTimestamp: created}}
+			c := newCluster()
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				UID: "pod", Name: "db-0", CreationTimestamp: created, Annotations: fenced(c, "db-0"),
+			}}
 			tc.mutate(pod)
-			got := podFacts(&api.EtcdCluster{}, pod, overdue)
+			got := podFacts(c, pod, limits{now: overdue, overdue: overdue, forsaken: overdue.Add(-time.Hour)})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -39,16 +44,23 @@ type Reconciler struct {
 	StallAfter time.Duration
 
 	applied applied
+	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
+	identity   string
+	unanswered sync.Map
 }
 
 // How long to wait before the next look, where no watch tells. etcd itself cannot be watched for its health.
 const (
 	afterConflict = 50 * time.Millisecond  // most often the cache was behind our own last write, and it soon catches up
 	afterAct      = time.Second            // the watch is faster; this is for a lost event
-	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two
+	afterChange   = 20 * time.Millisecond  // no watch tells of what etcd did
+	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two, and a learner is as quick
 	whileWaiting  = time.Second
 	atRest        = 10 * time.Second
 )
+
+// soon is what etcd brings to an end by itself, and quickly.
+var soon = []membership.Reason{membership.Bootstrapping, membership.Joining, membership.ScalingUp, membership.ScalingDown}
 
 // How long to wait after an error: the second time twice as long, and so on. The last is not the quarter of an hour that is
 // usual: a webhook that is back wakes nobody, and a member may be down.
@@ -60,6 +72,11 @@ const (
 // SetupWithManager registers the reconciler, which works on as many clusters at a time as workers says.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	r.applied = newApplied()
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("find out the name of this host: %w", err)
+	}
+	r.identity = host + "_" + string(uuid.NewUUID())
 	// Claims have no owner while they are to be retained, so that all children are found by label.
 	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		name := o.GetLabels()[api.LabelCluster]
@@ -93,14 +110,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
-	seen, err := r.observe(ctx, cluster)
+	seen, err := r.observe(ctx, cluster, r.Client)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	step := membership.Plan(desired(cluster), seen.Observed)
 	err = r.act(ctx, cluster, seen, step)
-	if instead, ok := obstacle(err); ok {
+	if instead, ok := obstacle(err, step); ok {
+		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
 		step, err = instead, nil
+	}
+	if err == nil && step.Acts() {
+		log.FromContext(ctx).Info("Took step", "step", step.Action, "reason", step.Reason, "members", step.Members)
 	}
 	if err != nil && step.Reason == membership.Formed {
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
@@ -111,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			Message: "the cluster has formed; clients are let in once its Pods are told to find their data at every later start",
 		}
 	}
-	if apierrors.IsConflict(err) { // the cache was behind, or another operator was first: look again
+	if apierrors.IsConflict(err) || errors.Is(err, errChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	reportErr := r.report(ctx, cluster, status(cluster, seen, step))
@@ -124,7 +145,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // after is when to look again, if no watch tells earlier.
 func after(step membership.Step) time.Duration {
 	switch {
-	case step.Reason == membership.Bootstrapping && step.Action == membership.Wait:
+	case step.ChangesMembership():
+		return afterChange
+	case step.Action == membership.Wait && slices.Contains(soon, step.Reason):
 		return whileForming
 	case step.Acts():
 		return afterAct
@@ -148,6 +171,7 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Deleting:  !c.DeletionTimestamp.IsZero(),
 		Ephemeral: c.Spec.Storage.Medium == api.MediumMemory,
 		Token:     string(c.UID),
+		Retain:    c.Spec.Storage.Retention != nil && c.Spec.Storage.Retention.WhenScaled == api.RetentionRetain,
 	}
 }
 
@@ -177,7 +201,7 @@ type invalidError struct{ error }
 
 // obstacle is the step that is taken instead, where something stands against the planned one that another try does not get
 // past: something to wait for, or something that only a person can change.
-func obstacle(err error) (membership.Step, bool) {
+func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var foreign *foreignError
 	var terminating *terminatingError
 	var invalid *invalidError
@@ -185,6 +209,10 @@ func obstacle(err error) (membership.Step, bool) {
 	switch {
 	case err == nil:
 		return membership.Step{}, false
+	case errors.Is(err, membership.ErrLater):
+		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: planned.Message + ": etcd wants its members to be connected, and in step, for some seconds first"}, true
+	case errors.Is(err, errInFlight):
+		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: "waiting for an earlier operation to end, before " + planned.Message}, true
 	case errors.As(err, &foreign):
 		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
 	case errors.As(err, &invalid):

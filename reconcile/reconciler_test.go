@@ -72,7 +72,7 @@ func TestObstacle(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := obstacle(tc.err)
+			got, ok := obstacle(tc.err, membership.Step{})
 			if diff := cmp.Diff(tc.want, got); diff != "" || ok != (tc.want.Action != "") {
 				t.Errorf("%s: %t, -want +got:\n%s", tc.reason, ok, diff)
 			}

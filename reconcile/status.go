@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -52,7 +53,13 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	s := *c.Status.DeepCopy()
 	s.ObservedGeneration = c.Generation
 	s.Selector = labels.SelectorFromSet(render.Selector(c)).String()
-	s.Operation = operation(c.Status.Operation, seen, step)
+	s.Operation = pendingOperation(c.Status.Operation, seen, time.Now())
+	if step.Reason == membership.Formed {
+		s.Operation = nil
+	}
+	if seen.Formed() || step.Reason == membership.Formed {
+		s.NextOrdinal = int32(nextOrdinal(c, seen.Instances))
+	}
 	if step.Reason == membership.Formed {
 		i, _ := seen.Instance(step.Members[0])
 		s.ClusterID = i.Endpoint.ClusterID.String()
@@ -63,11 +70,11 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	var lowest membership.Version
 	var largest int64
 	for _, i := range seen.Instances {
+		if !isMember(i, seen) {
+			continue
+		}
 		if i.Pod.Exists() && !i.Pod.Terminating {
 			s.Replicas++
-		}
-		if i.ID == 0 && !i.Pod.Exists() && !i.Volume.Exists() {
-			continue // asked for, and nothing of it is there yet
 		}
 		m := memberStatus(i, seen)
 		s.Members = append(s.Members, m)
@@ -90,25 +97,13 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	return s
 }
 
-// operation keeps an intent until its effect is seen: a first start until the cluster has formed, a stop until the Pods
-// are gone.
-func operation(op *api.Operation, seen observed, step membership.Step) *api.Operation {
-	if op == nil {
-		return nil
+// isMember reports whether an instance is a member, as far as is known, or is to be one of the first: not one that was asked
+// for and of which nothing is there yet, a volume for a member to come, or what a member has left behind.
+func isMember(i membership.Instance, seen observed) bool {
+	if seen.Formed() && seen.Reach == membership.ReachQuorum {
+		return slices.ContainsFunc(seen.Members, func(m membership.Member) bool { return m.ID == i.ID })
 	}
-	if op.Step == string(membership.Bootstrap) {
-		if seen.Formed() || step.Reason == membership.Formed {
-			return nil
-		}
-		return op
-	}
-	if slices.ContainsFunc(op.Targets, func(t api.OperationTarget) bool {
-		i, _ := seen.Instance(t.Member)
-		return i.Pod.UID == t.UID
-	}) {
-		return op
-	}
-	return nil
+	return (i.ID != 0 || i.Pod.Exists() || i.Volume.Exists()) && !i.Volume.Spare && !i.Volume.Retired
 }
 
 func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
@@ -132,7 +127,7 @@ func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
 		m.Health = api.HealthAlarm
 	case e.Answered():
 		m.Health = api.HealthNoLeader
-	case seen.Formed() && i.ID != 0 && !i.Volume.Recorded():
+	case seen.Formed() && seen.Lost(i):
 		m.Health = api.HealthLost
 	case i.Pod.Exists():
 		m.Health = api.HealthUnreachable
@@ -179,7 +174,10 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 		reason, message = api.ReasonNotFormed, "the cluster has not formed yet"
 	case size(c) == 0:
 		reason, message = api.ReasonHibernated, "spec.replicas is 0"
-	case slices.ContainsFunc(s.Members, func(m api.MemberStatus) bool { return m.ID != "" && m.Health != api.HealthHealthy }):
+	case slices.ContainsFunc(s.Members, func(m api.MemberStatus) bool {
+		return m.ID != "" && m.Role != api.RoleLearner && m.Health != api.HealthHealthy
+	}), meta.IsStatusConditionTrue(s.Conditions, api.ConditionDegraded) && int(s.ReadyReplicas) < size(c):
+		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack.
 		degraded, reason, message = metav1.ConditionTrue, string(step.Reason), step.Message
 	}
 	set(api.ConditionDegraded, degraded, reason, message)
@@ -210,7 +208,7 @@ func alarms(seen observed) []string {
 	var raised []string
 	for _, i := range seen.Instances {
 		for _, alarm := range i.Endpoint.Alarms {
-			raised = append(raised, string(alarm))
+			raised = append(raised, string(alarm.Kind))
 		}
 	}
 	slices.Sort(raised)

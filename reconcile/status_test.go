@@ -38,6 +38,7 @@ func healthyStatus() api.EtcdClusterStatus {
 	return api.EtcdClusterStatus{
 		ObservedGeneration: 7, Replicas: 3, ReadyReplicas: 3, Selector: "etcd.quorate.dev/cluster=db",
 		ClusterID: "c0", Version: "3.6.16", Leader: "db-1", DBSize: resource.NewQuantity(1<<20, resource.BinarySI),
+		NextOrdinal: 3,
 		Members: []api.MemberStatus{
 			member("db-0", "a0", api.RoleFollower), member("db-1", "a1", api.RoleLeader), member("db-2", "a2", api.RoleFollower),
 		},
@@ -85,6 +86,10 @@ func TestStatus(t *testing.T) {
 	ready := func(value metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return condition(api.ConditionReady, value, reason, message)
 	}
+
+	stopping := &api.Operation{Step: "Stop", Since: new(metav1.Now()), Targets: []api.OperationTarget{
+		{Member: "db-0", UID: "pod-of-db-0"}, {Member: "db-1", UID: "pod-of-db-1"},
+	}}
 
 	cases := map[string]struct {
 		reason  string
@@ -278,8 +283,8 @@ func TestStatus(t *testing.T) {
 		"Alarm": {
 			reason: "with NOSPACE on one member all of them refuse writes, whatever else a person must act upon",
 			seen: func(seen *observed) {
-				seen.Instances[1].Endpoint.Alarms = []membership.Alarm{membership.AlarmNoSpace}
-				seen.Instances[0].Endpoint.Alarms = []membership.Alarm{membership.AlarmNoSpace, membership.AlarmCorrupt}
+				seen.Instances[1].Endpoint.Alarms = []membership.Alarm{{Kind: membership.AlarmNoSpace}}
+				seen.Instances[0].Endpoint.Alarms = []membership.Alarm{{Kind: membership.AlarmNoSpace}, {Kind: membership.AlarmCorrupt}}
 			},
 			step: step(membership.Stall, membership.ChangeNotSupported, "spec.replicas is 5"),
 			want: func(s *api.EtcdClusterStatus) {
@@ -318,18 +323,14 @@ func TestStatus(t *testing.T) {
 			},
 		},
 		"Hibernating": {
-			reason: "clients must not count on it any more; the intent stays while one of its Pods does",
+			reason: "clients must not count on it any more; the intent stays until something of it is seen",
 			cluster: func(c *api.EtcdCluster) {
 				c.Spec.Replicas = new(int32(0))
-				c.Status.Operation = &api.Operation{Step: "Stop", Targets: []api.OperationTarget{
-					{Member: "db-0", UID: "pod-of-db-0"}, {Member: "db-1", UID: "an earlier one"}, {Member: "db-9", UID: "x"},
-				}}
+				c.Status.Operation = stopping
 			},
 			step: step(membership.Wait, membership.Hibernating, "waiting"),
 			want: func(s *api.EtcdClusterStatus) {
-				s.Operation = &api.Operation{Step: "Stop", Targets: []api.OperationTarget{
-					{Member: "db-0", UID: "pod-of-db-0"}, {Member: "db-1", UID: "an earlier one"}, {Member: "db-9", UID: "x"},
-				}}
+				s.Operation = stopping
 				s.Conditions = conditions(ready(metav1.ConditionFalse, "Hibernating", "waiting"),
 					condition(api.ConditionAvailable, metav1.ConditionFalse, "Hibernating", "waiting"),
 					condition(api.ConditionDegraded, metav1.ConditionFalse, "Hibernated", "spec.replicas is 0"),
@@ -340,7 +341,7 @@ func TestStatus(t *testing.T) {
 			reason: "that is what the spec asks for; the intent is done with",
 			cluster: func(c *api.EtcdCluster) {
 				c.Spec.Replicas = new(int32(0))
-				c.Status.Operation = &api.Operation{Step: "Stop", Targets: []api.OperationTarget{{Member: "db-0", UID: "pod-of-db-0"}}}
+				c.Status.Operation = stopping
 				c.Status.Version = "3.6.16"
 			},
 			seen: func(seen *observed) {
@@ -429,6 +430,7 @@ func TestStatusContract(t *testing.T) {
 	}
 	actions := []membership.Action{
 		membership.None, membership.Wait, membership.Stall, membership.Provision, membership.Bootstrap, membership.Record, membership.Start, membership.Stop,
+		membership.AddLearner, membership.Join, membership.Promote, membership.Remove, membership.MoveLeader, membership.Disarm, membership.Discard,
 	}
 	for name, mutate := range facts {
 		for _, action := range actions {
@@ -477,7 +479,7 @@ func TestStatusStable(t *testing.T) {
 			pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
 			delete(w.asked.endpoints, name)
 		}
-		seen := observed{Observed: facts(w.cluster, w.pods, w.claims, w.asked, time.Now()), pods: w.pods, claims: w.claims}
+		seen := observed{Observed: facts(w.cluster, w.pods, w.claims, w.asked, limits{overdue: time.Now()}), pods: w.pods, claims: w.claims}
 		return status(w.cluster, seen, membership.Plan(desired(w.cluster), seen.Observed))
 	}
 	want := look(0, 1, 2)

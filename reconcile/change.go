@@ -1,0 +1,200 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// changeMembership makes the one change of the step: written down first, then looked at again, and carried out only if
+// what is seen now leads to the very same step. Two operators may be alive at a time, caches may be behind, and a reply may
+// be lost; what is never to happen is a change that was decided on facts that are no longer true. The request to etcd is
+// given up (membership.CallTimeout, and etcd's own of seven seconds) long before another operation may take its place.
+func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if err := r.intend(ctx, c, seen, step, volumeUID); err != nil {
+		return err
+	}
+	if err := r.confirm(ctx, c, step); err != nil {
+		return err
+	}
+	err := r.atLeader(ctx, seen, func(etcd membership.Client) error {
+		switch step.Action {
+		case membership.AddLearner:
+			return etcd.AddLearner(ctx, c.PeerURL(step.Members[0]))
+		case membership.Promote:
+			return etcd.Promote(ctx, step.ID)
+		case membership.Remove:
+			return etcd.Remove(ctx, step.ID)
+		case membership.MoveLeader:
+			return etcd.MoveLeader(ctx, step.ID)
+		default:
+			return fmt.Errorf("step %s changes no membership", step.Action)
+		}
+	})
+	r.settle(c, err)
+	if err != nil {
+		return err
+	}
+	r.event(c, step, step.Message)
+	if pod := seen.pods[step.Members[0]]; step.Action == membership.Remove && pod != nil && pod.DeletionTimestamp.IsZero() {
+		return r.deletePod(ctx, c, pod, step) // what the next pass would do, after asking in vain a process that is ending
+	}
+	return nil
+}
+
+// disarm takes back an alarm. It is no matter of order: an alarm that is raised again is seen again.
+func (r *Reconciler) disarm(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	err := r.atLeader(ctx, seen, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) })
+	if err == nil {
+		r.event(c, step, step.Message)
+	}
+	return err
+}
+
+// errChanged: what was decided is not what would be decided now.
+var errChanged = errors.New("the facts have changed since the step was decided")
+
+// confirm looks again, past the cache, and reports errChanged where that leads to another step. Reads and writes of other
+// operators show as a resource version of the EtcdCluster that is not the one we have just written.
+func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
+	live := &api.EtcdCluster{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
+		return fmt.Errorf("look at the EtcdCluster again: %w", err)
+	}
+	if live.ResourceVersion != c.ResourceVersion || live.UID != c.UID {
+		return errChanged
+	}
+	seen, err := r.observe(ctx, live, r.Reader)
+	if err != nil {
+		return err
+	}
+	if again := membership.Plan(desired(live), seen.Observed); !reflect.DeepEqual(again, step) {
+		return fmt.Errorf("%w: now it is %s", errChanged, again)
+	}
+	return nil
+}
+
+// atLeader asks the leader, who alone can hand over its leadership, and judges learners by what it knows itself; where it
+// does not answer here, any member that serves.
+func (r *Reconciler) atLeader(ctx context.Context, seen observed, ask func(membership.Client) error) error {
+	var at *corev1.Pod
+	for _, i := range seen.Instances {
+		if pod := seen.pods[i.Name]; pod != nil && i.Serves() && (at == nil || i.Leads()) {
+			at = pod
+		}
+	}
+	if at == nil {
+		return fmt.Errorf("%w: no member that answers serves", membership.ErrLater)
+	}
+	etcd, err := r.Dial(at.Status.PodIP, api.PortClient)
+	if err != nil {
+		return err
+	}
+	return errors.Join(ask(etcd), etcd.Close())
+}
+
+// prepare makes the volumes of members to come, and the Pods that have them made.
+func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	spare := func(name string) render.Member {
+		m := member(c, seen, name)
+		m.Join, m.Version = api.JoinPending, step.Version.String()
+		return m
+	}
+	volumes := step
+	volumes.Members = nil
+	for _, name := range step.Members {
+		if seen.claims[name] == nil {
+			volumes.Members = append(volumes.Members, name)
+		}
+	}
+	err := r.create(ctx, c, volumes, func(name string) (runtime.ApplyConfiguration, error) {
+		return render.Volume(c, spare(name)), nil
+	})
+	if err != nil {
+		return err
+	}
+	return each(step.Members, func(name string) error {
+		pod, err := render.Provisioner(c, spare(name))
+		if err != nil {
+			return &invalidError{err}
+		}
+		_, err = r.apply(ctx, c, pod)
+		return err
+	})
+}
+
+// join starts a learner for the first time. Its volume is given to it first, so that nobody else ever gets it; then the Pod
+// that had it made goes; and once that is gone, the member's own comes.
+func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	name := step.Members[0]
+	m := member(c, seen, name)
+	m.Join, m.Version = step.ID.String(), step.Version.String()
+	m.InitialCluster, m.InitialClusterState = joinCluster(c, seen), render.StateExisting
+	m.InitialCorruptCheck = false // it has no data yet
+	if claim := seen.claims[name]; claim != nil && claim.Annotations[api.AnnotationJoin] != m.Join {
+		if _, err := r.apply(ctx, c, render.Volume(c, m).WithUID(claim.UID).WithResourceVersion(claim.ResourceVersion)); err != nil {
+			return err
+		}
+	}
+	if pod := seen.pods[name]; pod != nil {
+		return r.deletePod(ctx, c, pod, step) // the next pass goes on
+	}
+	return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return render.Pod(c, m) })
+}
+
+// joinCluster is what a new member is told of the others: their peer URLs verbatim.
+func joinCluster(c *api.EtcdCluster, seen observed) string {
+	names := map[string]string{}
+	for _, m := range seen.Members {
+		name, ours := addressee(c, m)
+		if !ours {
+			name = m.Name
+		}
+		for _, url := range m.PeerURLs {
+			names[url] = name
+		}
+	}
+	return render.Join(names)
+}
+
+// discard deletes the volumes of who is no member, or marks them where the spec keeps them, after a look past the cache. A
+// volume on which nothing has ever run is of no use to anybody.
+func (r *Reconciler) discard(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if err := r.intend(ctx, c, seen, step, volumeUID); err != nil {
+		return err
+	}
+	if err := r.confirm(ctx, c, step); err != nil {
+		return err
+	}
+	err := each(step.Members, func(name string) error {
+		i, _ := seen.Instance(name)
+		claim := seen.claims[name]
+		if claim == nil {
+			return nil
+		}
+		if desired(c).Retain && !i.Volume.Spare {
+			m := member(c, seen, name)
+			m.Retired = true
+			_, err := r.apply(ctx, c, render.Volume(c, m).WithUID(claim.UID).WithResourceVersion(claim.ResourceVersion))
+			return err
+		}
+		err := r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete PersistentVolumeClaim %s: %w", name, err)
+		}
+		return nil
+	})
+	if err == nil {
+		r.event(c, step, step.Message)
+	}
+	return err
+}

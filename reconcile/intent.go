@@ -1,0 +1,133 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// Leader election is no fence: two operators can be alive at once, and a reply can be lost. So what disrupts is written down
+// in status.operation before its first effect, under the condition that nobody has written to the EtcdCluster since it was
+// read. Whoever loses this write to another operator looks again, and whoever has made it is its holder until somebody else
+// makes it: an operation that was begun by another one is taken over by writing it anew.
+
+// intentLife is how long an operation keeps others from beginning. A request to etcd has ended by then: ours is given up
+// after membership.CallTimeout, and etcd gives up a proposal after seven seconds by itself.
+const intentLife = 15 * time.Second
+
+// errInFlight: another operation was begun, and what comes of it is not known yet.
+var errInFlight = errors.New("another operation is under way")
+
+// intend writes the step down, unless that was done before. What is written about a first start stays until the cluster has
+// formed.
+func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, uid func(membership.Instance) string) error {
+	operation := &api.Operation{Step: string(step.Action), Generation: c.Generation, MemberID: step.ID.String(), Holder: r.identity}
+	for _, i := range seen.Instances {
+		if step.Action == membership.Bootstrap && i.Ordinal < step.First.Size || slices.Contains(step.Members, i.Name) {
+			operation.Targets = append(operation.Targets, api.OperationTarget{Member: i.Name, UID: uid(i)})
+		}
+	}
+	for _, name := range step.Members {
+		if _, known := seen.Instance(name); !known { // a member to come that has no volume
+			operation.Targets = append(operation.Targets, api.OperationTarget{Member: name})
+		}
+	}
+	if op := pendingOperation(c.Status.Operation, seen, time.Now()); op != nil {
+		same := sameOperation(op, operation)
+		switch {
+		case op.Step == string(membership.Bootstrap) || same && op.Holder == r.identity:
+			return nil
+		case !same && op.Step != string(membership.Stop) && r.inFlight(c, op):
+			return errInFlight
+		}
+	}
+	operation.Since = &metav1.Time{Time: time.Now()}
+	intended := c.Status.DeepCopy()
+	intended.Operation = operation
+	intended.NextOrdinal = high(c, seen, step)
+	return r.report(ctx, c, *intended)
+}
+
+// inFlight reports whether the operation may still take effect: it is another operator's, or one of ours to which etcd has
+// not answered. What we have an answer to is either done, which shows, or was refused.
+func (r *Reconciler) inFlight(c *api.EtcdCluster, op *api.Operation) bool {
+	_, unanswered := r.unanswered.Load(c.UID)
+	return op.Holder != r.identity || unanswered
+}
+
+// settle remembers whether etcd has answered.
+func (r *Reconciler) settle(c *api.EtcdCluster, err error) {
+	if err == nil || errors.Is(err, membership.ErrLater) {
+		r.unanswered.Delete(c.UID)
+	} else {
+		r.unanswered.Store(c.UID, true)
+	}
+}
+
+// high is the high-water mark of ordinals, with those that the step brings into being.
+func high(c *api.EtcdCluster, seen observed, step membership.Step) int32 {
+	next := nextOrdinal(c, seen.Instances)
+	for _, name := range step.Members {
+		if n, ours := c.Ordinal(name); ours {
+			next = max(next, n+1)
+		}
+	}
+	return int32(next)
+}
+
+func sameOperation(a, b *api.Operation) bool {
+	return a.Step == b.Step && a.MemberID == b.MemberID && equality.Semantic.DeepEqual(a.Targets, b.Targets)
+}
+
+// pendingOperation is the operation as long as it may still have an effect: a first start until the cluster has formed, and
+// another one until its effect is seen or its life is over.
+func pendingOperation(op *api.Operation, seen observed, now time.Time) *api.Operation {
+	switch {
+	case op == nil:
+		return nil
+	case op.Step == string(membership.Bootstrap):
+		if seen.Formed() {
+			return nil
+		}
+		return op
+	case op.Since == nil || now.Sub(op.Since.Time) > intentLife ||
+		!slices.ContainsFunc(op.Targets, func(t api.OperationTarget) bool { return !done(op, t, seen) }):
+		return nil
+	default:
+		return op
+	}
+}
+
+// done reports whether the effect of an operation on a target is there.
+func done(op *api.Operation, t api.OperationTarget, seen observed) bool {
+	i, _ := seen.Instance(t.Member)
+	id := membership.ParseID(op.MemberID)
+	n := slices.IndexFunc(seen.Members, func(m membership.Member) bool { return m.ID == id })
+	listed := seen.Reach == membership.ReachQuorum
+	switch membership.Action(op.Step) {
+	case membership.Stop:
+		return i.Pod.UID != t.UID || i.Pod.Terminating
+	case membership.Discard:
+		return i.Volume.UID != t.UID || i.Volume.Terminating || i.Volume.Retired
+	case membership.AddLearner:
+		return slices.ContainsFunc(seen.Members, func(m membership.Member) bool { return listed && m.ID == i.ID && i.ID != 0 })
+	case membership.Promote:
+		return listed && (n < 0 || !seen.Members[n].Learner)
+	case membership.Remove:
+		return listed && n < 0
+	case membership.MoveLeader:
+		return listed && (n < 0 || i.Leads())
+	default:
+		return true
+	}
+}
+
+func volumeUID(i membership.Instance) string { return i.Volume.UID }
+func podUID(i membership.Instance) string    { return i.Pod.UID }

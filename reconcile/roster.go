@@ -1,0 +1,112 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// roster is the members that are known from anywhere.
+type roster struct {
+	cluster   *api.EtcdCluster
+	instances map[string]*membership.Instance
+}
+
+// at puts a member on the roster, and adds what is known of it. A name that can be none of ours is passed over.
+func (r roster) at(name string, add func(*membership.Instance)) {
+	ordinal, ok := r.cluster.Ordinal(name)
+	if !ok {
+		return
+	}
+	if r.instances[name] == nil {
+		r.instances[name] = &membership.Instance{Name: name, Ordinal: ordinal}
+	}
+	if add != nil {
+		add(r.instances[name])
+	}
+}
+
+// expect puts those on the roster that a first start began with, and before the cluster has formed those that the spec
+// asks for.
+func (r roster) expect(formed bool) {
+	wanted := size(r.cluster)
+	if formed {
+		wanted = 0
+	}
+	for _, i := range r.instances {
+		wanted = max(wanted, i.Volume.First.Size)
+	}
+	for n := range wanted {
+		r.at(r.cluster.MemberName(n), nil)
+	}
+}
+
+// identify gives each member the ID that etcd knows it by: from etcd's list, or else from what the status remembers of it,
+// or else from its volume.
+func (r roster) identify(members []membership.Member) {
+	ids := map[string]membership.ID{}
+	for _, m := range r.cluster.Status.Members {
+		ids[m.Name] = membership.ParseID(m.ID)
+	}
+	for _, m := range members {
+		if _, ours := addressee(r.cluster, m); !ours {
+			ids[m.Name] = m.ID // what a process says of itself counts only where no peer URL says otherwise
+		}
+	}
+	for _, m := range members {
+		if name, ours := addressee(r.cluster, m); ours {
+			ids[name] = m.ID
+		}
+	}
+	for name, id := range ids {
+		r.at(name, func(i *membership.Instance) { i.ID = id })
+	}
+	for _, i := range r.instances {
+		if i.ID == 0 {
+			i.ID = i.Volume.MemberID
+		}
+	}
+}
+
+// addressee is whose peer URL a member of etcd's list has; false where it is none of ours.
+func addressee(c *api.EtcdCluster, m membership.Member) (string, bool) {
+	for _, url := range m.PeerURLs {
+		host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ".")
+		if _, ok := c.Ordinal(host); ok && c.PeerURL(host) == url {
+			return host, true
+		}
+	}
+	return "", false
+}
+
+// sorted are the members by ordinal.
+func (r roster) sorted() []membership.Instance {
+	sorted := make([]membership.Instance, 0, len(r.instances))
+	for _, i := range r.instances {
+		sorted = append(sorted, *i)
+	}
+	slices.SortFunc(sorted, func(a, b membership.Instance) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return sorted
+}
+
+// fresh are the names of members to come: those behind all that were ever seen.
+func (r roster) fresh() []string {
+	next := nextOrdinal(r.cluster, r.sorted())
+	names := make([]string, mostMembers)
+	for n := range names {
+		names[n] = r.cluster.MemberName(next + n)
+	}
+	return names
+}
+
+// nextOrdinal is the high-water mark of ordinals: what the status says, or more where more was seen.
+func nextOrdinal(c *api.EtcdCluster, instances []membership.Instance) int {
+	next := int(c.Status.NextOrdinal)
+	for _, i := range instances {
+		next = max(next, i.Ordinal+1)
+	}
+	return next
+}
