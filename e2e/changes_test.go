@@ -24,7 +24,6 @@ func TestUnsupportedChanges(t *testing.T) {
 		message string
 		final   bool // it cannot be set back
 	}{
-		{name: "replicas", change: func(s *api.EtcdClusterSpec) { s.Replicas = new(int32(5)) }, message: "spec.replicas is 5, and the cluster has 3 members: resizing a formed cluster is not supported, set it to 3 (or 0 to hibernate)"},
 		{name: "version", change: func(s *api.EtcdClusterSpec) { s.Version = node.Etcd37 }, message: "spec.version is 3.7.3, and db-0 runs 3.6.16: changing the version of a formed cluster is not supported, set it to 3.6.16"},
 		{name: "options", change: func(s *api.EtcdClusterSpec) {
 			s.Options = &api.Options{Flags: map[string]string{"max-request-bytes": "3145728"}}

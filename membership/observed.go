@@ -137,7 +137,7 @@ func (o Observed) known() []Instance {
 	var known []Instance
 	for _, i := range o.Instances {
 		switch {
-		case o.Reach == ReachQuorum && o.member(i.ID) != nil, o.Reach != ReachQuorum && (i.ID != 0 || i.Ordinal < first):
+		case o.Reach == ReachQuorum && o.member(i.ID) != nil, o.Reach != ReachQuorum && !i.Volume.Retired && (i.ID != 0 || i.Ordinal < first):
 			known = append(known, i)
 		}
 	}

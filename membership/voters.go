@@ -88,8 +88,12 @@ func wanting(d Desired, o Observed) int {
 }
 
 // failed is the voter that is to be replaced though its data may not be lost: the last of those that waiting has not
-// brought back. With more voters than wanted it is the first to go anyway.
+// brought back. With more voters than wanted it is the first to go anyway; with fewer, another one comes first, if it can:
+// what has brought one down may bring down its successor as well.
 func failed(d Desired, o Observed) (Instance, bool) {
+	if len(o.voters()) < d.Size && o.mayGrow() {
+		return Instance{}, false
+	}
 	for _, i := range slices.Backward(o.voters()) {
 		if i.Pod.Forsaken && !i.Endpoint.Answered() && len(o.voters()) <= d.Size && o.mayRemove(i) {
 			return i, true

@@ -113,15 +113,15 @@ func TestAct(t *testing.T) {
 			}),
 		},
 		"StopIntended": {
-			reason: "what is written down already is not written again",
+			reason: "what is written down already is written again: it shows that the spec is still the one that was seen",
 			cluster: func(c *api.EtcdCluster) {
-				c.Status.Operation = &api.Operation{Step: "Stop", Since: new(metav1.Now()), Targets: []api.OperationTarget{
+				c.Status.Operation = &api.Operation{Step: "Stop", Holder: "us", Since: new(metav1.Now()), Targets: []api.OperationTarget{
 					{Member: "db-0", UID: "pod-of-db-0"}, {Member: "db-2", UID: "pod-of-db-2"},
 				}}
 			},
 			seen: func(seen *observed) { seen.claims = nil },
 			step: membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-2"}},
-			want: slices.Concat(static, []write{clientService}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
+			want: slices.Concat(static, []write{clientService, status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
 				{"delete", "Pod", "db-0", "pod-of-db-0", ""}, {"delete", "Pod", "db-2", "pod-of-db-2", ""},
 			}),
 		},

@@ -116,6 +116,8 @@ type stub struct {
 	*Reconciler
 	mu     sync.Mutex
 	writes []write
+	marks  map[string]map[string]string // the annotations that were applied, by kind and name
+	events *events.FakeRecorder
 }
 
 func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *stub {
@@ -126,7 +128,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			t.Fatal(err)
 		}
 	}
-	s := &stub{}
+	s := &stub{marks: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
 	take := func(w write) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -142,7 +144,10 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 		Apply: func(_ context.Context, _ client.WithWatch, o runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 			var meta struct {
 				Kind     string
-				Metadata struct{ Name, UID, ResourceVersion string }
+				Metadata struct {
+					Name, UID, ResourceVersion string
+					Annotations                map[string]string
+				}
 			}
 			raw, err := json.Marshal(o)
 			if err != nil {
@@ -151,7 +156,13 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			if err := json.Unmarshal(raw, &meta); err != nil {
 				return err
 			}
-			return take(write{"apply", meta.Kind, meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion})
+			if err := take(write{"apply", meta.Kind, meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion}); err != nil {
+				return err
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.marks[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Annotations
+			return nil
 		},
 		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			options := (&client.DeleteOptions{}).ApplyOptions(opts)
@@ -166,12 +177,33 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			return take(write{Verb: "apply", Kind: "status"})
 		},
 	}).Build()
-	s.Reconciler = &Reconciler{Client: c, Reader: c, Recorder: events.NewFakeRecorder(100), applied: newApplied()}
+	s.Reconciler = &Reconciler{Client: c, Reader: c, Recorder: s.events, applied: newApplied(), identity: "us"}
 	return s
+}
+
+// told are the events so far.
+func (s *stub) told() []string {
+	var told []string
+	for len(s.events.Events) > 0 {
+		told = append(told, <-s.events.Events)
+	}
+	return told
 }
 
 // sorted are the writes in an order that does not depend on which of several at once was first.
 func (s *stub) sorted() []write { return slices.SortedFunc(slices.Values(s.writes), compareWrites) }
+
+// inOrder are the writes as they came, but for those of one kind that were made at once.
+func (s *stub) inOrder() []write {
+	writes := slices.Clone(s.writes)
+	for begin, end := 0, 0; begin < len(writes); begin = end {
+		for end < len(writes) && writes[end].Verb == writes[begin].Verb && writes[end].Kind == writes[begin].Kind {
+			end++
+		}
+		slices.SortFunc(writes[begin:end], compareWrites)
+	}
+	return writes
+}
 
 func compareWrites(a, b write) int {
 	return cmp.Or(cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

@@ -42,8 +42,8 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 	if op := pendingOperation(c.Status.Operation, seen, time.Now()); op != nil {
 		same := sameOperation(op, operation)
 		switch {
-		case op.Step == string(membership.Bootstrap) || same && op.Holder == r.identity:
-			return nil
+		case op.Step == string(membership.Bootstrap) || same && op.Holder == r.identity && step.Action != membership.Stop:
+			return nil // not so a Stop, before which nobody looks again: that the write succeeds shows that the spec is the newest
 		case !same && op.Step != string(membership.Stop) && r.inFlight(c, op):
 			return errInFlight
 		}

@@ -72,11 +72,11 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 			all.at(t.Member, nil)
 		}
 	}
-	all.identify(asked.members)
-	o.Remembered = len(c.Status.Members) > 0
+	o.Remembered = slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool { return m.ID != "" })
+	all.identify(asked.members, o.Remembered)
 	if o.Instances = all.sorted(); !o.Formed() || !o.Remembered {
 		all.expect(o.Formed())
-		all.identify(asked.members)
+		all.identify(asked.members, o.Remembered)
 		o.Instances = all.sorted()
 	}
 	o.Fresh = all.fresh()

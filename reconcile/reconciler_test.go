@@ -64,15 +64,32 @@ func TestObstacle(t *testing.T) {
 			reason: "nobody need do anything about a namespace that is going", err: fmt.Errorf("apply Pod db-0: %w", ending),
 			want: wait("the namespace is being deleted"),
 		},
+		"Later": {
+			reason: "etcd takes it in some seconds, and what is waited for is named", err: fmt.Errorf("add learner at etcd 10.0.0.1:2379: %w: %w", membership.ErrLater, errors.New("unhealthy cluster")),
+			want: membership.Step{
+				Action: membership.Wait, Reason: membership.ScalingUp,
+				Message: "adding db-3 as a learner: etcd wants its members to be connected, and in step, for some seconds first",
+			},
+		},
+		"InFlight": {
+			reason: "nothing is begun while it is not known what becomes of another operation", err: errInFlight,
+			want: membership.Step{
+				Action: membership.Wait, Reason: membership.ScalingUp, Message: "waiting for an earlier operation to end, before adding db-3 as a learner",
+			},
+		},
+		"Changed": {reason: "a fresh look helps", err: fmt.Errorf("%w: now it is None", errChanged)},
 		"SeveralAtOnce": {
 			reason: "the first that only a person can change decides", err: errors.Join(quota, conflict),
 			want: stall("Refused", `the API server refuses what the spec asks for: pods "db-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3`),
 		},
 	}
+	planned := membership.Step{
+		Action: membership.AddLearner, Reason: membership.ScalingUp, Members: []string{"db-3"}, Message: "adding db-3 as a learner",
+	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := obstacle(tc.err, membership.Step{})
+			got, ok := obstacle(tc.err, planned)
 			if diff := cmp.Diff(tc.want, got); diff != "" || ok != (tc.want.Action != "") {
 				t.Errorf("%s: %t, -want +got:\n%s", tc.reason, ok, diff)
 			}
@@ -86,12 +103,23 @@ func TestAfter(t *testing.T) {
 		step   membership.Step
 		want   time.Duration
 	}{
-		"Forming":   {reason: "etcd elects a leader within a second or two", step: membership.Step{Action: membership.Wait, Reason: membership.Bootstrapping}, want: whileForming},
-		"Bootstrap": {reason: "the Pods' events are faster", step: membership.Step{Action: membership.Bootstrap, Reason: membership.Bootstrapping}, want: afterAct},
-		"Record":    {reason: "the next step follows at once", step: membership.Step{Action: membership.Record, Reason: membership.Formed}, want: afterAct},
-		"Wait":      {reason: "etcd cannot be watched", step: membership.Step{Action: membership.Wait, Reason: membership.MemberDown}, want: whileWaiting},
-		"Stall":     {reason: "a person is not that fast", step: membership.Step{Action: membership.Stall, Reason: membership.DataLost}, want: atRest},
-		"Healthy":   {reason: "the health of etcd is looked at from time to time", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, want: atRest},
+		"Forming":    {reason: "etcd elects a leader within a second or two", step: membership.Step{Action: membership.Wait, Reason: membership.Bootstrapping}, want: whileForming},
+		"Bootstrap":  {reason: "the Pods' events are faster", step: membership.Step{Action: membership.Bootstrap, Reason: membership.Bootstrapping}, want: afterAct},
+		"Record":     {reason: "the next step follows at once", step: membership.Step{Action: membership.Record, Reason: membership.Formed}, want: afterAct},
+		"AddLearner": {reason: "no watch tells of what etcd did", step: membership.Step{Action: membership.AddLearner, Reason: membership.ScalingUp}, want: afterChange},
+		"Promote":    {reason: "no watch tells of what etcd did", step: membership.Step{Action: membership.Promote, Reason: membership.Joining}, want: afterChange},
+		"Remove":     {reason: "no watch tells of what etcd did", step: membership.Step{Action: membership.Remove, Reason: membership.MemberLost}, want: afterChange},
+		"MoveLeader": {reason: "no watch tells of what etcd did", step: membership.Step{Action: membership.MoveLeader, Reason: membership.ScalingDown}, want: afterChange},
+		"Join":       {reason: "the events of its Pod are faster", step: membership.Step{Action: membership.Join, Reason: membership.Joining}, want: afterAct},
+		"Provision":  {reason: "the events of its Pods are faster", step: membership.Step{Action: membership.Provision, Reason: membership.ScalingUp}, want: afterAct},
+		"Discard":    {reason: "the events of its volume are faster", step: membership.Step{Action: membership.Discard, Reason: membership.Retiring}, want: afterAct},
+		"Disarm":     {reason: "the next look shows whether it was raised again", step: membership.Step{Action: membership.Disarm, Reason: membership.CorruptMember}, want: afterAct},
+		"CatchingUp": {reason: "a learner is quick", step: membership.Step{Action: membership.Wait, Reason: membership.Joining}, want: whileForming},
+		"Growing":    {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingUp}, want: whileForming},
+		"Shrinking":  {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingDown}, want: whileForming},
+		"Wait":       {reason: "etcd cannot be watched", step: membership.Step{Action: membership.Wait, Reason: membership.MemberDown}, want: whileWaiting},
+		"Stall":      {reason: "a person is not that fast", step: membership.Step{Action: membership.Stall, Reason: membership.DataLost}, want: atRest},
+		"Healthy":    {reason: "the health of etcd is looked at from time to time", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, want: atRest},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -45,8 +45,8 @@ func (r roster) expect(formed bool) {
 }
 
 // identify gives each member the ID that etcd knows it by: from etcd's list, or else from what the status remembers of it,
-// or else from its volume.
-func (r roster) identify(members []membership.Member) {
+// or else, where it remembers none, from its volume.
+func (r roster) identify(members []membership.Member, remembered bool) {
 	ids := map[string]membership.ID{}
 	for _, m := range r.cluster.Status.Members {
 		ids[m.Name] = membership.ParseID(m.ID)
@@ -65,7 +65,7 @@ func (r roster) identify(members []membership.Member) {
 		r.at(name, func(i *membership.Instance) { i.ID = id })
 	}
 	for _, i := range r.instances {
-		if i.ID == 0 {
+		if i.ID == 0 && (members != nil || !remembered) {
 			i.ID = i.Volume.MemberID
 		}
 	}
@@ -92,9 +92,17 @@ func (r roster) sorted() []membership.Instance {
 	return sorted
 }
 
-// fresh are the names of members to come: those behind all that were ever seen.
+// fresh are the names of members to come: those behind all that were ever seen. One that was written down for a member
+// without a volume, and of which nothing is known since, is the first of them still.
 func (r roster) fresh() []string {
 	next := nextOrdinal(r.cluster, r.sorted())
+	if op := r.cluster.Status.Operation; op != nil && op.Step == string(membership.AddLearner) {
+		for _, t := range op.Targets {
+			if n, _ := r.cluster.Ordinal(t.Member); t.UID == "" && r.instances[t.Member] == nil && n == next-1 {
+				next = n
+			}
+		}
+	}
 	names := make([]string, mostMembers)
 	for n := range names {
 		names[n] = r.cluster.MemberName(next + n)

@@ -107,7 +107,10 @@ func isMember(i membership.Instance, seen observed) bool {
 }
 
 func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
-	m := api.MemberStatus{Name: i.Name, ID: i.ID.String(), Role: api.RoleUnknown, Version: i.Endpoint.Version.String()}
+	m := api.MemberStatus{Name: i.Name, Role: api.RoleUnknown, Version: i.Endpoint.Version.String()}
+	if seen.Reach == membership.ReachQuorum || seen.Remembered {
+		m.ID = i.ID.String() // what only a volume says is no member list, and must not be taken for one later
+	}
 	if i.Volume.Exists() && i.Volume.UID != i.Pod.UID {
 		m.Volume = i.Name
 	}

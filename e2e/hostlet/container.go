@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +20,7 @@ import (
 type run struct {
 	*process
 	started  time.Time
+	logged   int64 // bytes in the log before it
 	stopping bool
 	probes   context.Context // ends with the run
 	end      context.CancelFunc
@@ -86,13 +90,14 @@ func (w *worker) launch(c *corev1.Container, cmd *exec.Cmd) {
 	s.AllocatedResources = c.Resources.Requests.DeepCopy()
 
 	now := metav1.Now()
+	logged, _ := w.log.Seek(0, io.SeekEnd) // without it, earlier runs' words are in the message, too
 	p, err := startProcess(cmd)
 	if err != nil {
 		w.ended(corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", Message: err.Error(), StartedAt: now})
 		return
 	}
 	w.host.logf("%s: started %s, process %d on %s", w.pod.Name, cmd.Path, cmd.Process.Pid, w.addr)
-	r := &run{process: p, started: now.Time}
+	r := &run{process: p, started: now.Time, logged: logged}
 	r.probes, r.end = context.WithCancel(w.ctx)
 	w.run = r
 	s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
@@ -134,7 +139,7 @@ func (w *worker) probe(ctx context.Context, r *run, p *corev1.Probe, c *corev1.C
 	go probe(ctx, p, c, w.addr.String(), r.started, func(ok bool) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.run == r && !r.stopping && !w.gone {
+		if w.run == r && !r.stopping && !w.gone && !w.lost {
 			verdict(ok)
 			w.sync()
 		}
@@ -169,9 +174,24 @@ func (w *worker) await(r *run) {
 		w.backoff = 0
 	}
 	w.ended(corev1.ContainerStateTerminated{
-		ExitCode: code, Reason: reason, StartedAt: metav1.NewTime(r.started), ContainerID: w.status.ContainerID,
+		ExitCode: code, Reason: reason, Message: w.lastWords(r, code), StartedAt: metav1.NewTime(r.started), ContainerID: w.status.ContainerID,
 	})
 	w.sync()
+}
+
+// lastWords are what the status of a failed container has of its log, if the
+// Pod asks for it.
+func (w *worker) lastWords(r *run, code int32) string {
+	const most = 2 << 10 // as kubelet has it
+	if code == 0 || w.pod.Spec.Containers[0].TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+		return ""
+	}
+	data, err := os.ReadFile(w.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	said := data[min(r.logged, int64(len(data))):]
+	return strings.ToValidUTF8(string(said[max(0, len(said)-most):]), "")
 }
 
 // ended records the end of a run and what comes next.

@@ -14,8 +14,9 @@
 //   - the controllers that keep a claim while a Pod uses it and that collect
 //     Pods, claims, Services and disruption budgets whose owners are gone.
 //
-// Tests disturb it with [Hostlet.Kill], [Hostlet.Pause], [Hostlet.Terminate]
-// and [Hostlet.Wipe], and wait for outcomes with [Hostlet.WaitFor].
+// Tests disturb it with [Hostlet.Kill], [Hostlet.Pause], [Hostlet.Terminate],
+// [Hostlet.Wipe], [Hostlet.Spoil], [Hostlet.LoseNode] and [Hostlet.Cordon], and
+// wait for outcomes with [Hostlet.WaitFor].
 //
 // # Addresses instead of names
 //

@@ -9,11 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -55,8 +53,9 @@ type Hostlet struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	mu      sync.Mutex
-	workers map[types.NamespacedName]*worker
+	mu       sync.Mutex
+	workers  map[types.NamespacedName]*worker
+	cordoned bool
 }
 
 // Start looks after the API server at cfg until ctx ends or Stop is called.
@@ -132,72 +131,6 @@ func (h *Hostlet) start(ctx context.Context, cfg *rest.Config) error {
 func (h *Hostlet) Stop() {
 	h.cancel()
 	<-h.done
-}
-
-// Kill the Pod's process (SIGKILL) and wait for its end. As on a node, the
-// container is then restarted.
-func (h *Hostlet) Kill(namespace, pod string) error {
-	return h.withRun(namespace, pod, func(r *run) { r.kill() })
-}
-
-// Terminate asks the Pod's process to end (SIGTERM).
-func (h *Hostlet) Terminate(namespace, pod string) error {
-	return h.withRun(namespace, pod, func(r *run) { r.signal(syscall.SIGTERM) })
-}
-
-// Pause the Pod's process (SIGSTOP): it holds its connections and says nothing.
-func (h *Hostlet) Pause(namespace, pod string) error {
-	return h.withRun(namespace, pod, func(r *run) { r.signal(syscall.SIGSTOP) })
-}
-
-// Resume a paused process (SIGCONT).
-func (h *Hostlet) Resume(namespace, pod string) error {
-	return h.withRun(namespace, pod, func(r *run) { r.signal(syscall.SIGCONT) })
-}
-
-func (h *Hostlet) withRun(namespace, pod string, do func(*run)) error {
-	w := h.worker(types.NamespacedName{Namespace: namespace, Name: pod})
-	if w == nil {
-		return fmt.Errorf("pod %s/%s is not known", namespace, pod)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.run == nil {
-		return fmt.Errorf("pod %s/%s has no process", namespace, pod)
-	}
-	do(w.run)
-	return nil
-}
-
-// Wipe empties the volume of a claim, as a replaced disk would. The process
-// that uses it is killed first and finds it empty at its restart.
-func (h *Hostlet) Wipe(ctx context.Context, namespace, claim string) error {
-	pvc := &corev1.PersistentVolumeClaim{}
-	if err := h.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: claim}, pvc); err != nil {
-		return fmt.Errorf("get claim %s/%s: %w", namespace, claim, err)
-	}
-	for _, w := range h.users(namespace, claim) {
-		// While the lock is held nothing starts.
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.run != nil {
-			w.run.kill()
-		}
-	}
-	return os.RemoveAll(h.volumeDir(pvc.UID))
-}
-
-// users are the workers of the Pods that mount the claim.
-func (h *Hostlet) users(namespace, claim string) []*worker {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var users []*worker
-	for key, w := range h.workers {
-		if key.Namespace == namespace && slices.Contains(w.claims, claim) {
-			users = append(users, w)
-		}
-	}
-	return users
 }
 
 // Substitute replaces Pods' DNS names in the URLs in s by their addresses.

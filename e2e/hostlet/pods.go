@@ -112,7 +112,13 @@ func (h *Hostlet) schedule(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
-	obstacle, err := h.bindClaims(ctx, pod)
+	h.mu.Lock()
+	cordoned := h.cordoned
+	h.mu.Unlock()
+	obstacle, err := "1 node(s) were unschedulable", error(nil)
+	if !cordoned {
+		obstacle, err = h.bindClaims(ctx, pod)
+	}
 	if err != nil {
 		return err
 	}

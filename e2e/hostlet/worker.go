@@ -38,6 +38,7 @@ type worker struct {
 	backoff   time.Duration // of the next restart
 	notBefore time.Time     // of the next start
 	gone      bool          // the Pod object no longer exists, or the Hostlet stops
+	lost      bool          // its node is off the network
 }
 
 func newWorker(ctx context.Context, h *Hostlet, pod *corev1.Pod, addr netip.Addr) (*worker, error) {
@@ -103,7 +104,7 @@ func (w *worker) wakeAfter(d time.Duration) {
 
 // sync acts on what is known; the caller holds the lock.
 func (w *worker) sync() {
-	if w.gone || w.ctx.Err() != nil {
+	if w.gone || w.lost || w.ctx.Err() != nil {
 		return
 	}
 	deleted := w.pod.DeletionTimestamp != nil
@@ -153,6 +154,10 @@ func (w *worker) publish() {
 	if w.gone || w.ctx.Err() != nil || equality.Semantic.DeepEqual(status, w.published) {
 		return
 	}
+	w.patch(status)
+}
+
+func (w *worker) patch(status corev1.PodStatus) {
 	// A patch from what was last published to what is now, as kubelet sends it:
 	// conditions of others stay. The UID keeps it off a namesake.
 	named := metav1.ObjectMeta{Namespace: w.pod.Namespace, Name: w.pod.Name}

@@ -1,0 +1,120 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// What a change of members may take, and for how long it may stop a client that writes every 5 ms.
+var membershipLimits = []struct {
+	title string
+	time  time.Duration
+	stall time.Duration
+}{
+	{"3 to 5 members", 11 * time.Second, 300 * time.Millisecond},
+	{"5 to 3 members", 3 * time.Second, 300 * time.Millisecond},
+	{"volume and Pod of a follower deleted, to three voters", 25 * time.Second, 300 * time.Millisecond},
+	{"the leader's process killed, to all members healthy", time.Minute, 3 * time.Second},
+}
+
+// settled is longer than etcd's HealthInterval, for which it wants to have been connected before it takes another member.
+const settled = 6 * time.Second
+
+// TestBenchMembership: from the request to the EtcdCluster being Ready again, under writes. The load of each change is
+// checked by itself: nothing acknowledged is lost, nothing is given up.
+func TestBenchMembership(t *testing.T) {
+	s, remove := temporaryStage(t)
+	defer remove()
+	c := s.cluster("db", 3)
+	s.create(c)
+	s.ready(c)
+	times, stalls := make([][]time.Duration, len(membershipLimits)), make([][]time.Duration, len(membershipLimits))
+	for n := range *pairs {
+		for i, change := range []func(){
+			func() { s.resize(c, 5) },
+			func() { s.resize(c, 3) },
+			func() { s.loseFollower(c) },
+			func() { s.killLeader(c) },
+		} {
+			time.Sleep(settled) // between measurements; nothing is waited for
+			writes := s.writeAtPace(c)
+			s.awaitLoad(writes)
+			begun := time.Now()
+			change()
+			took := time.Since(begun)
+			s.checkLoad(writes, c)
+			times[i], stalls[i] = append(times[i], took), append(stalls[i], writes.longest)
+			t.Logf("run %d: %s in %.2f s, longest stall %d ms", n+1, membershipLimits[i].title, took.Seconds(), writes.longest.Milliseconds())
+		}
+	}
+	rows := []string{"| | min | median | max | bound | longest stall: median | max | bound |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"}
+	for i, limit := range membershipLimits {
+		rows = append(rows, fmt.Sprintf("| %s | %.1f s | %.1f s | %.1f s | %.0f s | %d ms | %d ms | %d ms |", limit.title,
+			slices.Min(times[i]).Seconds(), median(times[i]).Seconds(), slices.Max(times[i]).Seconds(), limit.time.Seconds(),
+			median(stalls[i]).Milliseconds(), slices.Max(stalls[i]).Milliseconds(), limit.stall.Milliseconds()))
+		if median(times[i]) > limit.time {
+			t.Errorf("%s: median %s, want at most %s", limit.title, median(times[i]), limit.time)
+		}
+		if median(stalls[i]) > limit.stall {
+			t.Errorf("%s: median of the longest stalls %s, want at most %s", limit.title, median(stalls[i]), limit.stall)
+		}
+	}
+	fmt.Printf("\nChanges of members under writes: %d runs\n\n%s\n\n", *pairs, strings.Join(rows, "\n"))
+}
+
+func (s *stage) resize(c *api.EtcdCluster, size int32) {
+	s.Helper()
+	s.change(c, func() { c.Spec.Replicas = &size })
+	s.whole(c, size)
+}
+
+// whole waits until the cluster is Ready with so many healthy voters.
+func (s *stage) whole(c *api.EtcdCluster, size int32) {
+	s.Helper()
+	s.await(c, "whole", func() bool {
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == int(size) && c.Status.ReadyReplicas == size
+	})
+}
+
+// loseFollower deletes volume and Pod of a follower, and waits for another member to have taken its place.
+func (s *stage) loseFollower(c *api.EtcdCluster) {
+	s.Helper()
+	victim := s.follower()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: victim.Name}}
+	if err := s.Delete(s.Context(), claim); err != nil {
+		s.Fatal(err)
+	}
+	if err := s.Delete(s.Context(), victim); client.IgnoreNotFound(err) != nil {
+		s.Fatal(err)
+	}
+	s.await(c, "without "+victim.Name, func() bool {
+		return !slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool { return m.Name == victim.Name })
+	})
+	s.whole(c, 3)
+}
+
+// killLeader ends the leader's Pod without grace, as a power failure would, and waits for it to be back.
+func (s *stage) killLeader(c *api.EtcdCluster) {
+	s.Helper()
+	leader := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: c.Status.Leader}}
+	if err := s.Get(s.Context(), client.ObjectKeyFromObject(leader), leader); err != nil {
+		s.Fatal(err)
+	}
+	uid := leader.UID
+	if err := s.Delete(s.Context(), leader, client.GracePeriodSeconds(0)); err != nil {
+		s.Fatal(err)
+	}
+	s.await(leader, "back", func() bool { return leader.UID != "" && leader.UID != uid && isReady(leader) })
+	s.whole(c, 3)
+}

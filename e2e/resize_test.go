@@ -1,0 +1,115 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// TestResize: a cluster under writes becomes as large as it is told to, by whichever tool, and nothing is left over.
+func TestResize(t *testing.T) {
+	t.Parallel()
+	var c *api.EtcdCluster
+	var writes *load
+	story := features.New("a cluster under writes").Setup(step(func(s *stage) {
+		c = s.cluster("db", 1)
+		s.contract(c)
+		s.create(c)
+		s.ready(c)
+		writes = s.writeAtPace(c)
+		s.awaitLoad(writes)
+	}))
+	for n, size := range []int32{3, 5, 3, 1} {
+		story = story.Assess(fmt.Sprintf("%d: to %d", n+1, size), step(func(s *stage) {
+			s.kubectl("scale", "etcdcluster", "db", fmt.Sprintf("--replicas=%d", size))
+			s.resized(c, size)
+		}))
+	}
+	testenv.Test(t, story.
+		Assess("every acknowledged write is there, in order", step(func(s *stage) { s.checkLoad(writes, c) })).
+		Feature())
+}
+
+// TestUnreachableSize: a size that cannot be had is told of, the cluster serves on as it is, and set back nothing is left.
+func TestUnreachableSize(t *testing.T) {
+	t.Parallel()
+	quota := func(hard corev1.ResourceList) *corev1.ResourceQuota {
+		return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
+	}
+	rows := map[string]struct {
+		object client.Object
+		spoil  func(*api.EtcdClusterSpec)
+		reason string
+	}{
+		"no-quota": {object: quota(quantities("pods", "3")), reason: api.ReasonRefused},
+		"no-image": {spoil: func(s *api.EtcdClusterSpec) { s.Image = &api.Image{Repository: "registry.invalid/etcd"} }, reason: api.ReasonPodPending},
+		"no-node": {spoil: func(s *api.EtcdClusterSpec) {
+			s.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"no": "node"}}
+		}, reason: api.ReasonPodPending},
+	}
+	for name, row := range rows {
+		testenv.TestInParallel(t, features.New(name).Assess("is told of, and set back", step(func(s *stage) {
+			c := s.cluster("db", 3)
+			s.contract(c)
+			s.create(c)
+			s.ready(c)
+			before := *c.Spec.DeepCopy()
+			if row.object != nil {
+				row.object.SetNamespace(s.ns)
+				s.create(row.object)
+			}
+			s.change(c, func() {
+				c.Spec.Replicas = new(int32(5))
+				if row.spoil != nil {
+					row.spoil(&c.Spec)
+				}
+			})
+			if message := s.stalled(c, row.reason); !is(c, api.ConditionAvailable, metav1.ConditionTrue) || len(c.Status.Members) != 3 {
+				s.Errorf("stalled with %q, and: %s", message, describe(c))
+			}
+			s.put(s.etcd(c), "key", "value")
+			s.change(c, func() { c.Spec = *before.DeepCopy() })
+			s.resized(c, 3)
+			s.want(s.etcd(c), "key", "value")
+		})).Feature())
+	}
+}
+
+// resized waits for the cluster to be Ready with so many members, and for as many Pods and claims, and a disruption budget
+// that goes with them.
+func (s *stage) resized(c *api.EtcdCluster, size int32) {
+	s.Helper()
+	s.await(c, fmt.Sprintf("ready with %d members", size), func() bool {
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && *c.Spec.Replicas == size && len(c.Status.Members) == int(size) && c.Status.ReadyReplicas == size
+	})
+	members := map[string]bool{}
+	for _, m := range c.Status.Members {
+		members[m.Name] = true
+	}
+	for _, claim := range s.claims(c) {
+		if !members[claim.Name] {
+			s.gone(&claim)
+		}
+	}
+	for _, pod := range s.pods(c) {
+		if !members[pod.Name] {
+			s.gone(&pod)
+		}
+	}
+	if claims := s.claims(c); len(claims) != int(size) {
+		s.Errorf("%d claims for %d members", len(claims), size)
+	}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: c.Name}}
+	s.await(budget, fmt.Sprintf("for %d members", size), func() bool {
+		return budget.UID != "" && budget.Spec.MinAvailable.IntVal == size/2+1
+	})
+}

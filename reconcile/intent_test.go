@@ -1,0 +1,297 @@
+package reconcile
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// aboutNow: two times are the same where a test cannot know them to the second.
+var aboutNow = cmp.Comparer(func(a, b *metav1.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Sub(b.Time).Abs() < time.Minute
+})
+
+// operation that we decided so long ago.
+func operation(step membership.Action, member string, ago time.Duration, targets ...api.OperationTarget) *api.Operation {
+	return &api.Operation{
+		Step: string(step), Generation: 6, MemberID: member, Holder: "us", Since: new(metav1.NewTime(time.Now().Add(-ago))), Targets: targets,
+	}
+}
+
+// theirs is an operation of another operator.
+func theirs(op *api.Operation) *api.Operation {
+	op.Holder = "another"
+	return op
+}
+
+func target(member, uid string) api.OperationTarget {
+	return api.OperationTarget{Member: member, UID: uid}
+}
+
+// spare puts a volume for a member to come into the facts, prepared.
+func spare(seen *observed, n int) {
+	name := newCluster().MemberName(n)
+	seen.claims[name], seen.pods[name] = newClaim(name), newPod(name)
+	seen.Instances = append(seen.Instances, membership.Instance{
+		Name: name, Ordinal: n, Volume: membership.Volume{UID: "claim-of-" + name, Spare: true},
+		Pod: membership.Pod{UID: "pod-of-" + name, Provisions: true, Provisioned: true},
+	})
+	seen.Fresh = fresh(n + 1)
+}
+
+// learner makes a spare of the facts a learner with the ID a3 that has yet to start.
+func learner(seen *observed, name string) {
+	for n := range seen.Instances {
+		if i := &seen.Instances[n]; i.Name == name {
+			i.ID, i.Volume.Spare, i.Volume.Joins = 0xa3, false, 0xa3
+			i.Pod.Provisions, i.Pod.Provisioned = false, false
+		}
+	}
+	seen.Members = append(seen.Members, membership.Member{
+		ID: 0xa3, PeerURLs: []string{newCluster().PeerURL(name)}, Learner: true,
+	})
+}
+
+func TestPendingOperation(t *testing.T) {
+	seconds := func(op *api.Operation, n time.Duration) *api.Operation {
+		op.Since = new(metav1.NewTime(op.Since.Add(-n * time.Second)))
+		return op
+	}
+	timeless := func(op *api.Operation) *api.Operation {
+		op.Since = nil
+		return op
+	}
+	stop := func() *api.Operation {
+		return operation(membership.Stop, "", 0, target("db-0", "pod-of-db-0"), target("db-2", "pod-of-db-2"))
+	}
+	discard := func() *api.Operation { return operation(membership.Discard, "", 0, target("db-2", "claim-of-db-2")) }
+	bootstrap := func() *api.Operation { return operation(membership.Bootstrap, "", 0, target("db-0", "claim-of-db-0")) }
+	add := func() *api.Operation { return operation(membership.AddLearner, "", 0, target("db-3", "claim-of-db-3")) }
+	promote := func() *api.Operation { return operation(membership.Promote, "a3", 0, target("db-3", "claim-of-db-3")) }
+	remove := func() *api.Operation { return operation(membership.Remove, "a2", 0, target("db-2", "claim-of-db-2")) }
+	move := func() *api.Operation {
+		return operation(membership.MoveLeader, "a0", 0, target("db-0", "claim-of-db-0"))
+	}
+	joining := func(seen *observed) { spare(seen, 3); learner(seen, "db-3") }
+	unlisted := func(seen *observed) { seen.Reach, seen.Members = membership.ReachSome, nil }
+	without := func(n int) func(*observed) {
+		return func(seen *observed) { seen.Members = append(seen.Members[:n:n], seen.Members[n+1:]...) }
+	}
+
+	cases := map[string]struct {
+		reason  string
+		op      *api.Operation
+		seen    func(*observed)
+		pending bool
+	}{
+		"None": {reason: "nothing is under way"},
+
+		"BootstrapForming":    {reason: "until the cluster has formed, however long it takes", op: seconds(bootstrap(), 3600), seen: empty, pending: true},
+		"BootstrapOfOldTimes": {reason: "an earlier release wrote no time", op: timeless(bootstrap()), seen: empty, pending: true},
+		"BootstrapFormed":     {reason: "the first start is over", op: bootstrap()},
+
+		"StopRunning":  {reason: "the Pods are still there", op: stop(), pending: true},
+		"StopHalfDone": {reason: "one of two is still there", op: stop(), seen: func(seen *observed) { seen.Instances[2].Pod = membership.Pod{} }, pending: true},
+		"StopTerminating": {reason: "both are going", op: stop(), seen: func(seen *observed) {
+			seen.Instances[0].Pod.Terminating, seen.Instances[2].Pod.Terminating = true, true
+		}},
+		"StopGone":      {reason: "one is gone, and another Pod has taken the other's place", op: stop(), seen: func(seen *observed) { seen.Instances[0].Pod.UID, seen.Instances[2].Pod = "another", membership.Pod{} }},
+		"StopForgotten": {reason: "not even the names are known any more", op: stop(), seen: func(seen *observed) { seen.Instances = seen.Instances[1:2] }},
+		"StopExpired":   {reason: "it had time enough", op: seconds(stop(), 16)},
+
+		"DiscardThere":       {reason: "the volume is still there", op: discard(), pending: true},
+		"DiscardTerminating": {reason: "it is going", op: discard(), seen: func(seen *observed) { seen.Instances[2].Volume.Terminating = true }},
+		"DiscardGone":        {reason: "it is gone", op: discard(), seen: func(seen *observed) { seen.Instances[2].Volume = membership.Volume{} }},
+		"DiscardAnother":     {reason: "it is another one", op: discard(), seen: func(seen *observed) { seen.Instances[2].Volume.UID = "another" }},
+		"DiscardRetired":     {reason: "it is marked", op: discard(), seen: func(seen *observed) { seen.Instances[2].Volume.Retired = true }},
+		"DiscardExpired":     {reason: "it had time enough", op: seconds(discard(), 16)},
+
+		"AddUnlisted": {reason: "etcd does not list it yet", op: add(), seen: func(seen *observed) { spare(seen, 3) }, pending: true},
+		"AddListed":   {reason: "etcd lists it", op: add(), seen: joining},
+		"AddNoList":   {reason: "what is remembered of it is no proof", op: add(), seen: func(seen *observed) { joining(seen); unlisted(seen) }, pending: true},
+		"AddExpired":  {reason: "no request can still be under way", op: seconds(add(), 16), seen: func(seen *observed) { spare(seen, 3) }},
+
+		"PromoteLearner": {reason: "it has no vote yet", op: promote(), seen: joining, pending: true},
+		"PromoteVoter":   {reason: "it has one", op: promote(), seen: func(seen *observed) { joining(seen); seen.Members[3].Learner = false }},
+		"PromoteRemoved": {reason: "nobody is left to get one", op: promote()},
+		"PromoteNoList":  {reason: "nobody knows", op: promote(), seen: func(seen *observed) { joining(seen); unlisted(seen) }, pending: true},
+		"PromoteExpired": {reason: "no request can still be under way", op: seconds(promote(), 16), seen: joining},
+
+		"RemoveListed":  {reason: "etcd lists it", op: remove(), pending: true},
+		"RemoveGone":    {reason: "etcd does not", op: remove(), seen: without(2)},
+		"RemoveNoList":  {reason: "no list is no list without it", op: remove(), seen: unlisted, pending: true},
+		"RemoveExpired": {reason: "no request can still be under way", op: seconds(remove(), 16)},
+
+		"MoveFollower": {reason: "another one leads", op: move(), pending: true},
+		"MoveLeads":    {reason: "it leads", op: move(), seen: func(seen *observed) { seen.Instances[0].Endpoint.Leader = 0xa0 }},
+		"MoveRemoved":  {reason: "it will never lead", op: move(), seen: without(0)},
+		"MoveNoList":   {reason: "nobody knows", op: move(), seen: unlisted, pending: true},
+		"MoveExpired":  {reason: "no request can still be under way", op: seconds(move(), 16)},
+
+		"Young":    {reason: "a request may be under way for all of its life", op: seconds(remove(), 14), pending: true},
+		"Timeless": {reason: "nobody knows when it was begun, so that an earlier release did", op: timeless(remove())},
+		"Unknown":  {reason: "what nobody can tell the end of holds up nothing", op: operation("Restore", "", 0, target("db-0", "x"))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := healthy()
+			if tc.seen != nil {
+				tc.seen(&seen)
+			}
+			var want *api.Operation
+			if tc.pending {
+				want = tc.op.DeepCopy()
+			}
+			if diff := cmp.Diff(want, pendingOperation(tc.op, seen, time.Now())); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestIntend(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "etcdclusters"}, "db", errors.New("changed"))
+	refused := func(write) error { return conflict }
+	add := membership.Step{Action: membership.AddLearner, Reason: membership.ScalingUp, Members: []string{"db-3"}}
+	remove := membership.Step{Action: membership.Remove, Reason: membership.ScalingDown, Members: []string{"db-2"}, ID: 0xa2}
+	stop := membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-1", "db-2"}}
+	bootstrap := membership.Step{Action: membership.Bootstrap, Members: []string{"db-1"}, First: membership.First{Token: "cluster", Size: 2}}
+	written := []write{{Verb: "apply", Kind: "status"}}
+	decided := func(step membership.Action, member string, targets ...api.OperationTarget) *api.Operation {
+		op := operation(step, member, 0, targets...)
+		op.Generation = 7
+		return op
+	}
+	removing := func(ago time.Duration) *api.Operation {
+		return operation(membership.Remove, "a2", ago, target("db-2", "claim-of-db-2"))
+	}
+
+	type result struct {
+		Writes    []write
+		Operation *api.Operation
+		Next      int32
+		Err       error
+	}
+	cases := map[string]struct {
+		reason string
+		before *api.Operation
+		next   int32 // what the status says
+		seen   func(*observed)
+		step   membership.Step
+		uid    func(membership.Instance) string
+		refuse func(write) error
+		etcd   error // what it answered to the request of the operation before
+		want   result
+	}{
+		"First": {
+			reason: "nothing else is under way", step: remove, uid: volumeUID,
+			want: result{Writes: written, Operation: decided(membership.Remove, "a2", target("db-2", "claim-of-db-2")), Next: 3},
+		},
+		"OfPods": {
+			reason: "Pods are stopped by their own UIDs", step: stop, uid: podUID,
+			want: result{Writes: written, Operation: decided(membership.Stop, "", target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")), Next: 3},
+		},
+		"OfAllFirstMembers": {
+			reason: "a first start names the volumes of all its members, whose Pods are there or not", seen: empty, step: bootstrap, uid: volumeUID,
+			want: result{Writes: written, Operation: decided(membership.Bootstrap, "", target("db-0", ""), target("db-1", "")), Next: 3},
+		},
+		"Newcomer": {
+			reason: "its volume is named, and its ordinal is used up", seen: func(seen *observed) { spare(seen, 3) }, step: add, uid: volumeUID,
+			want: result{Writes: written, Operation: decided(membership.AddLearner, "", target("db-3", "claim-of-db-3")), Next: 4},
+		},
+		"NewcomerInMemory": {
+			reason: "nothing of it is there yet, and all the same its name is used up", step: add, uid: volumeUID,
+			want: result{Writes: written, Operation: decided(membership.AddLearner, "", target("db-3", "")), Next: 4},
+		},
+		"HighWater": {
+			reason: "ordinals that were once used are never used again", next: 9, step: remove, uid: volumeUID,
+			want: result{Writes: written, Operation: decided(membership.Remove, "a2", target("db-2", "claim-of-db-2")), Next: 9},
+		},
+		"Same": {
+			reason: "it is written down already, for an earlier spec", before: removing(0), next: 3, step: remove, uid: volumeUID,
+			want: result{Operation: removing(0), Next: 3},
+		},
+		"SameOfAnother": {
+			reason: "doing it twice does no harm, but it is to be seen who does it", before: theirs(removing(0)), step: remove, uid: volumeUID,
+			want: result{Writes: written, Operation: decided(membership.Remove, "a2", target("db-2", "claim-of-db-2")), Next: 3},
+		},
+		"AnotherVolume": {
+			reason: "it is not the same with another volume", before: theirs(removing(0)), step: remove, uid: volumeUID,
+			seen: func(seen *observed) { seen.Instances[2].Volume.UID = "another" },
+			want: result{Operation: theirs(removing(0)), Err: errInFlight},
+		},
+		"AnotherMember": {
+			reason: "one at a time", before: theirs(operation(membership.Remove, "a1", 0, target("db-1", "claim-of-db-1"))), step: remove, uid: volumeUID,
+			want: result{Operation: theirs(operation(membership.Remove, "a1", 0, target("db-1", "claim-of-db-1"))), Err: errInFlight},
+		},
+		"AnotherStep": {
+			reason: "a Pod is not stopped either while a member may be about to go", before: theirs(removing(0)), step: stop, uid: podUID,
+			want: result{Operation: theirs(removing(0)), Err: errInFlight},
+		},
+		"Unanswered": {
+			reason: "our own request may still take effect where etcd has not answered", before: removing(0), step: stop, uid: podUID,
+			etcd: errors.New("context deadline exceeded"), want: result{Operation: removing(0), Err: errInFlight},
+		},
+		"UnansweredSame": {
+			reason: "the same request may be made again", before: removing(0), next: 3, step: remove, uid: volumeUID,
+			etcd: errors.New("context deadline exceeded"), want: result{Operation: removing(0), Next: 3},
+		},
+		"Answered": {
+			reason: "what etcd has refused has no effect any more", before: removing(0), step: add, uid: volumeUID, etcd: membership.ErrLater,
+			want: result{Writes: written, Operation: decided(membership.AddLearner, "", target("db-3", "")), Next: 4},
+		},
+		"Expired": {
+			reason: "what comes of it has come", before: theirs(removing(16 * time.Second)), step: stop, uid: podUID,
+			want: result{Writes: written, Operation: decided(membership.Stop, "", target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")), Next: 3},
+		},
+		"Done": {
+			reason: "its effect is seen", before: theirs(operation(membership.Remove, "a9", 0, target("db-9", "claim-of-db-9"))), step: remove, uid: volumeUID,
+			want: result{Writes: written, Operation: decided(membership.Remove, "a2", target("db-2", "claim-of-db-2")), Next: 3},
+		},
+		"AfterStop": {
+			reason: "a Pod that goes holds up nothing", before: theirs(operation(membership.Stop, "", 0, target("db-2", "pod-of-db-2"))), step: remove, uid: volumeUID,
+			want: result{Writes: written, Operation: decided(membership.Remove, "a2", target("db-2", "claim-of-db-2")), Next: 3},
+		},
+		"WhileForming": {
+			reason: "what is written about a first start stays until the cluster has formed", seen: empty,
+			before: operation(membership.Bootstrap, "", time.Hour, target("db-0", "x")),
+			step:   membership.Step{Action: membership.Stop, Reason: membership.Replacing, Members: []string{"db-0"}}, uid: podUID,
+			want: result{Operation: operation(membership.Bootstrap, "", time.Hour, target("db-0", "x"))},
+		},
+		"Conflict": {
+			reason: "another operator was first", step: remove, uid: volumeUID, refuse: refused, want: result{Err: conflict},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := newCluster(), healthy()
+			c.Status.Operation, c.Status.NextOrdinal = tc.before, tc.next
+			if tc.seen != nil {
+				tc.seen(&seen)
+			}
+			s := newStub(t, tc.refuse)
+			s.settle(c, tc.etcd)
+			err := s.intend(t.Context(), c, seen, tc.step, tc.uid)
+			if !errors.Is(err, tc.want.Err) {
+				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.want.Err)
+			}
+			got := result{Writes: s.writes, Operation: c.Status.Operation, Next: c.Status.NextOrdinal, Err: tc.want.Err}
+			if diff := cmp.Diff(tc.want, got, aboutNow, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

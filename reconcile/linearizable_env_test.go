@@ -1,0 +1,251 @@
+//go:build env
+
+package reconcile_test
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	gocmp "github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// check ends the load and fails the test unless what the clients saw is what one single store would have shown them: every
+// acknowledged write is there, in the order of real time; reads and writes are linearizable; a watch told of every change
+// once and in order; and all members have the same data.
+func (l *load) check() {
+	l.Helper()
+	l.end()
+	lasted := time.Since(l.begun)
+	ctx, cancel := context.WithTimeout(l.Context(), patience)
+	defer cancel()
+	etcd := l.etcd(l.cluster)
+	last, err := etcd.Put(ctx, loadPrefix+"end", "")
+	if err != nil {
+		l.Fatalf("write after the load: %v", err)
+	}
+	told := l.hear(last.Header.Revision)
+	truth := l.replay(ctx, etcd, last.Header.Revision)
+	if diff := gocmp.Diff(truth, told); diff != "" {
+		l.Errorf("the watch has not told of every change once and in order: -want +got:\n%s", diff)
+	}
+	l.checkRevisions(ctx, etcd, truth)
+	history := slices.Concat(l.histories[:]...)
+	l.checkWrites(history, truth)
+	l.checkLinearizable(history, truth)
+	l.checkHashes(ctx, last.Header.Revision)
+	l.report(history, lasted)
+}
+
+// replay reads all that was written since the load began out of etcd's history, which nothing has compacted.
+func (l *load) replay(ctx context.Context, etcd *clientv3.Client, last int64) []event {
+	l.Helper()
+	var events []event
+	for r := range etcd.Watch(ctx, loadPrefix, clientv3.WithPrefix(), clientv3.WithRev(l.first+1)) {
+		if err := r.Err(); err != nil {
+			l.Fatalf("replay the history: %v", err)
+		}
+		events = append(events, eventsOf(r)...)
+		if n := len(events); n > 0 && events[n-1].Revision >= last {
+			return events
+		}
+	}
+	l.Fatalf("the history ends after %d events, before revision %d", len(events), last)
+	return nil
+}
+
+// checkRevisions compares the events with what a key itself says: when it was last written, and how often.
+func (l *load) checkRevisions(ctx context.Context, etcd *clientv3.Client, truth []event) {
+	l.Helper()
+	r, err := etcd.Get(ctx, loadPrefix, clientv3.WithPrefix())
+	if err != nil {
+		l.Fatal(err)
+	}
+	type written struct {
+		Last  event
+		Times int64
+	}
+	want, got := map[string]written{}, map[string]written{}
+	for _, kv := range r.Kvs {
+		want[string(kv.Key)] = written{event{kv.ModRevision, string(kv.Key), string(kv.Value)}, kv.Version}
+	}
+	var previous int64
+	for _, e := range truth {
+		got[e.Key] = written{e, got[e.Key].Times + 1}
+		if e.Revision <= previous {
+			l.Errorf("event of revision %d after that of %d", e.Revision, previous)
+		}
+		previous = e.Revision
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		l.Errorf("the events are not those that made the keys: -keys +events:\n%s", diff)
+	}
+}
+
+// checkWrites fails where an acknowledged write is not where etcd said, or lies before one that was acknowledged before it
+// was asked for.
+func (l *load) checkWrites(history []operation, truth []event) {
+	l.Helper()
+	events := map[int64]event{}
+	for _, e := range truth {
+		events[e.Revision] = e
+	}
+	acked := slices.DeleteFunc(slices.Clone(history), func(o operation) bool { return !o.write || o.err != nil })
+	slices.SortFunc(acked, func(a, b operation) int { return cmp.Compare(a.revision, b.revision) })
+	var latest operation
+	for _, o := range acked {
+		if e := events[o.revision]; e.Key != o.key || e.Value != o.value {
+			l.Errorf("acknowledged write of %s=%s is lost: at revision %d is %+v", o.key, o.value, o.revision, e)
+		}
+		if o.ended < latest.called {
+			l.Errorf("write of %s=%s at revision %d was acknowledged before that at %d was asked for", o.key, o.value, o.revision, latest.revision)
+		}
+		if o.called > latest.called {
+			latest = o
+		}
+	}
+}
+
+// register is one key.
+var register = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		keys := map[string][]porcupine.Operation{}
+		for _, o := range history {
+			key := o.Input.(operation).key
+			keys[key] = append(keys[key], o)
+		}
+		var parts [][]porcupine.Operation
+		for _, part := range keys {
+			parts = append(parts, part)
+		}
+		return parts
+	},
+	Init: func() any { return "" },
+	Step: func(state, input, output any) (bool, any) {
+		if o := input.(operation); o.write {
+			return true, o.value
+		}
+		return state == output, state
+	},
+}
+
+// TestRegister: what the checks of a load rest on tells right from wrong.
+func TestRegister(t *testing.T) {
+	put := func(value string, called, ended int64) porcupine.Operation {
+		return porcupine.Operation{Input: operation{write: true, key: "k", value: value}, Output: value, Call: called, Return: ended}
+	}
+	get := func(value string, called, ended int64) porcupine.Operation {
+		return porcupine.Operation{ClientId: 1, Input: operation{key: "k"}, Output: value, Call: called, Return: ended}
+	}
+	cases := map[string]struct {
+		reason  string
+		history []porcupine.Operation
+		want    porcupine.CheckResult
+	}{
+		"Overlap": {
+			reason:  "a read beside a write sees it or not",
+			history: []porcupine.Operation{put("a", 0, 1), put("b", 2, 9), get("a", 3, 4), get("b", 5, 6)}, want: porcupine.Ok,
+		},
+		"Stale": {
+			reason:  "a read after a write sees it",
+			history: []porcupine.Operation{put("a", 0, 1), put("b", 2, 3), get("a", 4, 5)}, want: porcupine.Illegal,
+		},
+		"Back": {
+			reason:  "what one read has seen the next one sees",
+			history: []porcupine.Operation{put("a", 0, 1), put("b", 2, 9), get("b", 3, 4), get("a", 5, 6)}, want: porcupine.Illegal,
+		},
+		"Late": {
+			reason:  "a write that failed may happen at any later time",
+			history: []porcupine.Operation{put("a", 0, math.MaxInt64), put("b", 1, 2), get("b", 3, 4), get("a", 5, 6)}, want: porcupine.Ok,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := porcupine.CheckOperationsTimeout(register, tc.history, patience); got != tc.want {
+				t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// checkLinearizable leaves out the reads that failed, which say nothing, and the writes that failed and never happened. Of
+// one that failed and did happen nobody knows when it ended.
+func (l *load) checkLinearizable(history []operation, truth []event) {
+	l.Helper()
+	happened := map[string]bool{}
+	for _, e := range truth {
+		happened[e.Value] = true
+	}
+	var known []porcupine.Operation
+	for _, o := range history {
+		ended := int64(o.ended)
+		if o.err != nil {
+			if !o.write || !happened[o.value] {
+				continue
+			}
+			ended = math.MaxInt64
+		}
+		known = append(known, porcupine.Operation{ClientId: o.client, Input: o, Output: o.value, Call: int64(o.called), Return: ended})
+	}
+	if result := porcupine.CheckOperationsTimeout(register, known, patience); result != porcupine.Ok {
+		l.Errorf("linearizable: %s", result)
+	}
+}
+
+// checkHashes compares the data of all members at that revision.
+func (l *load) checkHashes(ctx context.Context, revision int64) {
+	l.Helper()
+	hashes := map[string]uint32{}
+	for _, pod := range l.pods(l.cluster) {
+		if !pod.DeletionTimestamp.IsZero() { // its node is lost
+			continue
+		}
+		endpoint := "http://" + pod.Status.PodIP + ":2379"
+		etcd := l.dialEndpoints([]string{endpoint})
+		if _, err := etcd.Get(ctx, loadPrefix); err != nil { // a linearizable read: then it has all there is
+			l.Fatalf("read at %s: %v", pod.Name, err)
+		}
+		r, err := etcd.HashKV(ctx, endpoint, revision)
+		if err != nil {
+			l.Fatalf("hash of %s: %v", pod.Name, err)
+		}
+		hashes[pod.Name] = r.Hash
+	}
+	for name, hash := range hashes {
+		for other, different := range hashes {
+			if name < other && hash != different {
+				l.Errorf("the data of %s and %s differ: hashes %v at revision %d", name, other, hashes, revision)
+			}
+		}
+	}
+}
+
+// report says how much was at stake, and that a run with next to no load shows nothing.
+func (l *load) report(history []operation, lasted time.Duration) {
+	l.Helper()
+	var attempted, acked int
+	ends := []time.Duration{0, lasted}
+	for _, o := range history {
+		if o.write {
+			attempted++
+		}
+		if o.write && o.err == nil {
+			acked++
+			ends = append(ends, o.ended)
+		}
+	}
+	slices.Sort(ends)
+	var longest time.Duration
+	for n := range ends[1:] {
+		longest = max(longest, ends[n+1]-ends[n])
+	}
+	l.Logf("%d writes attempted in %s, %d acknowledged; longest without one %s", attempted, lasted.Round(time.Second), acked, longest.Round(time.Millisecond))
+	if float64(acked) < loadFloor*lasted.Seconds() {
+		l.Errorf("void: fewer than %.0f writes a second were acknowledged", loadFloor)
+	}
+}

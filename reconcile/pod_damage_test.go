@@ -1,0 +1,131 @@
+package reconcile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestNodeGone(t *testing.T) {
+	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
+	ready := etcdStatus(corev1.ContainerStatus{Ready: true, State: isRunning})
+	cases := map[string]struct {
+		reason string
+		mutate func(*corev1.Pod)
+		want   bool
+	}{
+		"Silent":       {reason: "the node controller alone has taken its readiness back", mutate: func(*corev1.Pod) {}, want: true},
+		"SilentLater":  {reason: "some say unknown", mutate: func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionUnknown }, want: true},
+		"Ready":        {reason: "all is well", mutate: func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }},
+		"NoConditions": {reason: "nobody has said anything yet", mutate: func(p *corev1.Pod) { p.Status.Conditions = nil }},
+		"NotReady":     {reason: "its own kubelet finds it not ready", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }},
+		"NotRunning":   {reason: "its own kubelet says that it has ended", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = exited(1, "Error", "") }},
+		"NoContainer":  {reason: "nothing was started there", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }},
+		"Gate":         {reason: "somebody else decides about its readiness", mutate: func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "x"}} }},
+		"Deleted":      {reason: "the kubelet has some time after its grace", mutate: func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(now.Add(-10 * time.Second))) }},
+		"DeletedLong":  {reason: "that is over", mutate: func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(now.Add(-11 * time.Second))) }, want: true},
+		"DeletedNowhere": {reason: "it was on no node", mutate: func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.Spec.NodeName = new(metav1.NewTime(now.Add(-time.Hour))), ""
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}, Status: corev1.PodStatus{
+				ContainerStatuses: append([]corev1.ContainerStatus(nil), ready...),
+				Conditions:        []corev1.PodCondition{readiness(corev1.ConditionFalse, now)},
+			}}
+			tc.mutate(pod)
+			if diff := cmp.Diff(tc.want, nodeGone(pod, now)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	back := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	cases := map[string]struct {
+		reason     string
+		status     corev1.ContainerStatus
+		conditions []corev1.PodCondition
+		want       bool
+	}{
+		"Running":       {reason: "all is well", status: corev1.ContainerStatus{State: isRunning}},
+		"Crashed":       {reason: "etcd exits where it cannot go on with what it finds", status: corev1.ContainerStatus{State: exited(1, "Error", "")}, want: true},
+		"CrashLoop":     {reason: "while the kubelet waits", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(1, "Error", "")}, want: true},
+		"CrashedBefore": {reason: "until it is ready, it is to be feared that it ends in the same way", status: corev1.ContainerStatus{State: isRunning, LastTerminationState: exited(2, "Error", "")}, want: true},
+		"Ready":         {reason: "that is past", status: corev1.ContainerStatus{Ready: true, State: isRunning, LastTerminationState: exited(2, "Error", "")}},
+		"Completed":     {reason: "it was told to end", status: corev1.ContainerStatus{State: exited(0, "Completed", "")}},
+		"LastDecides":   {reason: "the last time it was no crash of its own", status: corev1.ContainerStatus{State: exited(137, "OOMKilled", ""), LastTerminationState: exited(1, "Error", "")}},
+		"OOMKilled":     {reason: "a new member would need the same memory", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(137, "OOMKilled", "")}},
+		"StartError":    {reason: "a new member would have the same image", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(128, "StartError", "runc")}},
+		"CannotRun":     {reason: "the same with Docker", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(127, "ContainerCannotRun", "")}},
+		"Unpulled":      {reason: "a new member would need the same image", status: corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}},
+		"Quota":         {reason: "a new member needs a place to run as well", conditions: []corev1.PodCondition{unschedulablePod("0/3 nodes are available: 3 Insufficient cpu.")}},
+		"VolumeLost":    {reason: "its volume is where no node is", conditions: []corev1.PodCondition{unschedulablePod("0/3 nodes are available: 3 node(s) had volume node affinity conflict.")}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: tc.conditions, ContainerStatuses: etcdStatus(tc.status)}}
+			if diff := cmp.Diff(tc.want, damaged(pod)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestDamagedWords holds damaged to what real etcd processes have said (testdata/lastwords): a flag that etcd does not take
+// would be the same for a new member, and what is wrong with the data would not.
+func TestDamagedWords(t *testing.T) {
+	for what, want := range map[string]bool{
+		"unknown-flag": false, "flag-value": false, "flags-disagree": false, "fence": true, "corrupt-db": true, "corrupt-wal": true,
+	} {
+		for _, version := range []string{"3.5.35", "3.6.16", "3.7.3"} {
+			log, err := os.ReadFile(filepath.Join("testdata", "lastwords", version+"-"+what+".log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: etcdStatus(corev1.ContainerStatus{State: exited(1, "Error", string(log))})}}
+			if diff := cmp.Diff(want, damaged(pod)); diff != "" {
+				t.Errorf("%s of %s: -want +got:\n%s", what, version, diff)
+			}
+		}
+	}
+}
+
+// TestVolumeOnLostNode holds what the scheduler says, today and in earlier releases.
+func TestVolumeOnLostNode(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		message string
+		want    bool
+	}{
+		"Gone":           {reason: "none of the nodes has it", message: "0/3 nodes are available: 3 node(s) didn't match PersistentVolume's node affinity.", want: true},
+		"GoneEarlier":    {reason: "as earlier releases say it", message: "0/3 nodes are available: 3 node(s) had volume node affinity conflict.", want: true},
+		"GonePreemption": {reason: "the scheduler adds that preemption would not help", message: "0/3 nodes are available: 3 node(s) didn't match PersistentVolume's node affinity. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.", want: true},
+		"OneOfOne":       {reason: "a cluster of one node, which is a new one", message: "0/1 nodes are available: 1 node(s) had volume node affinity conflict.", want: true},
+		"OneOfTen":       {reason: "numbers are compared whole", message: "0/12 nodes are available: 1 node(s) had volume node affinity conflict, 11 Insufficient cpu."},
+		"Cordoned":       {reason: "its node is there, and may be uncordoned", message: "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) had volume node affinity conflict."},
+		"Full":           {reason: "its node is there, and may get room", message: "0/3 nodes are available: 1 Insufficient memory, 2 node(s) didn't match PersistentVolume's node affinity."},
+		"NotReady":       {reason: "its node is there, and may answer again", message: "0/3 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/unreachable: }, 2 node(s) had volume node affinity conflict."},
+		"Affinity":       {reason: "that is about the Pod", message: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."},
+		"Unbound":        {reason: "there is no volume yet", message: "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."},
+		"NoNodes":        {reason: "nobody can say anything about none", message: "no nodes available to schedule pods"},
+		"Nothing":        {reason: "nothing was said", message: ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, volumeOnLostNode(tc.message)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
