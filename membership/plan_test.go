@@ -108,6 +108,15 @@ func TestPlan(t *testing.T) {
 			args:   []change{size(0), on(1, stopping)},
 			want:   Step{Action: Stop, Members: []string{"m-0", "m-2"}, Reason: Hibernating, Message: "stopping m-0, m-2; the volumes are kept"},
 		},
+		"HibernatedNotWithoutVolume": {
+			reason: "What would be gone when it wakes is not stopped",
+			base:   formed3,
+			args:   []change{size(0), on(2, going)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-2"},
+				Message: "the volume of m-2 is being deleted, and would go with its Pod; set spec.replicas back for another member to take its place first",
+			},
+		},
 		"HibernatedWaits": {
 			reason: "It is not at rest before the last Pod is gone",
 			base:   formed3,

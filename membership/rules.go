@@ -57,12 +57,20 @@ func mixedClusters(_ Desired, o Observed) (Step, bool) {
 	}, true
 }
 
+// hibernated: the volumes of what is stopped must be there when it wakes. One that is being deleted goes with its Pod.
 func hibernated(d Desired, o Observed) (Step, bool) {
 	if d.Size > 0 {
 		return Step{}, false
 	}
 	if d.Ephemeral { // the schema refuses it; stopping would lose every byte
 		return Step{Action: Stall, Reason: InvalidSpec, Message: "spec.replicas 0 would lose the data of storage.medium Memory; set it back"}, true
+	}
+	doomed := names(o.Instances, func(i Instance) bool { return o.holds(i) && i.Volume.Terminating && i.Pod.Exists() && !i.Pod.Terminating })
+	if o.Formed() && len(doomed) > 0 {
+		return Step{
+			Action: Stall, Reason: DataLost, Members: doomed,
+			Message: "the volume of " + list(doomed) + " is being deleted, and would go with its Pod; set spec.replicas back for another member to take its place first",
+		}, true
 	}
 	if running := names(o.Instances, func(i Instance) bool { return i.Pod.Exists() && !i.Pod.Terminating }); len(running) > 0 {
 		return Step{Action: Stop, Members: running, Reason: Hibernating, Message: "stopping " + list(running) + "; the volumes are kept"}, true
@@ -78,7 +86,7 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 // anything, so nothing is lost with them.
 func unstuck(d Desired, o Observed) (Step, bool) {
 	stuck := names(o.Instances, func(i Instance) bool {
-		return i.Pod.Exists() && !i.Pod.Terminating && (i.Pod.Ended || i.Pod.Outdated && i.Pod.Problem != "") && !i.Endpoint.Answered() &&
+		return i.Pod.Exists() && !i.Pod.Terminating && !(i.Volume.Terminating && !d.Ephemeral) && (i.Pod.Ended || i.Pod.Outdated && i.Pod.Problem != "") && !i.Endpoint.Answered() &&
 			(i.Pod.NeverRan || !d.Ephemeral)
 	})
 	return Step{

@@ -10,6 +10,7 @@ func TestUnstuck(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		ephemeral bool
+		doomed    bool
 		pod       Pod
 		answers   bool
 		want      []string
@@ -21,13 +22,14 @@ func TestUnstuck(t *testing.T) {
 		"Answering":          {reason: "it serves all the same", pod: Pod{UID: "p", Outdated: true, Problem: "x"}, answers: true},
 		"Ended":              {reason: "an evicted Pod stays for ever", pod: Pod{UID: "p", Ended: true, Problem: "x"}, want: []string{"db-0"}},
 		"EndedAndGoing":      {reason: "somebody has deleted it already", pod: Pod{UID: "p", Ended: true, Problem: "x", Terminating: true}},
+		"EndedDoomed":        {reason: "its volume goes with it", doomed: true, pod: Pod{UID: "p", Ended: true, Problem: "x"}},
 		"EndedMemory":        {reason: "its data is gone with it, and must not be hidden by a new one", ephemeral: true, pod: Pod{UID: "p", Ended: true, Problem: "x"}},
 		"EndedMemoryUnused":  {reason: "nothing was ever on it", ephemeral: true, pod: Pod{UID: "p", Ended: true, NeverRan: true, Problem: "x"}, want: []string{"db-0"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := Instance{Name: "db-0", Pod: tc.pod}
+			i := Instance{Name: "db-0", Pod: tc.pod, Volume: Volume{UID: "v", Terminating: tc.doomed}}
 			if tc.answers {
 				i.Endpoint.MemberID = 1
 			}

@@ -223,6 +223,11 @@ func TestIntend(t *testing.T) {
 			reason: "it is written down already, for an earlier spec", before: removing(0), next: 3, step: remove, uid: volumeUID,
 			want: result{Operation: removing(0), Next: 3},
 		},
+		"SameStop": {
+			reason: "nobody looks again before a Pod goes: that the write succeeds shows that the spec is the newest", step: stop, uid: podUID,
+			before: operation(membership.Stop, "", 0, target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")),
+			want:   result{Writes: written, Operation: decided(membership.Stop, "", target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")), Next: 3},
+		},
 		"SameOfAnother": {
 			reason: "doing it twice does no harm, but it is to be seen who does it", before: theirs(removing(0)), step: remove, uid: volumeUID,
 			want: result{Writes: written, Operation: decided(membership.Remove, "a2", target("db-2", "claim-of-db-2")), Next: 3},

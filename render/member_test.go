@@ -26,6 +26,14 @@ func TestInitialCluster(t *testing.T) {
 			got:    Bootstrap(c, []string{"mini-0"}),
 			want:   "mini-0=http://mini-0.mini.demo.svc:2380",
 		},
+		"Join": {
+			reason: "All members verbatim as etcd lists them, in an order that stays the same, with all their peer URLs",
+			got: Join(map[string]string{
+				"http://mini-3.mini.demo.svc:2380": "mini-3", "http://10.0.0.9:2380": "mini-0", "http://mini-0.mini.demo.svc:2380": "mini-0", "https://elsewhere:2380": "x",
+			}),
+			want: "mini-0=http://10.0.0.9:2380,mini-0=http://mini-0.mini.demo.svc:2380,mini-3=http://mini-3.mini.demo.svc:2380,x=https://elsewhere:2380",
+		},
+		"JoinNobody": {reason: "Nobody to join", got: Join(nil), want: ""},
 		"Resume": {
 			reason: "Nobody to join: an empty member cannot start",
 			got:    Resume(c, "mini-2"),

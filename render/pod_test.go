@@ -21,7 +21,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestRestricted evaluates every golden Pod as a namespace that enforces the restricted Pod Security Standard does.
+// TestRestricted evaluates every golden Pod, and the one that has its volume made, as a namespace that enforces the restricted
+// Pod Security Standard does.
 func TestRestricted(t *testing.T) {
 	t.Parallel()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
@@ -30,11 +31,18 @@ func TestRestricted(t *testing.T) {
 	}
 	restricted := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
 	for _, name := range cases(t) {
-		pod := &corev1.Pod{}
-		typed(t, firstPod(t, load(t, name)), pod)
-		result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec))
-		if !result.Allowed {
-			t.Errorf("%s: %s", name, result.ForbiddenDetail())
+		c := load(t, name)
+		provisioner, err := Provisioner(c, spareMember(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, ac := range map[string]*corev1ac.PodApplyConfiguration{"member": firstPod(t, c), "provisioner": provisioner} {
+			pod := &corev1.Pod{}
+			typed(t, ac, pod)
+			result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec))
+			if !result.Allowed {
+				t.Errorf("%s of %s: %s", what, name, result.ForbiddenDetail())
+			}
 		}
 	}
 }
@@ -128,7 +136,13 @@ func newPods(t *testing.T) pods {
 
 func (p pods) apply(t *testing.T, pod *corev1ac.PodApplyConfiguration, manager string) {
 	t.Helper()
-	raw, err := json.Marshal(pod)
+	applyTo(t, p, "pods", pod, manager)
+}
+
+// applyTo applies an object to an API server's storage.
+func applyTo(t *testing.T, storage clienttesting.ObjectTracker, resource string, object runtime.ApplyConfiguration, manager string) {
+	t.Helper()
+	raw, err := json.Marshal(object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +152,7 @@ func (p pods) apply(t *testing.T, pod *corev1ac.PodApplyConfiguration, manager s
 	}
 	force := true
 	options := metav1.PatchOptions{FieldManager: manager, Force: &force}
-	if err := p.Apply(corev1.SchemeGroupVersion.WithResource("pods"), obj, obj.GetNamespace(), options); err != nil {
+	if err := storage.Apply(corev1.SchemeGroupVersion.WithResource(resource), obj, obj.GetNamespace(), options); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -115,8 +115,14 @@ func objects(t testing.TB, c *api.EtcdCluster) []runtime.ApplyConfiguration {
 
 func render(t testing.TB, c *api.EtcdCluster) []byte {
 	t.Helper()
+	return written(t, objects(t, c))
+}
+
+// written are objects as YAML.
+func written(t testing.TB, objects []runtime.ApplyConfiguration) []byte {
+	t.Helper()
 	var all bytes.Buffer
-	for i, object := range objects(t, c) {
+	for i, object := range objects {
 		raw, err := yaml.Marshal(object)
 		if err != nil {
 			t.Fatal(err)

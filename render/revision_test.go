@@ -24,11 +24,12 @@ func TestOutdated(t *testing.T) {
 			args:   func(c *api.EtcdCluster) { c.Spec.Version = "v3.7.3" },
 		},
 		"NoPartOfThePod": {
-			reason: "Size, metadata, retention and replicas are not what a Pod is made of",
+			reason: "Size, metadata, retention, recovery and replicas are not what a Pod is made of",
 			args: func(c *api.EtcdCluster) {
 				c.Spec.Replicas, c.Spec.Suspend = new(int32(5)), true
 				c.Spec.Storage.Size = resource.MustParse("2Gi")
-				c.Spec.Storage.Retention = &api.Retention{WhenDeleted: api.RetentionDelete}
+				c.Spec.Storage.Retention = &api.Retention{WhenDeleted: api.RetentionDelete, WhenScaled: api.RetentionRetain}
+				c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(api.Duration("1m"))}
 				c.Spec.Metadata = &api.Metadata{Labels: map[string]string{"a": "b"}}
 			},
 		},

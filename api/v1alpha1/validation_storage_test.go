@@ -83,6 +83,24 @@ func TestAdmitStorage(t *testing.T) {
 			args:   args{object: `spec: {storage: {retention: {whenDeleted: Keep}}}`},
 			want:   []string{`spec.storage.retention.whenDeleted: Unsupported value: "Keep": supported values: "Retain", "Delete"`},
 		},
+		"RetentionWhenScaled": {
+			reason: "the volumes of members that were removed are kept",
+			args:   args{object: `spec: {storage: {retention: {whenScaled: Retain}}}`},
+		},
+		"RetentionBoth": {
+			reason: "the one says nothing about the other",
+			args:   args{object: `spec: {storage: {retention: {whenDeleted: Retain, whenScaled: Delete}}}`},
+		},
+		"RetentionWhenScaledUnknown": {
+			reason: "there are two",
+			args:   args{object: `spec: {storage: {retention: {whenScaled: Keep}}}`},
+			want:   []string{`spec.storage.retention.whenScaled: Unsupported value: "Keep": supported values: "Retain", "Delete"`},
+		},
+		"MemoryWithRetentionWhenScaled": {
+			reason: "nothing of a tmpfs can be retained",
+			args:   args{object: `spec: {storage: {medium: Memory, retention: {whenScaled: Retain}}}`},
+			want:   []string{`spec.storage: Invalid value: storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out`},
+		},
 		"MemoryHibernated": {
 			reason: "hibernation would lose the data",
 			args:   args{object: `spec: {replicas: 0, storage: {medium: Memory}}`},

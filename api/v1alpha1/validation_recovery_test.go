@@ -1,0 +1,108 @@
+package v1alpha1
+
+import "testing"
+
+func TestAdmitRecovery(t *testing.T) {
+	t.Parallel()
+	admission(t, map[string]admissionCase{
+		"Shortest": {
+			reason: "for tests, and for those who cannot wait",
+			args:   args{object: `spec: {recovery: {replaceAfter: 10s}}`},
+		},
+		"Default": {
+			reason: "as long as Kubernetes waits for a node",
+			args:   args{object: `spec: {recovery: {replaceAfter: 5m}}`},
+		},
+		"Seconds": {
+			reason: "more of a unit than there are in the next",
+			args:   args{object: `spec: {recovery: {replaceAfter: 3600s}}`},
+		},
+		"Longest": {
+			reason: "a day",
+			args:   args{object: `spec: {recovery: {replaceAfter: 24h}}`},
+		},
+		"LongestInMinutes": {
+			reason: "the same day",
+			args:   args{object: `spec: {recovery: {replaceAfter: 1440m}}`},
+		},
+		"Nothing": {
+			reason: "the default",
+			args:   args{object: `spec: {recovery: {}}`},
+		},
+		"TooShort": {
+			reason: "a member that restarts would be given up",
+			args:   args{object: `spec: {recovery: {replaceAfter: 9s}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "9s": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"TooLong": {
+			reason: "nobody waits for days",
+			args:   args{object: `spec: {recovery: {replaceAfter: 25h}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "25h": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"TooLongBySeconds": {
+			reason: "nor for a second more",
+			args:   args{object: `spec: {recovery: {replaceAfter: 86401s}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "86401s": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Zero": {
+			reason: "a member that is down for a moment would be given up",
+			args:   args{object: `spec: {recovery: {replaceAfter: 0s}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "0s": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"NoUnit": {
+			reason: "a unit is needed",
+			args:   args{object: `spec: {recovery: {replaceAfter: '5'}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"UnknownUnit": {
+			reason: "a unit that is none",
+			args:   args{object: `spec: {recovery: {replaceAfter: 5x}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5x": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Days": {
+			reason: "days are none that Go knows",
+			args:   args{object: `spec: {recovery: {replaceAfter: 1d}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1d": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Milliseconds": {
+			reason: "nobody needs them here",
+			args:   args{object: `spec: {recovery: {replaceAfter: 10000ms}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "10000ms": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Fraction": {
+			reason: "whole numbers only",
+			args:   args{object: `spec: {recovery: {replaceAfter: 1.5m}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1.5m": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Mixed": {
+			reason: "one unit only",
+			args:   args{object: `spec: {recovery: {replaceAfter: 1h30m}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1h30m": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Negative": {
+			reason: "there is no such time",
+			args:   args{object: `spec: {recovery: {replaceAfter: -5m}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "-5m": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Garbage": {
+			reason: "a word is no time",
+			args:   args{object: `spec: {recovery: {replaceAfter: never}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "never": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Empty": {
+			reason: "nothing is no time",
+			args:   args{object: `spec: {recovery: {replaceAfter: ''}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Overflow": {
+			reason: "more than fits a duration",
+			args:   args{object: `spec: {recovery: {replaceAfter: 99999999999h}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "99999999999h": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+		},
+		"Number": {
+			reason: "YAML reads 5 without quotes as a number",
+			args:   args{object: `spec: {recovery: {replaceAfter: 5}}`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "integer": spec.recovery.replaceAfter in body must be of type string: "integer"`},
+		},
+	})
+}
