@@ -65,7 +65,9 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 	if d.Ephemeral { // the schema refuses it; stopping would lose every byte
 		return Step{Action: Stall, Reason: InvalidSpec, Message: "spec.replicas 0 would lose the data of storage.medium Memory; set it back"}, true
 	}
-	doomed := names(o.Instances, func(i Instance) bool { return o.holds(i) && i.Volume.Terminating && i.Pod.Exists() && !i.Pod.Terminating })
+	doomed := names(o.Instances, func(i Instance) bool {
+		return o.holds(i) && i.Volume.Terminating && i.Pod.Exists() && !i.Pod.Terminating
+	})
 	if o.Formed() && len(doomed) > 0 {
 		return Step{
 			Action: Stall, Reason: DataLost, Members: doomed,
