@@ -72,7 +72,8 @@ test-env: ## Tests against a real API server and real etcd processes
 
 .PHONY: e2e
 e2e: ## Tests on a kind cluster
-	go test -tags e2e -count 1 -timeout 60m -parallel 5 -v -skip '^TestBench' ./e2e
+	go test -tags e2e -count 1 -timeout 60m -parallel 5 -v -skip '^Test(Bench|Nodes)' ./e2e
+	go test -tags e2e -count 1 -timeout 30m -v -run '^TestNodes' ./e2e -workers 4
 
 .PHONY: bench
 bench: ## Measure against hand-written manifests on a kind cluster

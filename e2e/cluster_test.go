@@ -52,6 +52,9 @@ func writeKindConfig(file string) error {
 				v1alpha4.Mount{HostPath: policy, ContainerPath: "/etc/kubernetes/policies/audit-policy.yaml", Readonly: true})
 		}
 	}
+	for range *workers {
+		config.Nodes = append(config.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
+	}
 	if raw, err = yaml.Marshal(config); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/klog/v2"
@@ -18,11 +19,15 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// clusterName is the kind cluster of these tests; one that is left over from an earlier run is used again.
-const clusterName = "quorate-e2e"
+// clusterName is the kind cluster of these tests; one that is left over from an earlier run is used again. That of the
+// tests that take nodes away is another one.
+var clusterName = "quorate-e2e"
 
-var keep = flag.Bool("keep", os.Getenv("QUORATE_E2E_KEEP") != "",
-	"keep the kind cluster "+clusterName+" for the next run (or set QUORATE_E2E_KEEP); after a failure it is always kept")
+var (
+	keep = flag.Bool("keep", os.Getenv("QUORATE_E2E_KEEP") != "",
+		"keep the kind cluster for the next run (or set QUORATE_E2E_KEEP); after a failure it is always kept")
+	workers = flag.Int("workers", 0, "how many workers the kind cluster has beside its first node; tests that take nodes away need 4")
+)
 
 // testenv runs the stories. Its context and configuration are set up once, by TestMain.
 var testenv env.Environment
@@ -33,6 +38,9 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if *workers > 0 {
+		clusterName += "-nodes"
 	}
 	ctrl.SetLogger(klog.Background())
 	testenv = env.NewWithConfig(config.WithParallelTestEnabled()).Setup(startCluster, clearStages, loadImages, install).BeforeEachTest(openStage)
@@ -65,7 +73,7 @@ func startCluster(ctx context.Context, config *envconf.Config) (context.Context,
 	if err != nil {
 		return ctx, err
 	}
-	dir = filepath.Join(dir, "quorate", "e2e")
+	dir = filepath.Join(dir, "quorate", strings.TrimPrefix(clusterName, "quorate-"))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return ctx, err
 	}
