@@ -42,6 +42,8 @@ func TestNodes(t *testing.T) {
 		Assess("two nodes are drained at once, and lose one member at a time", step(func(s *stage) { s.drainTwo(c) }))
 	for _, loss := range []struct{ how, back string }{{"pause", "unpause"}, {"kill", "start"}} {
 		story = story.Assess("a node is lost: docker "+loss.how, step(func(s *stage) {
+			// Of a Pod that was never ready nobody can tell a slow start from a lost node, until Kubernetes gives the node up.
+			s.untilReady(s.watchPods(), 3)
 			victim, node := s.away(c)
 			s.docker(loss.how, node)
 			s.replaced(c, victim)

@@ -16,11 +16,18 @@ import (
 // server/etcdserver/server.go).
 var ErrLater = errors.New("etcd is not ready for it yet")
 
+// ErrUnanswered comes with ErrLater where etcd has stopped waiting for what it has proposed itself: it may still be done.
+var ErrUnanswered = errors.New("whether it was done is not known")
+
+// unanswered are the answers behind ErrUnanswered.
+var unanswered = []error{
+	rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost, rpctypes.ErrTimeoutWaitAppliedIndex,
+}
+
 // later are the answers behind ErrLater.
 var later = []error{
 	rpctypes.ErrMemberLearnerNotReady, rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, rpctypes.ErrTooManyLearners,
 	rpctypes.ErrNoLeader, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged,
-	rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost, rpctypes.ErrTimeoutWaitAppliedIndex,
 }
 
 // change makes one call that changes the cluster, under CallTimeout. The errors in done say that it was made before.
@@ -32,6 +39,8 @@ func (c *client) change(ctx context.Context, what string, call func(context.Cont
 	switch {
 	case err == nil || slices.ContainsFunc(done, is):
 		return nil
+	case slices.ContainsFunc(unanswered, is):
+		return fmt.Errorf("%s at etcd %s: %w: %w: %w", what, c.address, ErrLater, ErrUnanswered, err)
 	case slices.ContainsFunc(later, is):
 		return fmt.Errorf("%s at etcd %s: %w: %w", what, c.address, ErrLater, err)
 	default:

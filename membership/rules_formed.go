@@ -50,7 +50,7 @@ func lostMajority(_ Desired, o Observed) (Step, bool) {
 	if o.Reach == ReachQuorum {
 		return Step{}, false
 	}
-	members := o.known()
+	members := slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner }) // it has no vote
 	if !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue }) {
 		return Step{}, false // who the members are is a guess, and those whose data is there will tell when they run
 	}

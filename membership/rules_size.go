@@ -99,17 +99,20 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// value of a member, the least of which goes first.
+// value of a member, the least of which goes first. One that serves from a volume that goes with its Pod is worth more than
+// one that has been given up, and is needed for that one to go.
 func value(o Observed, i Instance) int {
 	switch {
-	case o.lost(i):
+	case !i.Serves() && (o.lost(i) || i.Pod.Forsaken):
 		return 0
-	case !i.Serves():
+	case o.lost(i):
 		return 1
-	case i.Pod.Outdated:
+	case !i.Serves():
 		return 2
-	default:
+	case i.Pod.Outdated:
 		return 3
+	default:
+		return 4
 	}
 }
 

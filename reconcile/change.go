@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +27,8 @@ func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, s
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err
 	}
-	err := r.atLeader(ctx, seen, func(etcd membership.Client) error {
+	err := r.atLeader(ctx, seen, func(etcd membership.Client) (err error) {
+		defer func() { r.settle(c, err) }() // where nobody is asked, what was asked before stays as it is
 		switch step.Action {
 		case membership.AddLearner:
 			return etcd.AddLearner(ctx, c.PeerURL(step.Members[0]))
@@ -40,7 +42,6 @@ func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, s
 			return fmt.Errorf("step %s changes no membership", step.Action)
 		}
 	})
-	r.settle(c, err)
 	if err != nil {
 		return err
 	}
@@ -113,6 +114,14 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 	volumes.Members = nil
 	for _, name := range step.Members {
 		if seen.claims[name] == nil {
+			// A claim that the cache does not know yet may say by now whose it is, and applying it would take that away.
+			err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
+			if err == nil {
+				return errChanged
+			}
+			if !apierrors.IsNotFound(err) {
+				return fmt.Errorf("get PersistentVolumeClaim %s: %w", name, err)
+			}
 			volumes.Members = append(volumes.Members, name)
 		}
 	}
@@ -148,8 +157,19 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	if pod := seen.pods[name]; pod != nil {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on
 	}
-	return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return render.Pod(c, m) })
+	return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) {
+		pod, err := render.Pod(c, m)
+		if err != nil {
+			return nil, err
+		}
+		return pod.WithResourceVersion(onlyIfAbsent), nil
+	})
 }
+
+// onlyIfAbsent makes an apply create an object, and fail with a conflict where there is one: no object has the resource
+// version 1, and one that is not there is not compared. A Pod that is there may be a voter's by now, and must not be told
+// again that it may start empty.
+const onlyIfAbsent = "1"
 
 // joinCluster is what a new member is told of the others: their peer URLs verbatim.
 func joinCluster(c *api.EtcdCluster, seen observed) string {

@@ -22,6 +22,10 @@ import (
 // after membership.CallTimeout, and etcd gives up a proposal after seven seconds by itself.
 const intentLife = 15 * time.Second
 
+// intentRenewal is for how long an operation may be begun again without writing it down anew: a request that is begun later
+// could outlive it.
+const intentRenewal = 5 * time.Second
+
 // errInFlight: another operation was begun, and what comes of it is not known yet.
 var errInFlight = errors.New("another operation is under way")
 
@@ -42,7 +46,7 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 	if op := pendingOperation(c.Status.Operation, seen, time.Now()); op != nil {
 		same := sameOperation(op, operation)
 		switch {
-		case op.Step == string(membership.Bootstrap) || same && op.Holder == r.identity && step.Action != membership.Stop:
+		case op.Step == string(membership.Bootstrap) || same && op.Holder == r.identity && step.Action != membership.Stop && time.Since(op.Since.Time) < intentRenewal:
 			return nil // not so a Stop, before which nobody looks again: that the write succeeds shows that the spec is the newest
 		case !same && op.Step != string(membership.Stop) && r.inFlight(c, op):
 			return errInFlight
@@ -64,7 +68,7 @@ func (r *Reconciler) inFlight(c *api.EtcdCluster, op *api.Operation) bool {
 
 // settle remembers whether etcd has answered.
 func (r *Reconciler) settle(c *api.EtcdCluster, err error) {
-	if err == nil || errors.Is(err, membership.ErrLater) {
+	if err == nil || errors.Is(err, membership.ErrLater) && !errors.Is(err, membership.ErrUnanswered) {
 		r.unanswered.Delete(c.UID)
 	} else {
 		r.unanswered.Store(c.UID, true)

@@ -121,7 +121,7 @@ func TestJoin(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("changed"))
 	given := write{"apply", "PersistentVolumeClaim", "db-3", "claim-of-db-3", "5"}
 	unprovisioned := write{"delete", "Pod", "db-3", "pod-of-db-3", ""}
-	created := write{Verb: "apply", Kind: "Pod", Name: "db-3"}
+	created := write{"apply", "Pod", "db-3", "", "1"} // which no Pod has: one that is there is left alone
 	onClaim := map[string]string{api.AnnotationJoin: "a3", api.AnnotationVersion: "3.6.16"}
 	const voters = "db-0=http://db-0.db.ns.svc:2380,db-1=http://db-1.db.ns.svc:2380,db-2=http://db-2.db.ns.svc:2380"
 	onPod := func(initialCluster string) map[string]string {

@@ -92,19 +92,28 @@ func damaged(pod *corev1.Pod) bool {
 		case "OOMKilled", "StartError", "ContainerCannotRun":
 			return false
 		}
-		return exit.ExitCode != 0 && !strings.Contains(exit.Message, "flag")
+		return exit.ExitCode != 0 && !strings.Contains(exit.Message, "flag") && !strings.Contains(exit.Message, "unrecognized level")
 	}
 	return false
 }
 
-// conflict is how the scheduler says that nodes are not those of the volume, today and in earlier releases.
-var conflict = regexp.MustCompile(`^0/(\d+) nodes are available: (\d+) node\(s\) (?:had volume node affinity conflict|didn't match PersistentVolume's node affinity)`)
+// How the scheduler says that nodes are not those of the volume, today and in earlier releases, and that there is no volume
+// behind the claim any more. Taints it counts apart: those of a control plane, and of nodes that do not answer.
+var (
+	elsewhere = regexp.MustCompile(`^0/\d+ nodes are available: (?:\d+ node\(s\) (?:had untolerated taint(?:\(s\)| \{[^}]*\})|had volume node affinity conflict|didn't match PersistentVolume's node affinity)(?:, |\.|$))+`)
+	affinity  = regexp.MustCompile(`volume node affinity conflict|didn't match PersistentVolume's node affinity`)
+	noVolume  = regexp.MustCompile(`(?i)bound to non-existent (?:pv\(s\)|persistentvolume)`)
+)
 
-// volumeOnLostNode reports whether the volume is on none of the nodes that there are. Where its node is only cordoned or
-// full, the scheduler counts it apart, and it may come back.
+// volumeOnLostNode reports whether the volume is on none of the nodes that answer, or is no more. Where its node is only
+// cordoned or full, the scheduler counts it apart, and it may come back.
 func volumeOnLostNode(reason string) bool {
-	m := conflict.FindStringSubmatch(reason)
-	return m != nil && m[1] == m[2]
+	if noVolume.MatchString(reason) {
+		return true
+	}
+	reasons := elsewhere.FindString(reason)
+	rest := strings.TrimPrefix(reason, reasons)
+	return affinity.MatchString(reasons) && (rest == "" || strings.HasPrefix(rest, " "))
 }
 
 // notReadySince is when the Pod stopped being ready or, where it never was, began. A Pod of last year whose container was

@@ -115,8 +115,11 @@ func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
 		m.Volume = i.Name
 	}
 	e := i.Endpoint
+	listed := seen.Reach == membership.ReachQuorum && slices.ContainsFunc(seen.Members, func(m membership.Member) bool {
+		return m.ID == i.ID && m.Learner
+	})
 	switch {
-	case e.Learner:
+	case e.Learner || listed: // it has no vote, whether it answers yet or not
 		m.Role = api.RoleLearner
 	case e.Answered() && e.Leader == e.MemberID:
 		m.Role = api.RoleLeader

@@ -1,0 +1,101 @@
+package membership
+
+// ringBounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes
+// between any two effects, or cannot reach etcd; calls to etcd take effect late, or never; containers, volumes and etcd are
+// slow; a learner catches up or does not; and where the bound says so, clients write, processes crash, and patience runs out.
+var ringBounds = map[string]struct {
+	reason string
+	bound  ringBound
+	full   bool
+}{
+	"Resized": {
+		reason: "The size of three changes, and changes back, in the middle of everything",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 4}},
+	},
+	"ResizedFive": {
+		reason: "One, three and five members",
+		bound:  ringBound{sizes: []uint8{1, 3, 5}, first: 5, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
+	},
+	"Led": {
+		reason: "It matters who leads",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, leads: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
+	},
+	"Deleted": {
+		reason: "Somebody deletes a volume, and Pods",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 1}},
+	},
+	"Wiped": {
+		reason: "The content of volumes is gone, and what does not come back is replaced",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, patience: true, wipes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 2}},
+	},
+	"Nodes": {
+		reason: "A node is lost with what is on it, and comes back or does not",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, patience: true, nodes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},
+	},
+	"Corrupt": {
+		reason: "etcd finds that a member's data is wrong, and may not know whose",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2, corruptions: 1}},
+	},
+	"Hands": {
+		reason: "People change etcd's members behind the operator's back",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, one: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, hands: 2}},
+	},
+	"Retained": {
+		reason: "The volumes of former members are kept",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, crashes: true, one: true, retain: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 3}},
+	},
+	"Behind": {
+		reason: "An operator acts on old views, beside one that does not",
+		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, size: 2, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, delays: 1}},
+	},
+	"BeyondOne": {
+		reason: "The only member is lost while it becomes three",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 1, wipes: true, claims: true, still: true, beyond: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},
+	},
+
+	"BehindThree": {
+		reason: "An operator acts on old views of three members that lose a volume and Pods",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, claims: true, wipes: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, delays: 1}},
+		full:   true,
+	},
+	"BehindGrown": {
+		reason: "An operator acts on old views while one member becomes three",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 1, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, delays: 1}},
+		full:   true,
+	},
+	"WipedCrashing": {
+		reason: "A disk is wiped, processes crash, and clients write",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, names: 5, patience: true, crashes: true, one: true, wipes: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
+		full:   true,
+	},
+	"DeletedCrashing": {
+		reason: "A volume and a Pod are deleted, processes crash, and clients write",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, names: 5, crashes: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 2}},
+		full:   true,
+	},
+	"FiveLosing": {
+		reason: "Five members, one of whose volumes is deleted while others crash",
+		bound:  ringBound{sizes: []uint8{3, 5}, first: 5, crashes: true, claims: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1, kills: 1}},
+		full:   true,
+	},
+	"BeyondThree": {
+		reason: "More of three is lost than a cluster survives, and what is left is told",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, patience: true, nodes: true, wipes: true, claims: true, still: true, beyond: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 2}},
+		full:   true,
+	},
+	"Five": {
+		reason: "Five members, two of which lose their disks",
+		bound:  ringBound{sizes: []uint8{3, 5}, first: 5, wipes: true, patience: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 2}},
+		full:   true,
+	},
+	"FiveCrashing": {
+		reason: "Five members, that crash one after the other while the size changes",
+		bound:  ringBound{sizes: []uint8{3, 5}, first: 5, crashes: true, one: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
+		full:   true,
+	},
+	"FiveWriting": {
+		reason: "Five members, while clients write and a disk is lost",
+		bound:  ringBound{sizes: []uint8{5}, first: 5, wipes: true, patience: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
+		full:   true,
+	},
+}

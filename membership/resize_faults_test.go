@@ -1,0 +1,243 @@
+package membership
+
+// ringBound is how far an exploration goes.
+type ringBound struct {
+	sizes  []uint8 // that the spec may have
+	first  uint8   // how many members there are at first
+	size   uint8   // that the spec has at first; 0: as many
+	names  int     // that may be in use at a time; 0: as many as there are seats
+	budget ringBudget
+	calls  int // to etcd that are under way at a time
+
+	crashes  bool // processes crash
+	one      bool // but not while a voter does not run
+	still    bool // clients write nothing
+	claims   bool // of losses: a volume is deleted by somebody
+	wipes    bool // its content is gone
+	nodes    bool // its node is lost
+	patience bool // may run out
+	leads    bool // it matters who leads
+	retain   bool // the volumes of former members
+	beyond   bool // more may be lost than a cluster survives
+	safety   bool // look for safety only, and not how it goes on
+	states   int  // at most
+}
+
+// ringEdge is something that happens.
+type ringEdge struct {
+	by        string
+	what      string
+	who       uint8
+	to        ringState
+	violation string
+}
+
+type ringChange func(what string, who int, to *ringState, violation string)
+
+// machines are kubelets, controllers and etcd itself, at their own pace.
+func (b *ringBound) machines(s *ringState, i int, change ringChange) {
+	m := &s.ring.seats[i]
+	if m.pod == podMaking && m.claim == claimKept && !m.terminating {
+		to := *s
+		to.ring.seats[i].pod = podReady
+		change("its volume and image are there", i, &to, "")
+	}
+	if m.pod == podWaiting && m.claim == claimKept && !m.terminating || m.pod == podCrashed && !m.terminating || m.pod == podExited && !m.terminating && m.member() && (m.disk == diskData || m.unfenced && !m.matched) {
+		to := *s
+		violation := to.ring.launch(i)
+		change("its container starts", i, &to, violation)
+	}
+	if m.terminating && !m.cutOff {
+		to := *s
+		to.ring.vanish(i)
+		change("its Pod is gone", i, &to, "")
+	}
+	if m.runs() && m.member() && s.ring.quorate() && (!m.holds || m.raft == raftLearner && !m.matched) {
+		to := *s
+		to.ring.seats[i].holds = true
+		to.ring.seats[i].matched = m.raft == raftLearner
+		change("catches up", i, &to, "")
+	}
+	if b.leads && int(s.ring.leader) != i+1 && m.raft == raftVoter && m.runs() && m.holds && s.ring.quorate() && s.ring.leader == 0 {
+		to := *s
+		to.ring.leader = uint8(i) + 1
+		change("becomes the leader", i, &to, "")
+	}
+}
+
+// damaged reports whether it may be that the member never comes back.
+func (s *ringSeat) damaged() bool {
+	return s.member() && (s.pod == podCrashed || s.pod == podExited || s.cutOff)
+}
+
+// calm reports whether one more voter may fail.
+func (b *ringBound) calm(w *ring, i int) bool {
+	if !b.one || w.seats[i].raft != raftVoter {
+		return true
+	}
+	for j := range w.seats {
+		if s := &w.seats[j]; j != i && s.raft == raftVoter && (s.pod != podUp || s.terminating) {
+			return false
+		}
+	}
+	return true
+}
+
+// misfortune is what happens to one member by accident or by somebody else's hand.
+func (b *ringBound) misfortune(s *ringState, i int, change ringChange) {
+	m := &s.ring.seats[i]
+	if b.crashes && m.pod == podUp && !m.terminating && b.calm(&s.ring, i) {
+		to := *s
+		to.ring.crash(i)
+		change("crashes", i, &to, "")
+	}
+	if s.budget.kills > 0 && m.pod != podNone && !m.terminating && b.calm(&s.ring, i) {
+		to := *s
+		to.budget.kills--
+		to.ring.kill(i)
+		change("its Pod is deleted by somebody", i, &to, "")
+	}
+	if m.cutOff {
+		to := *s
+		to.ring.vanish(i)
+		change("its node is back, or declared gone", i, &to, "")
+	}
+	if b.patience && m.damaged() && !m.forsaken {
+		to := *s
+		to.ring.seats[i].forsaken = true
+		if b.beyond || m.raft == raftLearner || to.ring.survives() {
+			change("patience with it runs out", i, &to, "")
+		}
+	}
+	if s.budget.losses > 0 {
+		b.losses(s, i, change)
+	}
+	if s.budget.corruptions > 0 && s.ring.alarm == 0 && s.ring.corrupt == 0 && m.member() && m.disk == diskData && m.runs() {
+		to := *s
+		to.budget.corruptions--
+		to.ring.corrupt = uint8(i) + 1
+		if b.beyond || to.ring.survives() {
+			to.ring.alarm = uint8(i) + 1
+			change("its data is found to be wrong", i, &to, "")
+			to.ring.alarm = ringNobody
+			change("its data is wrong, and etcd cannot tell whose it is", i, &to, "")
+		}
+	}
+}
+
+func (b *ringBound) losses(s *ringState, i int, change ringChange) {
+	m := &s.ring.seats[i]
+	lose := func(what string, do func(*ring)) {
+		to := *s
+		to.budget.losses--
+		do(&to.ring)
+		if b.beyond || !m.member() || to.ring.survives() {
+			change(what, i, &to, "")
+		}
+	}
+	if b.claims && m.claim == claimKept && !m.retired {
+		lose("its volume is deleted by somebody", func(w *ring) {
+			w.seats[i].claim = claimDoomed
+			w.release(i)
+		})
+	}
+	if b.wipes && m.disk == diskData && m.member() {
+		lose("its disk is wiped", func(w *ring) {
+			w.seats[i].disk = diskWiped
+			if m.runs() {
+				w.crash(i)
+			}
+		})
+	}
+	if b.nodes && m.pod != podNone && !m.cutOff {
+		lose("its node is lost", func(w *ring) {
+			if n := &w.seats[i]; n.pod == podUp {
+				w.crash(i)
+			}
+			w.seats[i].terminating, w.seats[i].cutOff = true, true
+		})
+	}
+}
+
+// people change the spec, or etcd's members.
+func (b *ringBound) people(s *ringState, change ringChange) {
+	for _, size := range b.sizes {
+		if s.budget.specs > 0 && s.ring.size != size {
+			to := *s
+			to.budget.specs--
+			to.ring.size = size
+			change("spec.replicas changes", -1, &to, "")
+		}
+	}
+	if s.ring.stranger != raftNone && s.ring.quorate() {
+		to := *s
+		to.ring.stranger = raftNone
+		change("the stranger is removed", -1, &to, "")
+	}
+	if s.budget.hands == 0 || !s.ring.quorate() {
+		return
+	}
+	by := func(what string, f ringFlight) {
+		s.ring.land(f, func(w ring, _ string) {
+			to := *s
+			to.ring = w
+			to.budget.hands--
+			if b.beyond || w.survives() {
+				change(what, int(f.seat), &to, "")
+			}
+		})
+	}
+	for i := range s.ring.seats {
+		switch s.ring.seats[i].raft {
+		case raftLearner:
+			by("is promoted by somebody", ringFlight{flightPromote, uint8(i)})
+			by("is removed by somebody", ringFlight{flightRemove, uint8(i)})
+		case raftVoter:
+			by("is removed by somebody", ringFlight{flightRemove, uint8(i)})
+		}
+	}
+	if s.ring.stranger == raftNone {
+		n := s.ring.voters()
+		to := *s
+		to.budget.hands--
+		if !s.ring.hasLearner() {
+			to.ring.stranger = raftLearner
+			change("somebody adds a learner", -1, &to, "")
+		}
+		if to.ring.stranger = raftVoter; n > 1 && s.ring.active() >= Quorum(n+1) && (b.beyond || to.ring.survives()) {
+			change("somebody adds a member", -1, &to, "")
+		}
+	}
+}
+
+// clients write. A write is acknowledged when a quorum has it, led by a member with every acknowledged write.
+func (b *ringBound) clients(s *ringState, yield func(ringEdge)) {
+	if b.still || !s.ring.quorate() || s.ring.alarm != 0 {
+		return
+	}
+	s.ring.commits(func(quorum uint8) {
+		to := *s
+		for i := range to.ring.seats {
+			to.ring.seats[i].holds = quorum>>i&1 == 1
+		}
+		yield(ringEdge{what: "a write is acknowledged by", who: quorum, to: to})
+	})
+}
+
+// etcd carries out what it was asked for, or never does.
+func (b *ringBound) etcd(s *ringState, yield func(ringEdge)) {
+	for n, f := range s.ring.flights {
+		if f.action == flightNone {
+			continue
+		}
+		to := *s
+		to.ring.flights[n] = ringFlight{}
+		yield(ringEdge{what: "the call comes to nothing", who: 1 << f.seat, to: to})
+		s.ring.land(f, func(w ring, violation string) {
+			to := *s
+			to.ring = w
+			to.ring.flights[n] = ringFlight{}
+			yield(ringEdge{what: "etcd does as it was asked", who: 1 << f.seat, to: to, violation: violation})
+		})
+	}
+}

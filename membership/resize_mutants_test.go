@@ -1,0 +1,343 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestResizeMutants shows that the exploration would find each rule of membership missing or weakened, and package reconcile
+// careless: what is named here is what keeps data safe, with the invariant that falls without it.
+func TestResizeMutants(t *testing.T) {
+	resized := ringBound{sizes: []uint8{1, 3}, first: 3, calls: 1, states: 300_000, budget: ringBudget{specs: 2}}
+	lossy := ringBound{sizes: []uint8{3}, first: 3, calls: 1, states: 300_000, still: true, claims: true, budget: ringBudget{losses: 1}}
+	wiped := ringBound{sizes: []uint8{3}, first: 3, calls: 1, states: 300_000, still: true, patience: true, wipes: true, budget: ringBudget{losses: 1}}
+	grown := ringBound{sizes: []uint8{3}, first: 2, calls: 1, states: 300_000, still: true, wipes: true, budget: ringBudget{specs: 1, losses: 1}}
+	crashing := func(b ringBound) ringBound { b.crashes = true; return b }
+	beyond := func(b ringBound) ringBound { b.beyond = true; return b }
+	from := func(first uint8, b ringBound) ringBound { b.first = first; return b }
+	to := func(b ringBound, sizes ...uint8) ringBound { b.sizes = sizes; return b }
+	with := func(b ringBound, faults ringBudget) ringBound { b.budget = faults; return b }
+	safely := func(b ringBound) ringBound { b.safety, b.wipes, b.still = true, true, true; return b }
+	behind := ringBound{sizes: []uint8{1, 2}, first: 1, size: 2, calls: 1, states: 300_000, still: true, safety: true, budget: ringBudget{specs: 2, delays: 1}}
+	calls := func(n int, b ringBound) ringBound { b.calls = n; return b }
+
+	cases := map[string]struct {
+		reason string
+		bound  ringBound
+		mutant ringPlanner
+		want   string // how the violation begins
+	}{
+		"WithoutStarted": {
+			reason: "A member whose Pod is gone does not come back",
+			bound:  with(lossy, ringBudget{kills: 1}), mutant: ringWithout(started), want: "L",
+		},
+		"WithoutRecorded": {
+			reason: "A learner that has started is never known to hold its data",
+			bound:  resized, mutant: ringWithout(recorded), want: "L",
+		},
+		"WithoutLostMajority": {
+			reason: "A quorum is waited for that can never come",
+			bound:  beyond(with(lossy, ringBudget{losses: 2, kills: 2})), mutant: ringWithout(lostMajority), want: "L3",
+		},
+		"WithoutQuorumLost": {
+			reason: "Members are made though nobody knows who there is",
+			bound:  resized, mutant: ringWithout(quorumLost), want: "S11",
+		},
+		"WithoutForeignMember": {
+			reason: "A learner is added beside one that a person has added",
+			bound:  with(resized, ringBudget{specs: 1, hands: 1}), mutant: ringWithout(foreignMember), want: "it says that all is well",
+		},
+		"WithoutCorrupt": {
+			reason: "A member with wrong data stays",
+			bound:  with(resized, ringBudget{corruptions: 1}), mutant: ringWithout(corrupt), want: "L1",
+		},
+		"CorruptWhoeverServes": {
+			reason: "The member that is wrong goes though the others are no quorum",
+			bound:  crashing(with(resized, ringBudget{corruptions: 1})), mutant: ringReplace(corrupt, func(d Desired, o Observed) (Step, bool) { return corrupt(d, allServe(o)) }), want: "S5",
+		},
+		"NeverDisarmed": {
+			reason: "The alarm outlives the member that it names",
+			bound:  with(resized, ringBudget{corruptions: 1}),
+			mutant: ringReplace(corrupt, func(d Desired, o Observed) (Step, bool) {
+				step, ok := corrupt(d, o)
+				return step, ok && step.Action != Disarm
+			}),
+			want: "L",
+		},
+		"WithoutRetired": {
+			reason: "Who was removed leaves Pod and volume behind",
+			bound:  resized, mutant: ringWithout(retired), want: "it says that all is well",
+		},
+		"RetiredWithoutList": {
+			reason: "Who cannot be seen to be a member is taken for none",
+			bound:  resized,
+			mutant: ringPlanner{rules: slices.Insert(slices.Clone(rules), ruleIndex(lostMajority), retired)},
+			want:   "S11",
+		},
+		"DiscardedTooEarly": {
+			reason: "A former member's volume is deleted while it may still be needed",
+			bound:  crashing(from(5, to(with(resized, ringBudget{specs: 1}), 3))), mutant: ringReplace(retired, func(d Desired, o Observed) (Step, bool) { return retired(d, allServe(o)) }), want: "S10",
+		},
+		"WithoutLostVoter": {
+			reason: "A voter whose data is gone is waited for",
+			bound:  lossy, mutant: ringWithout(lostVoter), want: "it says that all is well",
+		},
+		"LostVoterWhoeverServes": {
+			reason: "A voter is removed whose volume goes with its Pod, though the others are no quorum",
+			bound:  crashing(lossy), mutant: ringReplace(lostVoter, func(d Desired, o Observed) (Step, bool) { return lostVoter(d, allServe(o)) }), want: "S5",
+		},
+		"AddedBeforeRemoved": {
+			reason: "The successor of a lost voter comes first: etcd refuses it",
+			bound:  with(lossy, ringBudget{losses: 1, kills: 1}), mutant: addedFirst(), want: "L",
+		},
+		"WithoutGivenUp": {
+			reason: "A learner whose volume is gone is waited for",
+			bound:  from(2, with(lossy, ringBudget{specs: 1, losses: 1})), mutant: ringWithout(givenUp), want: "L",
+		},
+		"WithoutJoined": {
+			reason: "A learner gets no Pod",
+			bound:  resized, mutant: ringWithout(joined), want: "L3",
+		},
+		"WithoutPromoted": {
+			reason: "A learner never gets a vote",
+			bound:  resized, mutant: ringWithout(promoted), want: "L3",
+		},
+		"PromotedWhoeverServes": {
+			reason: "If the new voter fails, there is no quorum",
+			bound:  crashing(to(with(resized, ringBudget{specs: 1}), 3, 5)),
+			mutant: ringReplace(promoted, promotedIf(func(o Observed, i Instance) bool {
+				return i.Volume.Recorded() && !i.Pod.Unfenced && !i.Pod.Terminating
+			})),
+			want: "S6",
+		},
+		"PromotedDown": {
+			reason: "etcd remembers that a learner had caught up",
+			bound:  crashing(grown),
+			mutant: ringReplace(promoted, func(_ Desired, o Observed) (Step, bool) {
+				for _, i := range o.learners() {
+					if i.Volume.Recorded() && !i.Pod.Unfenced && o.mayGrow() {
+						return Step{Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining, Message: "whoever it is"}, true
+					}
+				}
+				return Step{}, false
+			}),
+			want: "S6",
+		},
+		"PromotedUnfenced": {
+			reason: "A voter is still told that it may start empty",
+			bound:  grown,
+			mutant: ringReplace(promoted, promotedIf(func(o Observed, i Instance) bool {
+				return i.Volume.Recorded() && !i.Pod.Terminating && o.mayGrow()
+			})),
+			want: "S2",
+		},
+		"PromotedUnrecorded": {
+			reason: "A voter of which nobody has written down that it has data is taken for lost",
+			bound:  safely(grown),
+			mutant: func() ringPlanner {
+				p := ringReplace(promoted, promotedIf(func(o Observed, i Instance) bool { return !i.Pod.Terminating && o.mayGrow() }))
+				p.rules = slices.DeleteFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(recorded) })
+				return p
+			}(),
+			want: "S5",
+		},
+		"WithoutJoining": {
+			reason: "A cluster with a learner is called healthy",
+			bound:  resized, mutant: ringWithout(joining), want: "it says that all is well",
+		},
+		"WithoutPrepared": {
+			reason: "Nobody makes the volumes of members to come",
+			bound:  resized, mutant: ringWithout(prepared), want: "it says that all is well",
+		},
+		"WithoutFailedVoter": {
+			reason: "A member that never comes back is never replaced",
+			bound:  wiped, mutant: ringWithout(failedVoter), want: "L",
+		},
+		"FailedVoterWithoutSpare": {
+			reason: "A member is taken away though no other can be made",
+			bound:  wiped,
+			mutant: ringReplace(failedVoter, func(d Desired, o Observed) (Step, bool) { d.Ephemeral = true; return failedVoter(d, o) }),
+			want:   "S15: a member is taken away",
+		},
+		"WithoutShrunk": {
+			reason: "Too many members are called healthy",
+			bound:  resized, mutant: ringWithout(shrunk), want: "it says that all is well",
+		},
+		"ShrunkWhoeverServes": {
+			reason: "Who serves is removed, and who does not stays",
+			bound:  crashing(resized), mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) { return shrunk(d, allServe(o)) }), want: "S5",
+		},
+		"ShrunkWithItsLeader": {
+			reason: "The cluster is without a leader for an election",
+			bound:  func() ringBound { b := resized; b.leads = true; return b }(),
+			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
+				return shrunk(d, each(o, func(i *Instance) {
+					if i.Endpoint.Leader != 0 {
+						i.Endpoint.Leader = 0xff
+					}
+				}))
+			}),
+			want: "S15: the leader",
+		},
+		"WithoutAdded": {
+			reason: "Etcd never hears of the members to come",
+			bound:  resized, mutant: ringWithout(added), want: "it says that all is well",
+		},
+		"AddedTwice": {
+			reason: "One learner more than etcd allows",
+			bound:  safely(resized),
+			mutant: ringReplace(givenUp, func(d Desired, o Observed) (Step, bool) {
+				if spares := o.spares(); len(o.learners()) > 0 && len(spares) > 0 && spares[0].ready() {
+					return Step{Action: AddLearner, Members: []string{spares[0].Name}, Reason: ScalingUp, Message: "another one"}, true
+				}
+				return givenUp(d, o)
+			}),
+			want: "S4",
+		},
+		"AddedUnprepared": {
+			reason: "A learner is added for which nothing may ever be made",
+			bound:  safely(resized),
+			mutant: ringReplace(prepared, func(d Desired, o Observed) (Step, bool) {
+				if len(o.voters()) < d.Size && len(o.learners()) == 0 && len(o.Fresh) > 0 {
+					return Step{Action: AddLearner, Members: o.Fresh[:1], Reason: ScalingUp, Message: "at once"}, true
+				}
+				return Step{}, false
+			}),
+			want: "S4",
+		},
+		"WithoutLastVolume": {
+			reason: "A cluster whose only volume is being deleted is called healthy",
+			bound:  beyond(from(1, to(lossy, 1))), mutant: ringWithout(lastVolume), want: "it says that all is well",
+		},
+		"WithoutPreparing": {
+			reason: "A cluster that waits for volumes is called healthy",
+			bound:  resized, mutant: ringWithout(preparing), want: "it says that all is well",
+		},
+		"WithoutMemberDown": {
+			reason: "A cluster with a member that does not serve is called healthy",
+			bound:  crashing(resized), mutant: ringWithout(memberDown), want: "it says that all is well",
+		},
+		"GivenVolumesCountAsSpare": {
+			reason: "What a learner may have written becomes another member's beginning",
+			bound:  safely(from(1, with(resized, ringBudget{specs: 3}))),
+			mutant: ringPlanner{rules: rules, see: func(o Observed) Observed {
+				return each(o, func(i *Instance) { i.Volume.Spare = i.Volume.Spare || i.Volume.Joins != 0 })
+			}},
+			want: "S4",
+		},
+
+		"StartsUnfenced": {
+			reason: "A voter whose disk was wiped starts empty",
+			bound:  with(wiped, ringBudget{losses: 1, kills: 1}), mutant: ringPlanner{rules: rules, operator: ringCareless{startsUnfenced: true}}, want: "S2",
+		},
+		"NeverFences": {
+			reason: "A learner that may start empty never becomes a voter",
+			bound:  resized, mutant: ringPlanner{rules: rules, operator: ringCareless{neverFences: true}}, want: "L3",
+		},
+		"IgnoresVersions": {
+			reason: "An operator that is behind makes a volume anew, empty, that it saw when a member to come had it",
+			bound:  behind, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresVersions: true}}, want: "S9",
+		},
+		"IgnoresUIDs": {
+			reason: "An operator that is behind stops the member in place of what prepared it",
+			bound:  behind, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresUIDs: true}}, want: "S15",
+		},
+		"JoinsUnchecked": {
+			reason: "An operator that is behind tells a voter that it may start empty",
+			bound:  with(grown, ringBudget{specs: 1, losses: 1, delays: 1}), mutant: ringPlanner{rules: rules, operator: ringCareless{joinsUnchecked: true}}, want: "S2",
+		},
+		"WithoutIntent": {
+			reason: "Two changes under way, each of them right when it was decided",
+			bound:  safely(calls(2, crashing(with(resized, ringBudget{specs: 2, losses: 1})))), mutant: ringPlanner{rules: rules}, want: "S15",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, bad := exploreRing(tc.bound, tc.mutant)
+			if bad == nil {
+				t.Fatalf("%s: not found in %d states", tc.reason, len(x.states))
+			}
+			if !strings.HasPrefix(bad.violation, tc.want) {
+				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
+			}
+			t.Logf("%.100s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.lines))
+		})
+	}
+}
+
+func ruleIndex(r rule) int {
+	return slices.IndexFunc(rules, func(x rule) bool { return nameOf(x) == nameOf(r) })
+}
+
+func ringWithout(r rule) ringPlanner {
+	return ringPlanner{rules: slices.DeleteFunc(slices.Clone(rules), func(x rule) bool { return nameOf(x) == nameOf(r) })}
+}
+
+func ringReplace(r, by rule) ringPlanner {
+	p := ringPlanner{rules: slices.Clone(rules)}
+	p.rules[ruleIndex(r)] = by
+	return p
+}
+
+// allServe is the same where every member serves.
+func allServe(o Observed) Observed {
+	var alarms []Alarm
+	for _, i := range o.Instances {
+		alarms = append(alarms, i.Endpoint.Alarms...)
+	}
+	first := true
+	return each(o, func(i *Instance) {
+		if o.member(i.ID) == nil {
+			return
+		}
+		i.Endpoint = Endpoint{ClusterID: o.ClusterID, MemberID: i.ID, Leader: 0xff, Version: Version{3, 7, 1}}
+		if first { // that is enough to tell of an alarm
+			i.Endpoint.Alarms, first = alarms, false
+		}
+	})
+}
+
+// promotedIf is promoted with other conditions for a learner that serves.
+func promotedIf(ok func(Observed, Instance) bool) rule {
+	return func(_ Desired, o Observed) (Step, bool) {
+		for _, i := range o.learners() {
+			if i.Serves() && ok(o, i) {
+				return Step{Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining, Message: "making the learner " + i.Name + " a voter"}, true
+			}
+		}
+		return Step{}, false
+	}
+}
+
+// addedFirst makes the successors of lost voters before these go.
+func addedFirst() ringPlanner {
+	more := func(r rule) rule {
+		return func(d Desired, o Observed) (Step, bool) {
+			for _, i := range o.voters() {
+				if o.lost(i) {
+					d.Size++
+				}
+			}
+			return r(d, o)
+		}
+	}
+	p := ringPlanner{rules: slices.Clone(rules)}
+	for _, r := range []rule{retired, givenUp, prepared, preparing} {
+		p.rules[ruleIndex(r)] = more(r)
+	}
+	p.rules[ruleIndex(added)] = more(func(d Desired, o Observed) (Step, bool) {
+		if spares := o.spares(); len(o.voters()) < d.Size && len(o.learners()) == 0 && len(spares) > 0 && spares[0].ready() {
+			return Step{Action: AddLearner, Members: []string{spares[0].Name}, Reason: ScalingUp, Message: "adding " + spares[0].Name}, true
+		}
+		return Step{}, false
+	})
+	p.rules[ruleIndex(lostVoter)] = func(d Desired, o Observed) (Step, bool) {
+		if len(o.voters()) <= d.Size {
+			return Step{}, false
+		}
+		return lostVoter(d, o)
+	}
+	return p
+}

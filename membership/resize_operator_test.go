@@ -1,0 +1,298 @@
+package membership
+
+// The model of the operator around Plan: the effects of a step, one by one, as package reconcile has them. Between any two
+// of them it may crash, and of effects on several members any may be missing.
+
+// ringPlanner is what is explored: the rules, and the operator that carries out what they decide.
+type ringPlanner struct {
+	rules    []rule
+	see      func(Observed) Observed // nil: what there is
+	operator ringCareless
+}
+
+// ringCareless are ways in which package reconcile could go wrong around a Plan that is right. The zero value is as it must
+// be.
+type ringCareless struct {
+	startsUnfenced  bool // tells a member that comes back that it may start empty
+	neverFences     bool // leaves a Pod that joined as it is
+	ignoresVersions bool // writes to volumes, deletes them and creates Pods over them though they have changed since its look
+	ignoresUIDs     bool // deletes whatever Pod has the name
+	joinsUnchecked  bool // starts learners without a look at the volume, whatever Pod is there
+}
+
+// ringDecision is a Step in the terms of the model.
+type ringDecision struct {
+	step   Step
+	who    uint8 // the seats that it names
+	target int   // the seat of its ID
+}
+
+func (p *ringPlanner) decide(g ringGlance, retain bool) ringDecision {
+	d, o := g.facts(retain)
+	if p.see != nil {
+		o = p.see(o)
+	}
+	t := ringDecision{step: plan(p.rules, d, o)}
+	if t.step.Acts() {
+		for _, name := range t.step.Members {
+			if name == "" { // nobody
+				continue
+			}
+			t.target = int(name[len(name)-1] - '0')
+			t.who |= 1 << t.target
+		}
+	}
+	if t.step.ID != 0 {
+		t.target = int(t.step.ID - ringID(0))
+	}
+	return t
+}
+
+// pass is an operator at work: what it saw, and what it may still rely on.
+type pass struct {
+	operator ringCareless
+	retain   bool
+	seen     *[ringSeats]ringSeat
+	same     uint8 // the Pods that are still those that it saw
+	used     uint8 // the seats that were taken since
+}
+
+// unchanged reports whether a volume is as it was seen: the API server refuses to write to any other version of it.
+func (p *pass) unchanged(w *ring, i int) bool {
+	a, b := &p.seen[i], &w.seats[i]
+	if a.claim == claimNone {
+		return b.claim == claimNone && p.used>>i&1 == 0
+	}
+	return p.operator.ignoresVersions || a.claim == b.claim && a.spare == b.spare && (a.joins == joinsNobody) == (b.joins == joinsNobody) && a.recorded == b.recorded && a.retired == b.retired
+}
+
+func (p *pass) samePod(i int) bool { return p.operator.ignoresUIDs || p.same>>i&1 == 1 }
+
+// effects of the step on one seat, the first so many of them; done tells that there are no more. renewed tells that its Pod
+// is another one now.
+func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, renewed bool) {
+	s, seen := &w.seats[i], &p.seen[i]
+	if stages == 0 {
+		return "", false
+	}
+	switch a {
+	case Provision:
+		if !p.unchanged(w, i) {
+			return "", false
+		}
+		if s.claim == claimNone {
+			if s.raft != raftNone {
+				return "S9: a volume is made again for a name that was a member", false
+			}
+			s.claim, s.spare, s.disk = claimKept, true, diskBlank
+		}
+		if stages > 1 && s.pod == podNone {
+			s.pod = podMaking
+			renewed = true
+		}
+	case Join:
+		if !p.unchanged(w, i) && (seen.spare || !p.operator.joinsUnchecked) || s.claim == claimNone {
+			return "", false
+		}
+		if s.spare {
+			s.spare, s.joins = false, joinsNow
+			if !s.member() {
+				s.joins = joinsBefore
+			}
+		}
+		if stages > 1 && (s.pod == podMaking || s.pod == podReady) && p.samePod(i) {
+			s.terminating = true
+		}
+		if stages > 2 && s.terminating && (s.pod == podMaking || s.pod == podReady) {
+			w.vanish(i)
+		}
+		switch {
+		case stages < 3:
+		case s.pod == podNone:
+			s.pod, s.unfenced = podWaiting, true
+			renewed = true
+		case p.operator.joinsUnchecked && seen.pod == podNone && s.pod >= podWaiting && !s.terminating:
+			s.unfenced = true // it is an apply, and changes what a Pod that is there is told
+		}
+	case Start:
+		if s.pod == podNone {
+			s.pod, s.unfenced = podWaiting, p.operator.startsUnfenced
+			renewed = true
+		}
+	case Record:
+		if p.unchanged(w, i) && p.samePod(i) && s.claim != claimNone && s.pod == podUp {
+			s.recorded = true
+		}
+	case Stop:
+		if s.pod == podNone || !p.samePod(i) {
+			return "", false
+		}
+		if s.pod == podUp && s.member() {
+			violation = "S15: it stops a member that serves"
+		}
+		w.kill(i)
+	case Discard:
+		if s.claim == claimNone || !p.unchanged(w, i) {
+			return "", false
+		}
+		if s.raft == raftVoter || s.raft == raftLearner && s.disk == diskData {
+			violation = "S10: it deletes the volume of a member"
+		}
+		if p.retain && !s.spare {
+			s.retired = true
+		} else {
+			s.claim = claimDoomed
+			w.release(i)
+		}
+	default:
+		violation = "the step has an action that is not known: " + string(a)
+	}
+	return violation, renewed
+}
+
+func stagesOf(a Action) int {
+	switch a {
+	case Provision:
+		return 2
+	case Join:
+		return 3
+	default:
+		return 1
+	}
+}
+
+// carryOut yields every way in which the effects of a step may go: any of them missing, the complete one last.
+func (p *pass) carryOut(w *ring, t *ringDecision, yield func(who uint8, to ring, renewed uint8, violation string)) {
+	var who [ringSeats]int
+	n, ways, stages := 0, 1, stagesOf(t.step.Action)
+	for i := range ringSeats {
+		if t.who>>i&1 == 1 {
+			who[n] = i
+			n++
+			ways *= stages + 1
+		}
+	}
+	for way := range ways {
+		to := *w
+		violation := ""
+		var done, renewed uint8
+		rest := way
+		for _, i := range who[:n] {
+			v, r := p.effects(&to, t.step.Action, i, rest%(stages+1))
+			if rest%(stages+1) > 0 {
+				done |= 1 << i
+			}
+			if r {
+				renewed |= 1 << i
+			}
+			violation = max(violation, v)
+			rest /= stages + 1
+		}
+		if way == ways-1 || to != *w || violation != "" {
+			yield(done, to, renewed, violation)
+		}
+	}
+}
+
+// fence tells Pods of recorded members what they must do at their next start. It is done in every pass after the step, but
+// not after a Record.
+func (p *pass) fence(w *ring, t *ringDecision) uint8 {
+	if t.step.Action == Record || t.step.Reason == ForeignObject || p.operator.neverFences {
+		return 0
+	}
+	var unfenced uint8
+	for i := range w.seats {
+		s := &w.seats[i]
+		if seen := &p.seen[i]; seen.recorded && seen.pod >= podWaiting && seen.unfenced && s.pod != podNone && s.unfenced && !s.terminating && p.samePod(i) {
+			unfenced |= 1 << i
+		}
+	}
+	return unfenced
+}
+
+// judge says what is wrong with a decision that was made on facts as they are.
+func (w *ring) judge(t *ringDecision, taken uint8) string {
+	s, n := &w.seats[t.target], w.voters()
+	serves := s.runs() && int(w.alarm) != t.target+1 && w.alarm != ringNobody
+	switch a := t.step.Action; {
+	case !w.quorate() && a != Start && a != Wait && a != Stall:
+		return "S11: without a quorum it does more than to start who is there: " + t.step.String()
+	case t.step.Reason == Healthy && !w.looksWell() && !w.crowded(taken):
+		return "it says that all is well: " + t.step.String()
+	case a == AddLearner && (w.hasLearner() || w.stranger != raftNone):
+		return "S4: a learner is added beside another one, or beside a stranger"
+	case a == AddLearner && (!s.spare || s.claim != claimKept || s.retired || s.pod != podReady):
+		return "S4: a learner is added for which nothing is prepared"
+	case a == Promote && (s.raft != raftLearner || !serves):
+		return "S6: who does not serve is promoted"
+	case a == Promote && n > 1 && w.serving(-1) < Quorum(n+1):
+		return "S6: if who is promoted fails, there is no quorum"
+	case a == Remove && !s.member():
+		return "S5: who is no member is removed"
+	case a == Remove && s.raft == raftVoter && (n == 1 || w.serving(t.target) < Quorum(n-1)):
+		return "S5: without who is removed there is no quorum"
+	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && t.step.Reason != ScalingDown:
+		return "S5: who serves is removed, and not because it is one too many"
+	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && w.serving(-1) < n:
+		return "S5: who serves is removed while another one does not"
+	case a == Remove && s.raft == raftVoter && t.step.Reason == MemberFailed && !w.hasHeir():
+		return "S15: a member is taken away before its successor can be made"
+	case a == MoveLeader && (s.raft != raftVoter || !serves):
+		return "S15: the leadership goes to who does not serve"
+	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && t.step.Reason == ScalingDown:
+		return "S15: the leader is removed, and not its leadership first"
+	case a == Join && s.raft != raftLearner:
+		return "S2: who is no learner joins"
+	case a == Start && w.quorate() && t.names(w, func(s *ringSeat) bool { return !s.member() }):
+		return "S9: who was removed is started"
+	case a == Discard && t.names(w, func(s *ringSeat) bool { return s.member() }):
+		return "S10: the volume of a member is deleted"
+	case a == Discard && w.serving(-1) < n && t.names(w, func(s *ringSeat) bool { return !s.spare }):
+		return "S10: a former member's volume is deleted while not all voters serve"
+	default:
+		return ""
+	}
+}
+
+// judgeBlind judges what is decided when etcd cannot be reached.
+func judgeBlind(t *ringDecision) string {
+	switch t.step.Action {
+	case Start, Wait, Stall:
+		return ""
+	default:
+		return "S11: nothing is known of the members, and it does more than to start who is there: " + t.step.String()
+	}
+}
+
+func (t *ringDecision) names(w *ring, is func(*ringSeat) bool) bool {
+	for i := range w.seats {
+		if t.who>>i&1 == 1 && is(&w.seats[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasHeir reports whether somebody can take the place of a member now.
+func (w *ring) hasHeir() bool {
+	for i := range w.seats {
+		if s := &w.seats[i]; s.raft == raftLearner && s.runs() || s.spare && s.claim == claimKept && s.pod == podReady && !s.terminating {
+			return true
+		}
+	}
+	return false
+}
+
+// looksWell reports whether the cluster is as wanted, as far as anybody sees.
+func (w *ring) looksWell() bool {
+	for i := range w.seats {
+		s := &w.seats[i]
+		switch {
+		case s.raft == raftVoter && s.runs() && s.claim == claimKept && s.recorded:
+		case s.raft != raftVoter && s.raft != raftLearner && (s.pod == podNone || s.terminating) && (s.claim != claimKept || s.retired):
+		default:
+			return false
+		}
+	}
+	return w.voters() == int(w.size) && w.alarm == 0 && w.stranger == raftNone
+}

@@ -1,0 +1,202 @@
+package membership
+
+import "strings"
+
+// ringEnd is how a world goes on when nothing more goes wrong.
+type ringEnd struct {
+	violation int32 // an index; 0: it ends well
+	steps     int   // that act, until it comes to rest
+	names     int   // that were used up on the way
+}
+
+// end follows the fair continuation: what is under way comes to nothing, kubelets and etcd do what they do by themselves,
+// and each pass is complete. It must come to rest as wanted, or at a stall that is justified and tells a person what to do.
+func (x *ringExplorer) end(w ring) ringEnd {
+	if x.bound.safety {
+		return ringEnd{}
+	}
+	type stop struct {
+		key          ringKey
+		steps, names int // from there to the next one
+	}
+	var path []stop
+	end := ringEnd{}
+	impatient := false
+	for {
+		w = x.settled(w)
+		s := ringState{ring: w}
+		s.canonical()
+		w = s.ring
+		key := s.pack()
+		if impatient {
+			key[3] |= 1 << 63
+		}
+		known, ok := x.ends[key]
+		if ok {
+			end = known
+			break
+		}
+		x.ends[key] = ringEnd{violation: 1} // a circle, unless it proves otherwise
+		path = append(path, stop{key: key})
+		next, t, names := x.turn(w)
+		if next != w {
+			path[len(path)-1].names = names
+			if t.step.Acts() {
+				path[len(path)-1].steps = 1
+			}
+			w = next
+			continue
+		}
+		if forsake(&w) {
+			continue
+		}
+		if !impatient {
+			impatient = true
+			continue
+		}
+		if bad := x.rest(w); bad != "" {
+			end.violation = int32(len(x.violations))
+			x.violations = append(x.violations, bad)
+		}
+		break
+	}
+	for n := len(path) - 1; n >= 0; n-- {
+		end.steps += path[n].steps
+		end.names += path[n].names
+		x.ends[path[n].key] = end
+	}
+	return end
+}
+
+// forsake is when patience runs out with all that do not answer.
+func forsake(w *ring) bool {
+	was := *w
+	for i := range w.seats {
+		if s := &w.seats[i]; s.damaged() {
+			s.forsaken = true
+		}
+	}
+	return *w != was
+}
+
+// settled is the world after kubelets and etcd have done what they do by themselves.
+func (x *ringExplorer) settled(w ring) ring {
+	w.flights = [2]ringFlight{}
+	for i := range w.seats {
+		s := &w.seats[i]
+		if s.terminating && !s.cutOff {
+			w.vanish(i)
+		}
+		if s.pod == podMaking && s.claim == claimKept && !s.cutOff {
+			s.pod = podReady
+		}
+		if (s.pod == podWaiting || s.pod == podCrashed || s.pod == podExited) && !s.terminating {
+			w.launch(i) // what must not happen here is found by the search
+		}
+	}
+	for i := range w.seats {
+		if s := &w.seats[i]; s.runs() && s.member() && w.quorate() {
+			s.holds, s.matched = true, s.raft == raftLearner
+		}
+	}
+	return w
+}
+
+// turn is one complete pass of a fresh operator, and what etcd makes of it.
+func (x *ringExplorer) turn(w ring) (next ring, t *ringDecision, names int) {
+	t = x.decide(w.glance(0, true, false, x.bound.leads))
+	next = w
+	p := pass{operator: x.operator, retain: x.bound.retain, seen: &w.seats, same: 0x7f}
+	switch call := callOf(t); {
+	case call.action != flightNone:
+		landed := false
+		w.land(call, func(to ring, _ string) {
+			if !landed {
+				next, landed = to, true
+			}
+		})
+	case t.step.Action == Disarm:
+		next = w.disarmed(t.target)
+	default:
+		for i := range ringSeats {
+			if t.who>>i&1 == 1 {
+				if t.step.Action == Provision && w.seats[i] == (ringSeat{}) {
+					names++
+				}
+				p.effects(&next, t.step.Action, i, stagesOf(t.step.Action))
+			}
+		}
+	}
+	for i, unfenced := 0, p.fence(&next, t); i < ringSeats; i++ {
+		if unfenced>>i&1 == 1 {
+			next.seats[i].unfenced = false
+		}
+	}
+	return next, t, names
+}
+
+// callOf is the call to etcd that a step is.
+func callOf(t *ringDecision) ringFlight {
+	switch t.step.Action {
+	case AddLearner:
+		return ringFlight{flightAdd, uint8(t.target)}
+	case Promote:
+		return ringFlight{flightPromote, uint8(t.target)}
+	case Remove:
+		return ringFlight{flightRemove, uint8(t.target)}
+	case MoveLeader:
+		return ringFlight{flightMove, uint8(t.target)}
+	default:
+		return ringFlight{}
+	}
+}
+
+func (w *ring) disarmed(i int) ring {
+	to := *w
+	if int(w.alarm) == i+1 && w.quorate() {
+		to.alarm = 0
+	}
+	return to
+}
+
+// rest judges a world in which nothing happens any more.
+func (x *ringExplorer) rest(w ring) string {
+	t := x.ringPlanner.decide(w.glance(0, true, true, x.bound.leads), x.bound.retain).step
+	switch {
+	case w.crowded(0):
+		return "" // names have run out, as they never do
+	case t.Acts():
+		return "L5: it does the same over and over, and nothing comes of it: " + t.String()
+	case t.Action == Wait:
+		return "L3: it waits for nothing: " + t.String()
+	case t.Action == None && w.atGoal():
+		return ""
+	case t.Action == None:
+		return "it says that all is well: " + t.String()
+	case w.stranger != raftNone && t.Reason == ForeignMember, w.alarm == ringNobody && t.Reason == AlarmRaised && strings.Contains(t.Message, "CORRUPT"):
+	case !x.bound.beyond:
+		return "L1: it stalls though no more was lost than it survives: " + t.String()
+	case w.survives() && w.alarm == 0 && w.stranger == raftNone:
+		return "L1: it stalls though a quorum has its data: " + t.String()
+	}
+	for _, verb := range []string{"remove ", "Bring ", "restore "} {
+		if strings.Contains(t.Message, verb) {
+			return ""
+		}
+	}
+	return "its message does not tell what to do: " + t.String()
+}
+
+// atGoal: as many voters as wanted, all healthy, and nothing is left of anybody else.
+func (w *ring) atGoal() bool {
+	for i := range w.seats {
+		s := &w.seats[i]
+		switch {
+		case s.raft == raftVoter && s.runs() && !s.terminating && !s.unfenced && s.holds && s.recorded && s.claim == claimKept:
+		case !s.member() && (s.pod == podNone && s.claim == claimNone || s.cutOff && s.claim != claimKept || s.retired):
+		default:
+			return false
+		}
+	}
+	return w.voters() == int(w.size) && w.alarm == 0 && w.corrupt == 0 && w.stranger == raftNone
+}

@@ -1,0 +1,362 @@
+package membership
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The model of a cluster that has formed and changes its members: the objects in the API server, the kubelets, etcd's
+// configuration and its processes, and their disks. What happens before a cluster has formed is another model's.
+
+// ringSeats that a model has at most. A seat is an identity: the ordinal, the volume, the Pod and the member of that name. One
+// that has left nothing behind is taken for a name that nobody has ever had.
+const ringSeats = 7
+
+// ring is the truth, of which an operator sees a glance.
+type ring struct {
+	size     uint8
+	seats    [ringSeats]ringSeat
+	flights  [2]ringFlight // calls to etcd that are under way
+	leader   uint8         // the seat that leads, and 1; 0: it does not matter who
+	alarm    uint8         // CORRUPT: the seat that it names, and 1; or nobody
+	corrupt  uint8         // the seat whose data is wrong, and 1
+	stranger ringRole      // of a member that a person has added and never started
+}
+
+// ringNobody is what etcd's alarm names where it cannot tell whose data is wrong.
+const ringNobody = ringSeats + 1
+
+type ringSeat struct {
+	raft    ringRole
+	named   bool // it has started as this member, so that etcd has its name
+	matched bool // a learner that had caught up once: etcd remembers
+	holds   bool // the latest acknowledged write is among its data
+
+	claim    ringClaim
+	spare    bool
+	joins    ringMark
+	recorded bool
+	retired  bool
+	disk     ringDisk
+
+	pod         ringPod
+	terminating bool
+	unfenced    bool // with an empty disk it starts as a new member
+	cutOff      bool // its node is lost: nothing is heard of it, and its Pod stays
+	forsaken    bool // patience has run out
+}
+
+// ringRole of a member in etcd's committed configuration.
+type ringRole uint8
+
+const (
+	raftNone ringRole = iota
+	raftLearner
+	raftVoter
+	raftRemoved
+)
+
+type ringClaim uint8
+
+const (
+	claimNone ringClaim = iota
+	claimKept
+	claimDoomed // marked for deletion: it goes with its Pod
+)
+
+// ringMark is whose a mark is: a member of the same name may have been removed before anything ran.
+type ringMark uint8
+
+const (
+	joinsNobody ringMark = iota
+	joinsNow
+	joinsBefore
+)
+
+type ringDisk uint8
+
+const (
+	diskNone ringDisk = iota
+	diskBlank
+	diskData
+	diskWiped
+)
+
+type ringPod uint8
+
+const (
+	podNone   ringPod = iota
+	podMaking         // no etcd runs in it
+	podReady
+	podWaiting // its container has never started
+	podUp
+	podCrashed // the kubelet starts it again
+	podExited  // etcd has found no data, or is no member, and exits
+)
+
+// ringFlight is a call to etcd that was made and has not been answered: it takes effect at any later time, or never.
+type ringFlight struct {
+	action ringCall
+	seat   uint8
+}
+
+type ringCall uint8
+
+const (
+	flightNone ringCall = iota
+	flightAdd
+	flightPromote
+	flightRemove
+	flightMove
+)
+
+func (s *ringSeat) member() bool { return s.raft == raftLearner || s.raft == raftVoter }
+
+// runs reports whether the process of a member runs.
+func (s *ringSeat) runs() bool { return s.pod == podUp }
+
+func (w *ring) voters() int {
+	n := 0
+	for i := range w.seats {
+		if w.seats[i].raft == raftVoter {
+			n++
+		}
+	}
+	if w.stranger == raftVoter {
+		n++
+	}
+	return n
+}
+
+func (w *ring) active() int {
+	n := 0
+	for i := range w.seats {
+		if w.seats[i].raft == raftVoter && w.seats[i].runs() {
+			n++
+		}
+	}
+	return n
+}
+
+// quorate reports whether the voters that run can decide anything.
+func (w *ring) quorate() bool { return w.active() >= Quorum(w.voters()) }
+
+func (w *ring) hasLearner() bool {
+	for i := range w.seats {
+		if w.seats[i].raft == raftLearner {
+			return true
+		}
+	}
+	return w.stranger == raftLearner
+}
+
+// serving counts the voters that serve, but for one.
+func (w *ring) serving(but int) int {
+	n := 0
+	for i := range w.seats {
+		if i != but && w.seats[i].raft == raftVoter && w.seats[i].runs() && int(w.alarm) != i+1 && w.alarm != ringNobody {
+			n++
+		}
+	}
+	return n
+}
+
+// intact reports whether a member has its data, as far as anybody may count on it.
+func (w *ring) intact(i int) bool {
+	s := &w.seats[i]
+	return s.disk == diskData && s.claim == claimKept && !s.cutOff && !s.forsaken && int(w.corrupt) != i+1
+}
+
+// survives reports whether a quorum of the voters is intact, in the configuration as it is and as every call under way
+// would make it. This is how much may be lost at a time.
+func (w *ring) survives() bool {
+	n, good := 0, 0
+	for i := range w.seats {
+		if w.seats[i].raft == raftVoter {
+			n++
+			if w.intact(i) {
+				good++
+			}
+		}
+	}
+	if w.stranger == raftVoter {
+		n++
+	}
+	if good < Quorum(n) {
+		return false
+	}
+	for _, f := range w.flights {
+		switch s := &w.seats[f.seat]; {
+		case f.action == flightPromote && s.raft == raftLearner:
+			g := good
+			if w.intact(int(f.seat)) {
+				g++
+			}
+			if g < Quorum(n+1) {
+				return false
+			}
+		case f.action == flightRemove && s.raft == raftVoter:
+			g := good
+			if w.intact(int(f.seat)) {
+				g--
+			}
+			if n > 1 && g < Quorum(n-1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// launch starts the container of a Pod, for the first time or again. It returns what must never happen.
+func (w *ring) launch(i int) (violation string) {
+	s := &w.seats[i]
+	switch {
+	case s.pod == podWaiting && s.claim != claimKept:
+		return "" // it is not even scheduled
+	case !s.member():
+		s.pod = podExited // who was removed is told so, and exits
+	case s.disk == diskData:
+		s.pod, s.named = podUp, true
+	case !s.unfenced:
+		s.pod = podExited
+	case s.raft == raftVoter:
+		return "S2: a voter starts empty"
+	case s.matched:
+		s.pod = podExited // the leader tells it of entries that it has lost, and it panics
+	default:
+		s.pod, s.named, s.disk, s.holds = podUp, true, diskData, false
+	}
+	if s.pod == podUp {
+		s.forsaken = false
+	}
+	return ""
+}
+
+// kill deletes a Pod. One that runs takes its time to stop.
+func (w *ring) kill(i int) {
+	switch s := &w.seats[i]; s.pod {
+	case podNone:
+	case podUp, podMaking, podReady:
+		s.terminating = true
+	default:
+		if !s.cutOff {
+			w.vanish(i)
+		}
+	}
+}
+
+// vanish removes a Pod, and the volume with it that is being deleted.
+func (w *ring) vanish(i int) {
+	s := &w.seats[i]
+	s.pod, s.terminating, s.unfenced, s.cutOff, s.forsaken = podNone, false, false, false, false
+	w.release(i)
+	if int(w.leader) == i+1 {
+		w.leader = 0
+	}
+}
+
+// release lets a volume go that is being deleted, unless a Pod holds it.
+func (w *ring) release(i int) {
+	if s := &w.seats[i]; s.claim == claimDoomed && s.pod == podNone {
+		s.claim, s.disk, s.holds = claimNone, diskNone, false
+		s.spare, s.joins, s.recorded, s.retired = false, joinsNobody, false, false
+	}
+}
+
+// crash ends a process.
+func (w *ring) crash(i int) {
+	w.seats[i].pod = podCrashed
+	if int(w.leader) == i+1 {
+		w.leader = 0
+	}
+}
+
+// crowded reports whether the model has no name left for a member to come, as never happens.
+func (w *ring) crowded(taken uint8) bool {
+	for i := range w.seats {
+		if w.seats[i] == (ringSeat{}) && taken>>i&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// broken is the invariant that the world breaks, if any.
+func (w *ring) broken(beyond bool) string {
+	lacking, learners := 0, 0
+	for i := range w.seats {
+		s := &w.seats[i]
+		if s.raft == raftVoter && s.disk == diskData && !s.holds {
+			lacking++
+		}
+		if s.raft == raftLearner {
+			learners++
+		}
+		if s.runs() && !s.member() {
+			return "S9: a removed member runs"
+		}
+	}
+	if w.stranger == raftLearner {
+		learners++
+	}
+	n := w.voters()
+	switch {
+	case lacking >= Quorum(n):
+		return "S1: a quorum lacks an acknowledged write"
+	case learners > 1:
+		return "S4: two learners"
+	case !beyond && !w.survives():
+		return "S15: so little is left after a change that a quorum has lost its data"
+	default:
+		return ""
+	}
+}
+
+func (w *ring) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "size %d", w.size)
+	for _, f := range w.flights {
+		if f.action != flightNone {
+			fmt.Fprintf(&b, ", under way: %s %s", [...]string{"", "add", "promote", "remove", "move leadership to"}[f.action], seatName(int(f.seat)))
+		}
+	}
+	for i := range w.seats {
+		s := &w.seats[i]
+		if *s == (ringSeat{}) {
+			continue
+		}
+		fmt.Fprintf(&b, "; %s:", seatName(i))
+		for _, flag := range []struct {
+			text string
+			on   bool
+		}{
+			{[...]string{"", "learner", "voter", "removed"}[s.raft], s.raft != raftNone},
+			{"leads", int(w.leader) == i+1},
+			{"unnamed", s.member() && !s.named}, {"caught up once", s.matched},
+			{[...]string{"", "volume", "volume terminating"}[s.claim], s.claim != claimNone},
+			{"spare", s.spare}, {[...]string{"", "joins", "joins as who was removed"}[s.joins], s.joins != joinsNobody},
+			{"unrecorded", s.claim != claimNone && !s.recorded && !s.spare}, {"retired", s.retired},
+			{[...]string{"", "blank", "data", "wiped"}[s.disk], s.disk != diskNone},
+			{"without the write", s.disk == diskData && !s.holds && s.member()},
+			{"Pod " + [...]string{"", "provisioning", "provisioned", "pending", "up", "crashed", "exited"}[s.pod], s.pod != podNone},
+			{"terminating", s.terminating}, {"unfenced", s.unfenced}, {"on a lost node", s.cutOff}, {"forsaken", s.forsaken},
+			{"corrupt", int(w.corrupt) == i+1}, {"named by an alarm", int(w.alarm) == i+1},
+		} {
+			if flag.on {
+				b.WriteString(" " + flag.text)
+			}
+		}
+	}
+	if w.alarm == ringNobody {
+		b.WriteString("; an alarm that names nobody")
+	}
+	if w.stranger != raftNone {
+		b.WriteString("; a stranger, " + [...]string{"", "learner", "voter"}[w.stranger])
+	}
+	return b.String()
+}
+
+var seatNames = [ringSeats]string{"m-0", "m-1", "m-2", "m-3", "m-4", "m-5", "m-6"}
+
+func seatName(i int) string { return seatNames[i] }
