@@ -5,6 +5,7 @@ SHELL := bash -o pipefail
 .DEFAULT_GOAL := help
 
 IMAGE ?= quorate:dev
+FOR   ?= 30m
 
 CONTROLLER_GEN_VERSION := v0.23.0
 GOLANGCI_LINT_VERSION  := v2.15.0
@@ -69,6 +70,11 @@ test-env: ## Tests against a real API server and real etcd processes
 	assets=$$(go run ./e2e/node/quorate-kind assets) && \
 		KUBEBUILDER_ASSETS="$$assets" go test -tags env -timeout 30m -parallel 8 ./reconcile/... ./e2e/hostlet/...
 	go test -tags env -run '^Test(Client|Fence)' ./membership
+
+.PHONY: chaos
+chaos: ## Disturb the operator at everything it does, and walk at random, for a while (FOR=30m)
+	assets=$$(go run ./e2e/node/quorate-kind assets) && cd reconcile && \
+		KUBEBUILDER_ASSETS="$$assets" go test -tags env -timeout 0 -parallel 8 -run '^TestChaos$$' -chaos.for=$(FOR)
 
 .PHONY: e2e
 e2e: ## Tests on a kind cluster

@@ -134,9 +134,11 @@ func TestLastSpecWins(t *testing.T) {
 // TestTwoOperators: leader election keeps nobody from being two for a while.
 func TestTwoOperators(t *testing.T) {
 	s := newStage(t)
-	one, other := &fault{at: -1}, &fault{at: -1}
-	s.operate(one.wrap)
-	s.operate(other.wrap)
+	one, other := newFault("", ""), newFault("", "")
+	one.arm()
+	other.arm()
+	s.operate(one.between)
+	s.operate(other.between)
 	c := s.cluster("db", 1)
 	s.contract(c)
 	s.create(c)
@@ -146,8 +148,8 @@ func TestTwoOperators(t *testing.T) {
 		s.resize(c, size)
 		s.sized(c, int(size))
 	}
-	t.Logf("%d and %d writes", len(one.writes()), len(other.writes()))
-	if len(one.writes()) == 0 || len(other.writes()) == 0 {
+	t.Logf("%d and %d effects", len(one.effects()), len(other.effects()))
+	if len(one.effects()) == 0 || len(other.effects()) == 0 {
 		t.Error("void: one of the operators did nothing")
 	}
 	if c.Status.NextOrdinal != 5 {

@@ -3,175 +3,117 @@
 package reconcile_test
 
 import (
-	"context"
-	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	api "quorate.dev/api/v1alpha1"
 )
 
-// TestCrash kills the operator at every single write of a cluster's life, and starts another: before the write, after it,
-// or, without a death, with the write done and the reply lost. Each time the end is that of an undisturbed run: the same
-// cluster, with what was written to it.
-func TestCrash(t *testing.T) {
-	var writes []string
-	t.Run("Reference", func(t *testing.T) { // not parallel: the others need its result
-		s := newStageAlone(t)
-		f := &fault{at: -1}
-		s.operate(f.wrap)
-		s.live()
-		writes = f.writes()
-		t.Logf("%d writes: %v", len(writes), writes)
+// plan is one disturbance: a life, the effect that is disturbed in it, and how.
+type plan struct {
+	life   string
+	effect string
+	mode   mode
+}
+
+func (p plan) String() string { return p.life + "/" + p.effect + "/" + string(p.mode) }
+
+// run fails unless the end is that of the undisturbed run.
+func (p plan) run(t *testing.T, want []string) (met bool) {
+	s := newStageAlone(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("once more: go test -tags env ./reconcile -run TestChaos -chaos.plan '%s'", p)
+		}
 	})
-	if len(writes) == 0 {
-		t.Fatal("the reference run made no write")
+	f := newFault(p.effect, p.mode)
+	crash := s.operate(f.between)
+	successor := make(chan struct{})
+	go func() {
+		defer close(successor)
+		select {
+		case <-f.fired:
+		case <-t.Context().Done():
+			return
+		}
+		if p.mode == before || p.mode == after {
+			crash()
+			s.operate()
+		}
+	}()
+	t.Cleanup(func() { <-successor })
+	c, kept := lives[p.life].run(s, f)
+	s.settled(c, kept)
+	if diff := cmp.Diff(want, s.picture(c)); want != nil && diff != "" {
+		t.Errorf("%s: the end is not that of an undisturbed run: -want +got:\n%s", lives[p.life].reason, diff)
 	}
-	for at := range writes {
-		for _, mode := range []crashMode{before, after, replyLost} {
-			t.Run(fmt.Sprintf("%02d%s", at, mode), func(t *testing.T) {
+	if !f.met() {
+		t.Logf("this run got by without it, so there was nothing to disturb: %v", f.effects())
+	}
+	return f.met()
+}
+
+// undisturbed runs each of the lives once, and returns its effects and its end.
+func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]string) {
+	effects, ends = map[string][]string{}, map[string][]string{}
+	var mu sync.Mutex
+	t.Run("Reference", func(t *testing.T) {
+		for _, name := range names {
+			t.Run(name, func(t *testing.T) {
 				s := newStage(t)
-				f := &fault{at: at, mode: mode, fired: make(chan struct{})}
-				crash := s.operate(f.wrap)
-				second := make(chan struct{})
-				go func() {
-					defer close(second)
-					select {
-					case <-f.fired:
-					case <-t.Context().Done():
-						return
-					}
-					if mode != replyLost {
-						crash()
-						s.operate()
-					}
-				}()
-				t.Cleanup(func() { <-second })
-				s.live()
-				select {
-				case <-f.fired:
-				default:
-					t.Logf("this run got by with %d writes, so there was none to disturb: %v", len(f.writes()), f.writes())
-				}
+				f := newFault("", "")
+				s.operate(f.between)
+				c, kept := lives[name].run(s, f)
+				s.settled(c, kept)
+				mu.Lock()
+				defer mu.Unlock()
+				effects[name], ends[name] = f.effects(), s.picture(c)
+				t.Logf("%s: %d effects: %v", lives[name].reason, len(effects[name]), effects[name])
 			})
 		}
-	}
-}
-
-// live is the life that is disturbed: created, written to, hibernated, woken, and its data read again.
-func (s *stage) live() {
-	s.Helper()
-	c := s.cluster("db", 3)
-	s.contract(c)
-	s.create(c)
-	s.put(s.ready(c), "key", "value")
-	born := identityOf(c)
-	s.change(c, func() { c.Spec.Replicas = new(int32(0)) })
-	s.await(c, "hibernated", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) })
-	s.change(c, func() { c.Spec.Replicas = new(int32(3)) })
-	s.want(s.ready(c), "key", "value")
-	if diff := cmp.Diff(born, identityOf(c)); diff != "" {
-		s.Errorf("identity changed: -want +got:\n%s", diff)
-	}
-	if pods, claims := len(s.pods(c)), len(s.claims(c)); pods != 3 || claims != 3 {
-		s.Errorf("%d Pods and %d claims at the end, want 3 of each", pods, claims)
-	}
-	if c.Status.Operation != nil {
-		s.Errorf("an intent is left at the end: %v", c.Status.Operation)
-	}
-}
-
-type crashMode string
-
-const (
-	before    crashMode = "Before"
-	after     crashMode = "After"
-	replyLost crashMode = "ReplyLost"
-)
-
-// fault disturbs one write of an operator.
-type fault struct {
-	at    int // the write to disturb, from 0; -1 for none
-	mode  crashMode
-	fired chan struct{}
-
-	mu   sync.Mutex
-	made []string
-	dead bool
-}
-
-func (f *fault) writes() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.made)
-}
-
-func (f *fault) wrap(c client.Client) client.Client { return &faulty{Client: c, fault: f} }
-
-// do makes a write, disturbed if it is the one; after a death nothing more reaches the API server.
-func (f *fault) do(signature string, write func() error) error {
-	f.mu.Lock()
-	if f.dead {
-		f.mu.Unlock()
-		return context.Canceled
-	}
-	mine := len(f.made) == f.at
-	f.made = append(f.made, signature)
-	f.dead = mine && f.mode != replyLost
-	f.mu.Unlock()
-	if !mine {
-		return write()
-	}
-	defer close(f.fired)
-	if f.mode == before {
-		return context.Canceled
-	}
-	if err := write(); err != nil {
-		return err
-	}
-	return context.DeadlineExceeded
-}
-
-// faulty is a client whose writes go through a fault.
-type faulty struct {
-	client.Client
-	fault *fault
-}
-
-func (c *faulty) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	return c.fault.do(signature("apply", o), func() error { return c.Client.Apply(ctx, o, opts...) })
-}
-
-func (c *faulty) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	return c.fault.do("delete "+o.GetName(), func() error { return c.Client.Delete(ctx, o, opts...) })
-}
-
-func (c *faulty) Status() client.SubResourceWriter {
-	return &faultyStatus{SubResourceWriter: c.Client.Status(), fault: c.fault}
-}
-
-type faultyStatus struct {
-	client.SubResourceWriter
-	fault *fault
-}
-
-func (c *faultyStatus) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-	return c.fault.do(signature("status", o), func() error { return c.SubResourceWriter.Apply(ctx, o, opts...) })
-}
-
-func signature(verb string, o runtime.ApplyConfiguration) string {
-	named, ok := o.(interface {
-		GetKind() *string
-		GetName() *string
 	})
-	if !ok {
-		return verb
+	for _, name := range names {
+		if len(effects[name]) == 0 {
+			t.Fatalf("the reference run of %s had no effect", name)
+		}
 	}
-	return verb + " " + *named.GetKind() + "/" + *named.GetName()
+	return effects, ends
+}
+
+// every is which part of the plans of a life is run each time: every so manieth effect, counted from its end, in each mode
+// of a crash, and refused in one way. What etcd is asked for is always disturbed, in every mode.
+var every = map[string]int{"wake": 5, "grow": 5, "shrink": 4, "heal": 5}
+
+// TestCrash kills the operator at effects of a cluster's life, and starts another: before the effect, after it, or, without
+// a death, with the effect there and the reply lost or refused. Each time the end is that of an undisturbed run: the same
+// cluster, with what was written to it. All the plans there are run with make chaos.
+func TestCrash(t *testing.T) {
+	if inChaos() {
+		t.Skip("TestChaos runs these and more")
+	}
+	t.Parallel()
+	effects, ends := undisturbed(t, slices.Sorted(maps.Keys(every))...)
+	for life, k := range every {
+		for n, effect := range slices.Backward(effects[life]) {
+			verb, _, _ := strings.Cut(effect, ".")
+			inEtcd := slices.Contains(etcdVerbs, verb)
+			if !inEtcd && (len(effects[life])-n)%k != 0 {
+				continue
+			}
+			modes := refusals(effect)
+			if !inEtcd {
+				modes = []mode{modes[n%len(modes)]}
+			}
+			for _, m := range slices.Concat(crashes, modes) {
+				p := plan{life, effect, m}
+				t.Run(p.String(), func(t *testing.T) {
+					t.Parallel()
+					p.run(t, ends[p.life])
+				})
+			}
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -50,6 +51,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	apiServer = env.Config
+	ctrl.SetLogger(logr.Discard()) // what belongs to a test is logged with it
 	code := m.Run()
 	if err := env.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -119,8 +121,8 @@ func newStageAlone(t *testing.T) *stage {
 }
 
 // operate starts an operator; the function it returns ends it, as a crash would: nothing is finished, nothing is kept.
-// wrap may put something between the operator and the API server.
-func (s *stage) operate(wrap ...func(client.Client) client.Client) (crash func()) {
+// between may put something between the operator and the world.
+func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	s.Helper()
 	cfg := rest.CopyConfig(apiServer)
 	cfg.QPS = -1
@@ -135,12 +137,11 @@ func (s *stage) operate(wrap ...func(client.Client) client.Client) (crash func()
 	if err != nil {
 		s.Fatal(err)
 	}
-	c := mgr.GetClient()
-	for _, w := range wrap {
-		c = w(c)
-	}
 	r := &reconcile.Reconciler{
-		Client: c, Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, StallAfter: 2 * time.Second,
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, StallAfter: 2 * time.Second,
+	}
+	for _, put := range between {
+		put(r)
 	}
 	if err := r.SetupWithManager(mgr, 2); err != nil {
 		s.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/reconcile"
 )
 
 // TestInert: where no choice is ours, nothing is changed, the condition says what a person can do, and once it is done all is
@@ -148,8 +149,8 @@ func TestMajorityLost(t *testing.T) {
 func TestPromotedByHand(t *testing.T) {
 	s := newStage(t)
 	intends, promoted := make(chan struct{}), make(chan struct{})
-	s.operate(func(c client.Client) client.Client {
-		return &holding{Client: c, step: "Promote", reached: intends, goOn: promoted}
+	s.operate(func(r *reconcile.Reconciler) {
+		r.Client = &holding{Client: r.Client, step: "Promote", reached: intends, goOn: promoted}
 	})
 	c := s.cluster("db", 1)
 	s.contract(c)

@@ -1,0 +1,138 @@
+//go:build env
+
+package reconcile_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// life is what a cluster goes through while its operator is disturbed. It returns the cluster as it is at the end, and what
+// must be in it.
+type life struct {
+	reason string
+	run    func(s *stage, f *fault) (*api.EtcdCluster, data)
+}
+
+// data is what was written and acknowledged.
+type data map[string]string
+
+var lives = map[string]life{
+	"wake":   {reason: "created, put to sleep and woken", run: wake},
+	"grow":   {reason: "one member becomes three", run: resize(1, 3)},
+	"shrink": {reason: "three members become one", run: resize(3, 1)},
+	"resize": {reason: "to five and back", run: resize(1, 3, 5, 3, 1)},
+	"heal":   {reason: "one member's volume is lost", run: heal},
+	"delete": {reason: "deleted with its volumes, and created again at once", run: recreate(api.RetentionDelete)},
+	"retain": {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
+}
+
+// born creates a cluster, waits for it and writes to it.
+func (s *stage) born(c *api.EtcdCluster) data {
+	s.Helper()
+	s.contract(c)
+	s.create(c)
+	kept := data{}
+	s.ready(c)
+	s.write(c, kept)
+	return kept
+}
+
+// write something new.
+func (s *stage) write(c *api.EtcdCluster, kept data) {
+	s.Helper()
+	key := "key" + strconv.Itoa(len(kept))
+	s.put(s.etcd(c), key, "value")
+	kept[key] = "value"
+}
+
+func wake(s *stage, f *fault) (*api.EtcdCluster, data) {
+	f.arm()
+	c := s.cluster("db", 3)
+	kept := s.born(c)
+	was := identityOf(c)
+	s.change(c, func() { c.Spec.Replicas = new(int32(0)) })
+	s.await(c, "hibernated", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) })
+	s.change(c, func() { c.Spec.Replicas = new(int32(3)) })
+	s.ready(c)
+	if diff := cmp.Diff(was, identityOf(c)); diff != "" {
+		s.Errorf("identity changed: -want +got:\n%s", diff)
+	}
+	return c, kept
+}
+
+func resize(first int32, sizes ...int32) func(*stage, *fault) (*api.EtcdCluster, data) {
+	return func(s *stage, f *fault) (*api.EtcdCluster, data) {
+		c := s.cluster("db", first)
+		kept := s.born(c)
+		f.arm()
+		for _, size := range sizes {
+			s.change(c, func() { c.Spec.Replicas = new(size) })
+			s.await(c, fmt.Sprintf("of %d members", size), func() bool {
+				return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == int(size)
+			})
+			s.write(c, kept)
+		}
+		return c, kept
+	}
+}
+
+func heal(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c := s.cluster("db", 3)
+	kept := s.born(c)
+	f.arm()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "db-1", Namespace: s.ns}}
+	if err := s.Delete(s.Context(), claim); err != nil {
+		s.Fatal(err)
+	}
+	s.deletePod("db-1")
+	s.await(c, "healed", func() bool {
+		members := identityOf(c).Members
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && len(members) == 3 && members["db-1"] == ""
+	})
+	s.write(c, kept)
+	return c, kept
+}
+
+func recreate(policy api.RetentionPolicy) func(*stage, *fault) (*api.EtcdCluster, data) {
+	return func(s *stage, f *fault) (*api.EtcdCluster, data) {
+		cluster := func() *api.EtcdCluster {
+			c := s.cluster("db", 3)
+			c.Spec.Storage.Retention = &api.Retention{WhenDeleted: policy}
+			return c
+		}
+		c := cluster()
+		kept := s.born(c)
+		was := identityOf(c)
+		f.arm()
+		if err := s.Delete(s.Context(), c); err != nil {
+			s.Fatal(err)
+		}
+		s.gone(c)
+		c = cluster()
+		s.contract(c)
+		s.create(c)
+		s.ready(c)
+		diff := cmp.Diff(was, identityOf(c))
+		if policy == api.RetentionDelete {
+			if kept = (data{}); identityOf(c).Cluster == was.Cluster {
+				s.Errorf("the new cluster has the ID of the old one, %s", was.Cluster)
+			}
+		} else if diff != "" {
+			s.Errorf("identity changed: -want +got:\n%s", diff)
+		}
+		s.write(c, kept)
+		return c, kept
+	}
+}
+
+// names of the cluster's members, sorted.
+func memberNames(c *api.EtcdCluster) []string { return slices.Sorted(maps.Keys(identityOf(c).Members)) }
