@@ -47,7 +47,7 @@ func TestBenchMembership(t *testing.T) {
 			func() { s.loseFollower(c) },
 			func() { s.killLeader(c) },
 		} {
-			time.Sleep(settled) // between measurements; nothing is waited for
+			<-time.After(settled)
 			writes := s.writeAtPace(c)
 			s.awaitLoad(writes)
 			begun := time.Now()

@@ -26,10 +26,13 @@ type Client interface {
 	Status(ctx context.Context) (Endpoint, error)
 	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never stale.
 	Members(ctx context.Context) ([]Member, error)
+	Changer
+	Close() error
+}
 
-	// The rest changes the cluster. Nothing is tried again by itself, since a reply that was lost may have been to a change
-	// that was made: look again instead. What had been done already is no error. ErrLater says that etcd refuses for now.
-
+// Changer changes the cluster. Nothing is tried again by itself, since a reply that was lost may have been to a change that
+// was made: look again instead. What had been done already is no error. ErrLater says that etcd refuses for now.
+type Changer interface {
 	// AddLearner adds a member that is reached at the peer URL, without a vote.
 	AddLearner(ctx context.Context, peerURL string) error
 	// Promote gives a learner a vote, if the leader finds that it has caught up.
@@ -40,7 +43,6 @@ type Client interface {
 	MoveLeader(ctx context.Context, to ID) error
 	// Disarm takes back the CORRUPT alarm of a member.
 	Disarm(ctx context.Context, id ID) error
-	Close() error
 }
 
 // Dialer makes a Client of one member, whose host is an IP address: looking at a member never depends on DNS. It does not

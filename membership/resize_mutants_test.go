@@ -106,7 +106,7 @@ func TestResizeMutants(t *testing.T) {
 		"PromotedWhoeverServes": {
 			reason: "If the new voter fails, there is no quorum",
 			bound:  crashing(to(with(resized, ringBudget{specs: 1}), 3, 5)),
-			mutant: ringReplace(promoted, promotedIf(func(o Observed, i Instance) bool {
+			mutant: ringReplace(promoted, promotedIf(func(_ Observed, i Instance) bool {
 				return i.Volume.Recorded() && !i.Pod.Unfenced && !i.Pod.Terminating
 			})),
 			want: "S6",

@@ -1,6 +1,9 @@
 package membership
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ringEnd is how a world goes on when nothing more goes wrong.
 type ringEnd struct {
@@ -60,10 +63,10 @@ func (x *ringExplorer) end(w ring) ringEnd {
 		}
 		break
 	}
-	for n := len(path) - 1; n >= 0; n-- {
-		end.steps += path[n].steps
-		end.names += path[n].names
-		x.ends[path[n].key] = end
+	for _, p := range slices.Backward(path) {
+		end.steps += p.steps
+		end.names += p.names
+		x.ends[p.key] = end
 	}
 	return end
 }

@@ -88,8 +88,14 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 // anything, so nothing is lost with them.
 func unstuck(d Desired, o Observed) (Step, bool) {
 	stuck := names(o.Instances, func(i Instance) bool {
-		return i.Pod.Exists() && !i.Pod.Terminating && !(i.Volume.Terminating && !d.Ephemeral) && (i.Pod.Ended || i.Pod.Outdated && i.Pod.Problem != "") && !i.Endpoint.Answered() &&
-			(i.Pod.NeverRan || !d.Ephemeral)
+		if !i.Pod.Exists() || i.Pod.Terminating || i.Endpoint.Answered() {
+			return false
+		}
+		harmless := !i.Volume.Terminating // no data goes with it
+		if d.Ephemeral {
+			harmless = i.Pod.NeverRan
+		}
+		return harmless && (i.Pod.Ended || i.Pod.Outdated && i.Pod.Problem != "")
 	})
 	return Step{
 		Action: Stop, Members: stuck, Reason: Replacing,

@@ -126,7 +126,7 @@ func corrupt(_ Desired, o Observed) (Step, bool) {
 
 // lastVolume: the only voter cannot be removed, and its data goes when its Pod does.
 func lastVolume(_ Desired, o Observed) (Step, bool) {
-	doomed := names(o.voters(), func(i Instance) bool { return o.lost(i) })
+	doomed := names(o.voters(), o.lost)
 	return Step{
 		Action: Stall, Reason: DataLost, Members: doomed,
 		Message: "the volume of " + list(doomed) + " is being deleted, and goes when its Pod does; nobody else has its data. Save a snapshot, and restore it into a new EtcdCluster",
@@ -161,7 +161,7 @@ func memberDown(_ Desired, o Observed) (Step, bool) {
 // volume may be there and its content gone: then etcd finds nothing to go on with, and exits.
 func needsPerson(step Step, down []Instance) Step {
 	replaceable := step.Reason != QuorumLost && step.Reason != Unreachable
-	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && !(i.Pod.Damaged && replaceable) }) {
+	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && (!i.Pod.Damaged || !replaceable) }) {
 		step.Action = Stall
 		step.Message += ". Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster"
 	}

@@ -27,7 +27,7 @@ func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, s
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err
 	}
-	err := r.atLeader(ctx, seen, func(etcd membership.Client) (err error) {
+	err := r.atLeader(seen, func(etcd membership.Client) (err error) {
 		defer func() { r.settle(c, err) }() // where nobody is asked, what was asked before stays as it is
 		switch step.Action {
 		case membership.AddLearner:
@@ -54,7 +54,7 @@ func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, s
 
 // disarm takes back an alarm. It is no matter of order: an alarm that is raised again is seen again.
 func (r *Reconciler) disarm(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	err := r.atLeader(ctx, seen, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) })
+	err := r.atLeader(seen, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) })
 	if err == nil {
 		r.event(c, step, step.Message)
 	}
@@ -86,7 +86,7 @@ func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membe
 
 // atLeader asks the leader, who alone can hand over its leadership, and judges learners by what it knows itself; where it
 // does not answer here, any member that serves.
-func (r *Reconciler) atLeader(ctx context.Context, seen observed, ask func(membership.Client) error) error {
+func (r *Reconciler) atLeader(seen observed, ask func(membership.Client) error) error {
 	var at *corev1.Pod
 	for _, i := range seen.Instances {
 		if pod := seen.pods[i.Name]; pod != nil && i.Serves() && (at == nil || i.Leads()) {

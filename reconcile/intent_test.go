@@ -294,7 +294,7 @@ func TestIntend(t *testing.T) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.want.Err)
 			}
 			got := result{Writes: s.writes, Operation: c.Status.Operation, Next: c.Status.NextOrdinal, Err: tc.want.Err}
-			if diff := cmp.Diff(tc.want, got, aboutNow, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
+			if diff := cmp.Diff(tc.want, got, aboutNow, cmp.Comparer(errors.Is)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

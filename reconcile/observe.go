@@ -80,23 +80,30 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 		o.Instances = all.sorted()
 	}
 	o.Fresh = all.fresh()
-	for n := range o.Instances {
-		i := &o.Instances[n]
+	o.Reach = answered(c, o.Instances, pods, asked)
+	o.Pending = pending(c, pods, claims, o.Instances)
+	return o
+}
+
+// answered adds to the instances what their members said, and what runs in their Pods, and tells how far etcd was reached.
+func answered(c *api.EtcdCluster, instances []membership.Instance, pods map[string]*corev1.Pod, asked answers) membership.Reach {
+	reach := membership.ReachNone
+	for n := range instances {
+		i := &instances[n]
 		if e := asked.endpoints[i.Name]; i.ID == 0 || e.MemberID == i.ID {
 			i.Endpoint = e // another one answers at the address of a Pod that is gone, or has got a new one
 		}
 		if i.Endpoint.Answered() {
-			o.Reach = membership.ReachSome
+			reach = membership.ReachSome
 		}
 		if pod := pods[i.Name]; pod != nil {
 			i.Pod.Outdated = len(render.Outdated(c, pod)) > 0 || etcdImage(pod) != render.Image(c, runs(c, *i))
 		}
 	}
 	if asked.members != nil {
-		o.Reach = membership.ReachQuorum
+		reach = membership.ReachQuorum
 	}
-	o.Pending = pending(c, pods, claims, o.Instances)
-	return o
+	return reach
 }
 
 // mostMembers is the schema's bound on spec.replicas. An annotation that says more was not written by Quorate.

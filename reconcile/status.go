@@ -66,6 +66,13 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	} else {
 		s.ClusterID = seen.ID().String()
 	}
+	setMembers(&s, seen)
+	setConditions(&s, c, seen, step)
+	return s
+}
+
+// setMembers lists the members, and what is said of all of them together.
+func setMembers(s *api.EtcdClusterStatus, seen observed) {
 	s.Members, s.Replicas, s.ReadyReplicas, s.Leader = nil, 0, 0, ""
 	var lowest membership.Version
 	var largest int64
@@ -93,8 +100,6 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 		s.Version = lowest.String()
 		s.DBSize = roundedUp(largest)
 	}
-	setConditions(&s, c, seen, step)
-	return s
 }
 
 // isMember reports whether an instance is a member, as far as is known, or is to be one of the first: not one that was asked
