@@ -155,7 +155,7 @@ func TestTwoOperators(t *testing.T) {
 	if c.Status.NextOrdinal != 5 {
 		t.Errorf("five members were made under ordinals up to %d", c.Status.NextOrdinal)
 	}
-	load.await(10)
+	load.await(50)
 	load.check()
 }
 

@@ -138,7 +138,7 @@ func TestReplaced(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: the others changed: -want +got:\n%s", tc.reason, diff)
 			}
-			load.await(10)
+			load.await(50)
 			load.check()
 			if tc.after != nil {
 				tc.after(s, victim)
@@ -185,7 +185,7 @@ func TestKept(t *testing.T) {
 			tc.strike(s, c, victim)
 			s.await(c, "not ready", func() bool { return is(c, api.ConditionReady, metav1.ConditionFalse) })
 			s.awaitMembers(c, namesOf(want)...)
-			load.await(10)
+			load.await(50)
 			load.check()
 			if diff := cmp.Diff(want, identityOf(c)); diff != "" {
 				t.Errorf("%s: the members changed: -want +got:\n%s", tc.reason, diff)

@@ -57,19 +57,15 @@ type operation struct {
 	err           error
 }
 
-// event is one change, as a watch tells it.
-type event struct {
-	Revision   int64
-	Key, Value string
-}
-
 // load starts clients, which are at work when it returns. They go wherever the Service for clients would send them.
 func (s *stage) load(c *api.EtcdCluster) *load {
 	s.Helper()
 	for _, pod := range s.pods(c) {
 		s.awaitPod(&pod, "ready", func() bool { return podReady(&pod) })
 	}
-	r, err := s.etcd(c).Get(s.Context(), loadPrefix)
+	asking, enough := context.WithTimeout(s.Context(), patience)
+	defer enough()
+	r, err := s.etcd(c).Get(asking, loadPrefix)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -82,14 +78,14 @@ func (s *stage) load(c *api.EtcdCluster) *load {
 		l.etcds = append(l.etcds, s.dialEndpoints(endpoints))
 	}
 	ctx, cancel := context.WithCancel(s.Context())
-	var asking, listening sync.WaitGroup
+	var working, listening sync.WaitGroup
 	for n, etcd := range l.etcds[:loadClients] {
-		asking.Go(func() { l.histories[n] = l.ask(ctx, n, etcd) })
+		working.Go(func() { l.histories[n] = l.ask(ctx, n, etcd) })
 	}
 	hearing, deafen := context.WithCancel(s.Context())
 	listening.Go(func() { l.watch(hearing, l.etcds[loadClients]) })
 	listening.Go(func() { l.follow(hearing) })
-	l.end = sync.OnceFunc(func() { cancel(); asking.Wait() })
+	l.end = sync.OnceFunc(func() { cancel(); working.Wait() })
 	s.Cleanup(func() { l.end(); deafen(); listening.Wait() })
 	l.await(10)
 	return l
@@ -149,54 +145,6 @@ func (o *operation) make(ctx context.Context, etcd *clientv3.Client) error {
 		o.value = string(r.Kvs[0].Value)
 	}
 	return err
-}
-
-// watch writes down every change, and goes on behind the last one where a watch ends.
-func (l *load) watch(ctx context.Context, etcd *clientv3.Client) {
-	pace := time.NewTicker(loadPace)
-	defer pace.Stop()
-	for next := l.first + 1; ctx.Err() == nil; <-pace.C {
-		watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-		for r := range etcd.Watch(watching, loadPrefix, clientv3.WithPrefix(), clientv3.WithRev(next)) {
-			if len(r.Events) == 0 {
-				continue
-			}
-			l.mu.Lock()
-			l.events = append(l.events, eventsOf(r)...)
-			close(l.heard)
-			l.heard = make(chan struct{})
-			l.mu.Unlock()
-			next = r.Events[len(r.Events)-1].Kv.ModRevision + 1
-		}
-		cancel()
-	}
-}
-
-func eventsOf(r clientv3.WatchResponse) []event {
-	events := make([]event, 0, len(r.Events))
-	for _, e := range r.Events {
-		events = append(events, event{Revision: e.Kv.ModRevision, Key: string(e.Kv.Key), Value: string(e.Kv.Value)})
-	}
-	return events
-}
-
-// hear waits until the watch has told of that revision, and returns all that it has told.
-func (l *load) hear(revision int64) []event {
-	l.Helper()
-	late := time.After(patience)
-	for {
-		l.mu.Lock()
-		events, more := slices.Clone(l.events), l.heard
-		l.mu.Unlock()
-		if n := len(events); n > 0 && events[n-1].Revision >= revision {
-			return events
-		}
-		select {
-		case <-more:
-		case <-late:
-			l.Fatalf("the watch has told of %d events and not of revision %d", len(events), revision)
-		}
-	}
 }
 
 // await that many acknowledged writes from now on.

@@ -75,7 +75,7 @@ func TestInert(t *testing.T) {
 			}
 			undo()
 			s.awaitMembers(c, namesOf(before)...)
-			load.await(10)
+			load.await(50)
 			load.check()
 			s.clean(c, namesOf(before)...)
 		})
@@ -85,18 +85,23 @@ func TestInert(t *testing.T) {
 // addForeign adds a member that is not ours, and returns what removes it.
 func (s *stage) addForeign(c *api.EtcdCluster, add func(*clientv3.Client, context.Context, []string) (*clientv3.MemberAddResponse, error)) func() {
 	s.Helper()
+	const foreign = "http://127.0.0.1:1"
 	etcd := s.etcd(c)
-	var id uint64
-	s.byHand(func() error {
-		r, err := add(etcd, s.Context(), []string{"http://127.0.0.1:1"})
-		if err == nil {
-			id = r.Member.ID
-		}
+	s.byHand(func(ctx context.Context) error {
+		_, err := add(etcd, ctx, []string{foreign})
 		return err
-	}, nil)
+	}, rpctypes.ErrPeerURLExist)
 	return func() {
-		s.byHand(func() error {
-			_, err := etcd.MemberRemove(s.Context(), id)
+		s.byHand(func(ctx context.Context) error {
+			list, err := etcd.MemberList(ctx)
+			if err != nil {
+				return err
+			}
+			for _, m := range list.Members {
+				if m.PeerURLs[0] == foreign {
+					_, err = etcd.MemberRemove(ctx, m.ID)
+				}
+			}
 			return err
 		}, rpctypes.ErrMemberNotFound)
 	}
@@ -158,15 +163,19 @@ func TestPromotedByHand(t *testing.T) {
 	etcd := s.ready(c)
 	l := s.load(c)
 	s.change(c, func() { c.Spec.Replicas = new(int32(3)) })
-	<-intends
+	select {
+	case <-intends:
+	case <-time.After(patience):
+		t.Fatal("the operator has not come to promote the learner")
+	}
 	members, err := etcd.MemberList(t.Context())
 	s.must(err)
 	for _, m := range members.Members {
 		if m.IsLearner {
-			s.byHand(func() error {
-				_, err := etcd.MemberPromote(t.Context(), m.ID)
+			s.byHand(func(ctx context.Context) error {
+				_, err := etcd.MemberPromote(ctx, m.ID)
 				return err
-			}, nil)
+			}, rpctypes.ErrMemberNotLearner)
 		}
 	}
 	close(promoted)
@@ -198,7 +207,11 @@ func (h *holdingStatus) Apply(ctx context.Context, o runtime.ApplyConfiguration,
 		default:
 			close(h.reached)
 		}
-		<-h.goOn
+		select {
+		case <-h.goOn:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return h.SubResourceWriter.Apply(ctx, o, opts...)
 }

@@ -91,21 +91,23 @@ func returnNode(s *stage, victim string) {
 func removeByHand(s *stage, c *api.EtcdCluster, victim string) {
 	s.Helper()
 	etcd := s.etcd(c)
-	s.byHand(func() error {
-		_, err := etcd.MemberRemove(s.Context(), memberID(c, victim))
+	s.byHand(func(ctx context.Context) error {
+		_, err := etcd.MemberRemove(ctx, memberID(c, victim))
 		return err
 	}, rpctypes.ErrMemberNotFound)
 }
 
-// byHand makes a change of members as a person would, who tries again where etcd wants more time. The error in done says that
-// an earlier try was carried out.
-func (s *stage) byHand(change func() error, done error) {
+// byHand makes a change of members as a person would, who tries again where etcd wants more time, or has gone away with the
+// answer. The error in done says that an earlier try was carried out.
+func (s *stage) byHand(change func(context.Context) error, done error) {
 	s.Helper()
 	pace := time.NewTicker(loadTimeout / 10)
 	defer pace.Stop()
 	late := time.After(patience)
 	for {
-		err := change()
+		ctx, cancel := context.WithTimeout(s.Context(), loadTimeout)
+		err := change(ctx)
+		cancel()
 		if err == nil || errors.Is(err, done) {
 			return
 		}
@@ -179,7 +181,9 @@ func (s *stage) clean(c *api.EtcdCluster, names ...string) {
 		claims = append(claims, claim.Name)
 	}
 	etcd := s.etcd(c)
-	list, err := etcd.MemberList(s.Context())
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	list, err := etcd.MemberList(ctx)
 	s.must(err)
 	for _, m := range list.Members {
 		if m.IsLearner {
@@ -197,7 +201,7 @@ func (s *stage) clean(c *api.EtcdCluster, names ...string) {
 	if diff := cmp.Diff(want, left{members, pods, claims}); diff != "" {
 		s.Errorf("at the end: -want +got:\n%s", diff)
 	}
-	if alarms, err := etcd.AlarmList(s.Context()); err != nil || len(alarms.Alarms) > 0 {
+	if alarms, err := etcd.AlarmList(ctx); err != nil || len(alarms.Alarms) > 0 {
 		s.Errorf("alarms at the end: %v, error %v", alarms, err)
 	}
 	if c.Status.Operation != nil {
