@@ -155,6 +155,14 @@ func TestPlanLearner(t *testing.T) {
 			args:   []change{size(2), learner(1)},
 			want:   Step{Action: Promote, Members: []string{"m-1"}, ID: 0xa1, Reason: Joining, Message: "making the learner m-1 a voter"},
 		},
+		"RecordedBeforeItHasAName": {
+			reason: "Its first attempt to publish its name was lost, and its peer URL says who it is",
+			base:   formed3,
+			args: []change{size(4), learner(3), on(3, unrecorded), func(_ *Desired, o *Observed) {
+				o.Members[3].Name = ""
+			}},
+			want: Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "writing down whose data the volumes of m-3 hold"},
+		},
 		"PromoteNotUnrecorded": {
 			reason: "A voter whose volume does not say whose data it holds could never be told from a lost one",
 			base:   formed3,

@@ -33,11 +33,14 @@ func started(d Desired, o Observed) (Step, bool) {
 	return step, len(step.Members) > 0
 }
 
-// recorded: the process that runs on a volume says whose data it is; nothing else proves it better.
+// recorded: the process that runs on a volume says whose data it is; nothing else proves it better. A new member may have no
+// name in etcd's list for seven seconds: it publishes its name once it has started, and when its first attempt meets the
+// snapshot that it is just being sent, the next comes that much later (publishV3 in server/etcdserver/server.go). Its peer URL
+// says as well who it is.
 func recorded(_ Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.member(i.Endpoint.MemberID)
-		return m != nil && m.Name == i.Name && i.Volume.Exists() && !i.Volume.Terminating &&
+		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
 			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version)
 	})
 	return Step{
