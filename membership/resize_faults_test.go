@@ -194,6 +194,7 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 			by("is removed by somebody", ringFlight{flightRemove, uint8(i)})
 		case raftVoter:
 			by("is removed by somebody", ringFlight{flightRemove, uint8(i)})
+		case raftNone, raftRemoved:
 		}
 	}
 	if s.ring.stranger == raftNone {

@@ -141,6 +141,7 @@ func (s *ringSeat) volume(n int) Volume {
 	}
 	v := Volume{UID: "volume of " + seatName(n), Terminating: s.claim == claimDoomed, Spare: s.spare, Retired: s.retired}
 	switch s.joins {
+	case joinsNobody:
 	case joinsNow:
 		v.Joins = ringID(n)
 	case joinsBefore:

@@ -112,7 +112,7 @@ func (l *load) checkWrites(history []operation, truth []event) {
 func (l *load) checkHashes(ctx context.Context, revision int64) {
 	l.Helper()
 	hashes := map[string]uint32{}
-	for _, pod := range l.pods(l.cluster) {
+	for _, pod := range l.pods(l.cluster) { //nolint:contextcheck // who lists Pods has the context of the test
 		if !pod.DeletionTimestamp.IsZero() { // its node is lost
 			continue
 		}
