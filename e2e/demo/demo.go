@@ -179,6 +179,10 @@ func (d *demo) next() string {
   kubectl get etcdcluster %[2]s --output=wide --watch     # what Quorate says about it
   kubectl exec %[2]s-0 -- etcdctl member list             # what etcd says itself
 
+  kubectl scale etcdcluster %[2]s --replicas=5            # grow: learners first, one vote after the other
+  kubectl scale etcdcluster %[2]s --replicas=3            # and shrink: the least valuable member first
+  kubectl delete pvc,pod %[2]s-2                          # lose a member's data: another one takes its place
+
   kubectl scale etcdcluster %[2]s --replicas=0            # hibernate: Pods go, volumes stay
   kubectl scale etcdcluster %[2]s --replicas=3            # and awake
   kubectl wait etcdcluster %[2]s --for=condition=Ready
