@@ -37,6 +37,8 @@ type Desired struct {
 	Token string
 	// Retain the volumes of members that were removed, for a person to look at; nothing ever runs on them again.
 	Retain bool
+	// Patience is how long a member may be down before it is replaced, as it is told to people; empty where it is not told.
+	Patience string
 }
 
 // Observed is everything that Plan may know about one cluster.

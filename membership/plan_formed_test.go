@@ -210,10 +210,10 @@ func TestPlanFormed(t *testing.T) {
 		"MemberDownDamaged": {
 			reason: "One that will be replaced in time needs no person yet",
 			base:   formed3,
-			args:   []change{on(2, forsaken), on(2, func(i *Instance) { i.Pod.Forsaken = false })},
+			args:   []change{on(2, forsaken), on(2, func(i *Instance) { i.Pod.Forsaken = false }), func(d *Desired, _ *Observed) { d.Patience = "5m" }},
 			want: Step{
 				Action: Wait, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-2 is on a node that does not answer",
+				Message: "waiting for members that do not serve: m-2 is on a node that does not answer; another one takes the place of who is down for 5m",
 			},
 		},
 		"MemberDownBeforeUnsupported": {

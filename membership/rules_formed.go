@@ -144,7 +144,7 @@ func alarmed(_ Desired, o Observed) (Step, bool) {
 	}, raised
 }
 
-func memberDown(_ Desired, o Observed) (Step, bool) {
+func memberDown(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: MemberDown}
 	var down []Instance
 	for _, i := range o.voters() {
@@ -157,6 +157,9 @@ func memberDown(_ Desired, o Observed) (Step, bool) {
 		}
 	}
 	step.Message = "waiting for members that do not serve: " + problems(down)
+	if d.Patience != "" && slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Damaged && o.mayRemove(i) }) {
+		step.Message += "; another one takes the place of who is down for " + d.Patience
+	}
 	return needsPerson(step, down), len(down) > 0
 }
 

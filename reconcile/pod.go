@@ -51,12 +51,19 @@ type limits struct{ now, overdue, forsaken time.Time }
 // replaceAfter is spec.recovery.replaceAfter, by default the five minutes after which Kubernetes itself gives up the Pods of
 // a node that does not answer (the tolerations that DefaultTolerationSeconds adds).
 func replaceAfter(c *api.EtcdCluster) time.Duration {
-	if r := c.Spec.Recovery; r != nil && r.ReplaceAfter != nil {
-		if d, err := time.ParseDuration(string(*r.ReplaceAfter)); err == nil { // the schema refuses what is none
-			return d
-		}
+	d, err := time.ParseDuration(patience(c))
+	if err != nil { // the schema refuses it
+		return 5 * time.Minute
 	}
-	return 5 * time.Minute
+	return d
+}
+
+// patience is replaceAfter as people write it.
+func patience(c *api.EtcdCluster) string {
+	if r := c.Spec.Recovery; r != nil && r.ReplaceAfter != nil {
+		return string(*r.ReplaceAfter)
+	}
+	return "5m"
 }
 
 // nodeGone reports whether the Pod runs as far as its kubelet has last said, and nothing has been heard of that since: the

@@ -172,6 +172,7 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Ephemeral: c.Spec.Storage.Medium == api.MediumMemory,
 		Token:     string(c.UID),
 		Retain:    c.Spec.Storage.Retention != nil && c.Spec.Storage.Retention.WhenScaled == api.RetentionRetain,
+		Patience:  patience(c),
 	}
 }
 
