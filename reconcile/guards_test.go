@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -77,5 +80,32 @@ func TestPrepareOverwrites(t *testing.T) {
 	err := s.prepare(t.Context(), c, seen, membership.Step{Action: membership.Provision, Members: []string{"db-3"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}})
 	if len(s.writes) > 0 {
 		t.Errorf("%v %v %v", err, s.writes, s.marks)
+	}
+}
+
+// TestNotReadyWithoutService: a cluster whose members are all healthy and whose Service cannot be applied is not ready.
+func TestNotReadyWithoutService(t *testing.T) {
+	full := apierrors.NewInternalError(errors.New(`failed to allocate a serviceIP for Service "db-client": range is full`))
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   membership.Step
+	}{
+		"Failed": {
+			reason: "it is tried again, and may succeed", err: fmt.Errorf("apply Service db-client: %w", full),
+			want: membership.Step{
+				Action: membership.Wait, Reason: "ApplyFailed",
+				Message: `what the cluster consists of cannot be applied, and is tried again: apply Service db-client: Internal error occurred: failed to allocate a serviceIP for Service "db-client": range is full`,
+			},
+		},
+		"Conflict": {reason: "the cache was behind", err: apierrors.NewConflict(schema.GroupResource{Resource: "services"}, "db", errors.New("modified"))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, _ := obstacle(tc.err, membership.Step{Action: membership.None, Reason: membership.Healthy})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -227,6 +227,11 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 			Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused),
 			Message: "the API server refuses what the spec asks for: " + firstLine(status.Status().Message),
 		}, true
+	case planned.Action == membership.None && !apierrors.IsConflict(err): // not all is well, as the step would have it
+		return membership.Step{
+			Action: membership.Wait, Reason: membership.Reason(api.ReasonApplyFailed),
+			Message: "what the cluster consists of cannot be applied, and is tried again: " + firstLine(err.Error()),
+		}, true
 	default:
 		return membership.Step{}, false
 	}

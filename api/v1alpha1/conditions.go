@@ -84,6 +84,8 @@ const (
 	ReasonChangeNotSupported = "ChangeNotSupported"
 	// ReasonInvalidSpec: the spec is wrong in a way that the schema cannot show.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonApplyFailed: an object of the cluster cannot be applied for now; it is tried again.
+	ReasonApplyFailed = "ApplyFailed"
 	// ReasonRefused: the API server refused an object made from the spec (quota, Pod Security, a policy).
 	ReasonRefused = "Refused"
 )
