@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,11 +21,11 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	awaiting "quorate.dev/e2e/await"
 	"quorate.dev/e2e/node"
 )
 
@@ -277,7 +276,7 @@ func await(ctx context.Context, o client.Object, wanted string, done func() bool
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		ok, err := watchUntil(ctx, o, done)
+		ok, err := awaiting.Change(ctx, kube, o, done)
 		if ok {
 			return nil
 		}
@@ -292,36 +291,5 @@ func await(ctx context.Context, o client.Object, wanted string, done func() bool
 			err = context.Cause(ctx)
 		}
 		return fmt.Errorf("wait for %T %s to be %s: %w; last seen: %s", o, client.ObjectKeyFromObject(o), wanted, err, seen)
-	}
-}
-
-func watchUntil(ctx context.Context, o client.Object, done func() bool) (bool, error) {
-	kind, err := apiutil.GVKForObject(o, kube.Scheme())
-	if err != nil {
-		return false, err
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	// First watch, then read: no change falls in between.
-	w, err := kube.Watch(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{"metadata.name": o.GetName()})
-	if err != nil {
-		return false, err
-	}
-	defer w.Stop()
-	for {
-		err := kube.Get(ctx, client.ObjectKeyFromObject(o), o)
-		if apierrors.IsNotFound(err) {
-			o.SetUID("")
-			err = nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if done() {
-			return true, nil
-		}
-		if _, open := <-w.ResultChan(); !open {
-			return false, nil
-		}
 	}
 }

@@ -139,15 +139,15 @@ func (o Observed) known() []Instance {
 	var known []Instance
 	for _, i := range o.Instances {
 		switch {
-		case o.Reach == ReachQuorum && o.member(i.ID) != nil, o.Reach != ReachQuorum && !i.Volume.Retired && (i.ID != 0 || i.Ordinal < first):
+		case o.Reach == ReachQuorum && o.Member(i.ID) != nil, o.Reach != ReachQuorum && !i.Volume.Retired && (i.ID != 0 || i.Ordinal < first):
 			known = append(known, i)
 		}
 	}
 	return known
 }
 
-// member of that ID in etcd's list.
-func (o Observed) member(id ID) *Member {
+// Member of that ID in etcd's list; nil where it has none, or the list is not known.
+func (o Observed) Member(id ID) *Member {
 	n := slices.IndexFunc(o.Members, func(m Member) bool { return m.ID == id })
 	if o.Reach != ReachQuorum || n < 0 {
 		return nil

@@ -289,7 +289,7 @@ func allServe(o Observed) Observed {
 	}
 	first := true
 	return each(o, func(i *Instance) {
-		if o.member(i.ID) == nil {
+		if o.Member(i.ID) == nil {
 			return
 		}
 		i.Endpoint = Endpoint{ClusterID: o.ClusterID, MemberID: i.ID, Leader: 0xff, Version: Version{3, 7, 1}}

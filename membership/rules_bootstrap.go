@@ -86,7 +86,7 @@ func formed(d Desired, o Observed) (Step, bool) {
 	}
 	f := first(d, o)
 	agreed := names(firstMembers(f, o), func(i Instance) bool {
-		m := o.member(i.Endpoint.MemberID)
+		m := o.Member(i.Endpoint.MemberID)
 		return m != nil && m.Name == i.Name && i.Volume.Stays()
 	})
 	return Step{

@@ -14,7 +14,7 @@ import (
 func started(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Start, Reason: Starting}
 	for _, i := range o.Instances {
-		removed := o.Reach == ReachQuorum && o.member(i.ID) == nil // etcd would exit at once, for ever
+		removed := o.Reach == ReachQuorum && o.Member(i.ID) == nil // etcd would exit at once, for ever
 		if i.Pod.Exists() || i.Volume.Terminating || removed || !o.holds(i) {
 			continue
 		}
@@ -39,7 +39,7 @@ func started(d Desired, o Observed) (Step, bool) {
 // says as well who it is.
 func recorded(_ Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
-		m := o.member(i.Endpoint.MemberID)
+		m := o.Member(i.Endpoint.MemberID)
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
 			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version)
 	})
@@ -110,11 +110,11 @@ func corrupt(_ Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	}
 	if id := suspects[0]; len(suspects) == 1 && id != 0 {
-		if o.member(id) == nil {
+		if o.Member(id) == nil {
 			return Step{Action: Disarm, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}, true
 		}
 		n := slices.IndexFunc(o.Instances, func(i Instance) bool { return i.ID == id })
-		if i := o.Instances[n]; o.member(id).Learner || o.mayRemove(i) {
+		if i := o.Instances[n]; o.Member(id).Learner || o.mayRemove(i) {
 			return Step{
 				Action: Remove, Members: []string{i.Name}, ID: id, Reason: CorruptMember,
 				Message: "removing " + i.Name + ", whose data differs from the others' (CORRUPT); a new member takes its place",

@@ -29,7 +29,7 @@ func lostLearner(d Desired, o Observed, i Instance) bool {
 		return false
 	}
 	if d.Ephemeral {
-		return i.Volume.Terminating || !i.Pod.Exists() && o.member(i.ID).Name != ""
+		return i.Volume.Terminating || !i.Pod.Exists() && o.Member(i.ID).Name != ""
 	}
 	return !i.Volume.Stays() || i.Volume.Recorded() || !i.Volume.Spare && i.Volume.Joins != i.ID
 }

@@ -14,12 +14,13 @@ import (
 // that is not needed, on which nothing has ever run.
 func retired(d Desired, o Observed) (Step, bool) {
 	surplus := map[string]bool{}
+	wanted := wanting(d, o)
 	for n, i := range o.spares() {
-		surplus[i.Name] = n >= wanting(d, o)
+		surplus[i.Name] = n >= wanted
 	}
 	var former []Instance
 	for _, i := range o.Instances {
-		if o.member(i.ID) == nil && (!i.Volume.Spare || surplus[i.Name]) {
+		if o.Member(i.ID) == nil && (!i.Volume.Spare || surplus[i.Name]) {
 			former = append(former, i)
 		}
 	}
@@ -57,7 +58,7 @@ func lostVoter(_ Desired, o Observed) (Step, bool) {
 }
 
 // failedVoter: it has not come back for as long as the spec wants to wait. Its successor's volume is there before it goes,
-// so that where nothing can be made nothing is taken away; and the next one goes only after that has become a voter.
+// so that where nothing can be made nothing is taken away; and who else has failed stays while another one can be added first.
 func failedVoter(d Desired, o Observed) (Step, bool) {
 	i, ok := failed(d, o)
 	if !ok || !d.Ephemeral && !slices.ContainsFunc(o.spares(), Instance.ready) {
@@ -138,8 +139,9 @@ func prepared(d Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	}
 	spares := slices.DeleteFunc(o.spares(), func(i Instance) bool { return usable(i) == 0 })
-	missing := names(spares[:min(len(spares), wanting(d, o))], func(i Instance) bool { return !i.Pod.Exists() })
-	for n := range min(max(wanting(d, o)-len(spares), 0), len(o.Fresh)) {
+	wanted := wanting(d, o)
+	missing := names(spares[:min(len(spares), wanted)], func(i Instance) bool { return !i.Pod.Exists() })
+	for n := range min(max(wanted-len(spares), 0), len(o.Fresh)) {
 		missing = append(missing, o.Fresh[n])
 	}
 	return Step{

@@ -15,7 +15,7 @@ func (o Observed) learners() []Instance { return o.listed(true) }
 func (o Observed) listed(learner bool) []Instance {
 	var listed []Instance
 	for _, i := range o.Instances {
-		if m := o.member(i.ID); m != nil && m.Learner == learner {
+		if m := o.Member(i.ID); m != nil && m.Learner == learner {
 			listed = append(listed, i)
 		}
 	}
@@ -52,7 +52,7 @@ func (o Observed) mayGrow() bool {
 func (o Observed) spares() []Instance {
 	var spares []Instance
 	for _, i := range o.Instances {
-		if i.Volume.Spare && i.Volume.Exists() && o.member(i.ID) == nil {
+		if i.Volume.Spare && i.Volume.Exists() && o.Member(i.ID) == nil {
 			spares = append(spares, i)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -163,8 +164,14 @@ func (r *Reconciler) maintain(ctx context.Context, c *api.EtcdCluster, seen obse
 	return each(names, func(name string) error { return r.applyMetadata(ctx, c, seen, member(c, seen, name)) })
 }
 
-// applyMetadata changes this very object as it was seen: the resource version guards against a change since, and the UID
-// against a deletion, after which an apply would create the object anew, an empty claim with the name of a full one.
+// applyClaim changes this very claim as it was seen: the resource version guards against a change since, and the UID against
+// a deletion, after which an apply would create the claim anew, an empty one with the name of a full one.
+func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *corev1.PersistentVolumeClaim, want *corev1ac.PersistentVolumeClaimApplyConfiguration) error {
+	_, err := r.apply(ctx, c, want.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion))
+	return err
+}
+
+// applyMetadata changes the claim and the Pod of a member, these very ones, where they differ from what they are to say.
 func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
 	if claim := seen.claims[m.Name]; claim != nil {
 		volume := render.Volume(c, m)
@@ -173,7 +180,7 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 			return err
 		}
 		if !current {
-			if _, err := r.apply(ctx, c, volume.WithUID(claim.UID).WithResourceVersion(claim.ResourceVersion)); err != nil {
+			if err := r.applyClaim(ctx, c, claim, volume); err != nil {
 				return err
 			}
 		}

@@ -150,7 +150,7 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	m.InitialCluster, m.InitialClusterState = joinCluster(c, seen), render.StateExisting
 	m.InitialCorruptCheck = false // it has no data yet
 	if claim := seen.claims[name]; claim != nil && claim.Annotations[api.AnnotationJoin] != m.Join {
-		if _, err := r.apply(ctx, c, render.Volume(c, m).WithUID(claim.UID).WithResourceVersion(claim.ResourceVersion)); err != nil {
+		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {
 			return err
 		}
 	}
@@ -204,8 +204,7 @@ func (r *Reconciler) discard(ctx context.Context, c *api.EtcdCluster, seen obser
 		if desired(c).Retain && !i.Volume.Spare {
 			m := member(c, seen, name)
 			m.Retired = true
-			_, err := r.apply(ctx, c, render.Volume(c, m).WithUID(claim.UID).WithResourceVersion(claim.ResourceVersion))
-			return err
+			return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 		}
 		err := r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {

@@ -112,8 +112,7 @@ func pendingOperation(op *api.Operation, seen observed, now time.Time) *api.Oper
 // done reports whether the effect of an operation on a target is there.
 func done(op *api.Operation, t api.OperationTarget, seen observed) bool {
 	i, _ := seen.Instance(t.Member)
-	id := membership.ParseID(op.MemberID)
-	n := slices.IndexFunc(seen.Members, func(m membership.Member) bool { return m.ID == id })
+	member := seen.Member(membership.ParseID(op.MemberID))
 	listed := seen.Reach == membership.ReachQuorum
 	switch membership.Action(op.Step) {
 	case membership.Stop:
@@ -121,13 +120,13 @@ func done(op *api.Operation, t api.OperationTarget, seen observed) bool {
 	case membership.Discard:
 		return i.Volume.UID != t.UID || i.Volume.Terminating || i.Volume.Retired
 	case membership.AddLearner:
-		return slices.ContainsFunc(seen.Members, func(m membership.Member) bool { return listed && m.ID == i.ID && i.ID != 0 })
+		return seen.Member(i.ID) != nil
 	case membership.Promote:
-		return listed && (n < 0 || !seen.Members[n].Learner)
+		return listed && (member == nil || !member.Learner)
 	case membership.Remove:
-		return listed && n < 0
+		return listed && member == nil
 	case membership.MoveLeader:
-		return listed && (n < 0 || i.Leads())
+		return listed && (member == nil || i.Leads())
 	default:
 		return true
 	}

@@ -79,7 +79,7 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 		all.identify(asked.members, o.Remembered)
 		o.Instances = all.sorted()
 	}
-	o.Fresh = all.fresh()
+	o.Fresh = all.fresh(o.Instances)
 	o.Reach = answered(c, o.Instances, pods, asked)
 	o.Pending = pending(c, pods, claims, o.Instances)
 	return o

@@ -73,35 +73,30 @@ func nodeGone(pod *corev1.Pod, now time.Time) bool {
 		const margin = 10 * time.Second // for the kubelet to confirm that it has killed what did not end by itself
 		return pod.Spec.NodeName != "" && pod.DeletionTimestamp.Add(margin).Before(now)
 	}
-	s := containerStatus(pod)
-	return len(pod.Spec.ReadinessGates) == 0 && s != nil && s.Ready && s.State.Running != nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue
-	})
+	s, ready := containerStatus(pod), podCondition(pod, corev1.PodReady)
+	return len(pod.Spec.ReadinessGates) == 0 && s != nil && s.Ready && s.State.Running != nil &&
+		ready != nil && ready.Status != corev1.ConditionTrue
 }
 
 // damaged reports whether it is the member's data, or the node that has it, which keeps it down. An image, a quota, a place
 // to run, memory or a flag that etcd does not know are not: for a new member they would be the same.
 func damaged(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return volumeOnLostNode(condition.Message)
-		}
+	if scheduled := podCondition(pod, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse {
+		return volumeOnLostNode(scheduled.Message)
 	}
 	s := containerStatus(pod)
 	if s == nil || s.Ready || pod.Annotations[api.AnnotationProvisions] != "" {
 		return false
 	}
-	for _, exit := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
-		if exit == nil {
-			continue
-		}
-		switch exit.Reason {
-		case "OOMKilled", "StartError", "ContainerCannotRun":
-			return false
-		}
-		return exit.ExitCode != 0 && !strings.Contains(exit.Message, "flag") && !strings.Contains(exit.Message, "unrecognized level")
+	exit := lastExit(s)
+	if exit == nil {
+		return false
 	}
-	return false
+	switch exit.Reason {
+	case "OOMKilled", "StartError", "ContainerCannotRun":
+		return false
+	}
+	return exit.ExitCode != 0 && !strings.Contains(exit.Message, "flag") && !strings.Contains(exit.Message, "unrecognized level")
 }
 
 // How the scheduler says that nodes are not those of the volume, today and in earlier releases, and that there is no volume
@@ -126,12 +121,27 @@ func volumeOnLostNode(reason string) bool {
 // notReadySince is when the Pod stopped being ready or, where it never was, began. A Pod of last year whose container was
 // restarted a second ago has had no more time than a new one.
 func notReadySince(pod *corev1.Pod) time.Time {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady && !condition.LastTransitionTime.IsZero() {
-			return condition.LastTransitionTime.Time
-		}
+	if ready := podCondition(pod, corev1.PodReady); ready != nil && !ready.LastTransitionTime.IsZero() {
+		return ready.LastTransitionTime.Time
 	}
 	return pod.CreationTimestamp.Time
+}
+
+// podCondition of that type; nil where the Pod has none.
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	n := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+	if n < 0 {
+		return nil
+	}
+	return &pod.Status.Conditions[n]
+}
+
+// lastExit is how the container ended last; nil where it never has.
+func lastExit(s *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if s.State.Terminated != nil {
+		return s.State.Terminated
+	}
+	return s.LastTerminationState.Terminated
 }
 
 // ended reports whether the kubelet has given the Pod up: evicted it, refused it, or shut the node down. It stays so.
@@ -142,10 +152,8 @@ func ended(pod *corev1.Pod) bool {
 // podProblem is why the Pod does not run etcd, in words that stay the same while the facts do: the kubelet alternates
 // between several of its own while it tries the same thing again.
 func podProblem(pod *corev1.Pod) string {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Message != "" {
-			return clause("cannot be scheduled", unschedulable(pod, condition.Message))
-		}
+	if scheduled := podCondition(pod, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse && scheduled.Message != "" {
+		return clause("cannot be scheduled", unschedulable(pod, scheduled.Message))
 	}
 	if ended(pod) {
 		return clause("has ended ("+cmp.Or(pod.Status.Reason, string(pod.Status.Phase))+")", pod.Status.Message)
@@ -163,10 +171,8 @@ func podProblem(pod *corev1.Pod) string {
 			return clause("cannot start its container", waiting.Message)
 		}
 	}
-	for _, exit := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
-		if exit != nil {
-			return exitProblem(exit)
-		}
+	if exit := lastExit(s); exit != nil {
+		return exitProblem(exit)
 	}
 	return ""
 }

@@ -94,8 +94,8 @@ func (r roster) sorted() []membership.Instance {
 
 // fresh are the names of members to come: those behind all that were ever seen. One that was written down for a member
 // without a volume, and of which nothing is known since, is the first of them still.
-func (r roster) fresh() []string {
-	next := nextOrdinal(r.cluster, r.sorted())
+func (r roster) fresh(seen []membership.Instance) []string {
+	next := nextOrdinal(r.cluster, seen)
 	if op := r.cluster.Status.Operation; op != nil && op.Step == string(membership.AddLearner) {
 		for _, t := range op.Targets {
 			if n, _ := r.cluster.Ordinal(t.Member); t.UID == "" && r.instances[t.Member] == nil && n == next-1 {

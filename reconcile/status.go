@@ -54,17 +54,13 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	s.ObservedGeneration = c.Generation
 	s.Selector = labels.SelectorFromSet(render.Selector(c)).String()
 	s.Operation = pendingOperation(c.Status.Operation, seen, time.Now())
+	s.ClusterID = seen.ID().String()
 	if step.Reason == membership.Formed {
-		s.Operation = nil
+		i, _ := seen.Instance(step.Members[0])
+		s.Operation, s.ClusterID = nil, i.Endpoint.ClusterID.String()
 	}
 	if seen.Formed() || step.Reason == membership.Formed {
 		s.NextOrdinal = int32(nextOrdinal(c, seen.Instances))
-	}
-	if step.Reason == membership.Formed {
-		i, _ := seen.Instance(step.Members[0])
-		s.ClusterID = i.Endpoint.ClusterID.String()
-	} else {
-		s.ClusterID = seen.ID().String()
 	}
 	setMembers(&s, seen)
 	setConditions(&s, c, seen, step)
@@ -106,7 +102,7 @@ func setMembers(s *api.EtcdClusterStatus, seen observed) {
 // for and of which nothing is there yet, a volume for a member to come, or what a member has left behind.
 func isMember(i membership.Instance, seen observed) bool {
 	if seen.Formed() && seen.Reach == membership.ReachQuorum {
-		return slices.ContainsFunc(seen.Members, func(m membership.Member) bool { return m.ID == i.ID })
+		return seen.Member(i.ID) != nil
 	}
 	return (i.ID != 0 || i.Pod.Exists() || i.Volume.Exists()) && !i.Volume.Spare && !i.Volume.Retired
 }
@@ -120,11 +116,9 @@ func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
 		m.Volume = i.Name
 	}
 	e := i.Endpoint
-	listed := seen.Reach == membership.ReachQuorum && slices.ContainsFunc(seen.Members, func(m membership.Member) bool {
-		return m.ID == i.ID && m.Learner
-	})
+	listed := seen.Member(i.ID)
 	switch {
-	case e.Learner || listed: // it has no vote, whether it answers yet or not
+	case e.Learner || listed != nil && listed.Learner: // it has no vote, whether it answers yet or not
 		m.Role = api.RoleLearner
 	case e.Answered() && e.Leader == e.MemberID:
 		m.Role = api.RoleLeader
@@ -229,9 +223,7 @@ func alarms(seen observed) []string {
 func readyPods(seen observed) int {
 	n := 0
 	for _, pod := range seen.pods {
-		if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		}) {
+		if ready := podCondition(pod, corev1.PodReady); ready != nil && ready.Status == corev1.ConditionTrue {
 			n++
 		}
 	}

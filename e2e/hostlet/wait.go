@@ -6,11 +6,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"quorate.dev/e2e/await"
 )
 
 // WaitFor reads obj afresh at every change of it until done says so. done
@@ -21,7 +19,7 @@ func (h *Hostlet) WaitFor(ctx context.Context, c client.WithWatch, obj client.Ob
 	key := client.ObjectKeyFromObject(obj)
 	seen := "nothing"
 	for {
-		ok, err := watchUntil(ctx, c, obj, func() bool {
+		ok, err := await.Change(ctx, c, obj, func() bool {
 			var ok bool
 			ok, seen = done()
 			return ok
@@ -36,47 +34,6 @@ func (h *Hostlet) WaitFor(ctx context.Context, c client.WithWatch, obj client.Ob
 			return fmt.Errorf("wait for %T %s: %w", obj, key, err)
 		}
 	}
-}
-
-// watchUntil returns when done is or when the watch ends, as servers end it
-// every now and then.
-func watchUntil(ctx context.Context, c client.WithWatch, obj client.Object, done func() bool) (bool, error) {
-	list, err := listOf(c, obj)
-	if err != nil {
-		return false, err
-	}
-	// First watch, then read: no change falls in between.
-	w, err := c.Watch(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{"metadata.name": obj.GetName()})
-	if err != nil {
-		return false, err
-	}
-	defer w.Stop()
-	for {
-		err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-		if apierrors.IsNotFound(err) {
-			obj.SetUID("")
-			err = nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if done() {
-			return true, nil
-		}
-		if _, open := <-w.ResultChan(); !open {
-			return false, nil
-		}
-	}
-}
-
-func listOf(c client.Client, obj client.Object) (client.ObjectList, error) {
-	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
-	if err != nil {
-		return nil, err
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind + "List"})
-	return list, nil
 }
 
 // describe the Pods of a namespace for a failure message.
