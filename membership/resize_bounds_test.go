@@ -48,6 +48,10 @@ var ringBounds = map[string]struct {
 		reason: "An operator acts on old views, beside one that does not",
 		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, size: 2, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, delays: 1}},
 	},
+	"BehindTwice": {
+		reason: "An operator acts on old views, while the size changes back and forth",
+		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, size: 2, still: true, safety: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2, delays: 1}},
+	},
 	"BeyondOne": {
 		reason: "The only member is lost while it becomes three",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 1, wipes: true, claims: true, still: true, beyond: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},

@@ -256,6 +256,7 @@ func (x *ringExplorer) call(s *ringState, t *ringDecision, yield func(ringEdge))
 	}
 	to := *s
 	to.ring.flights[x.bound.calls-1] = f
+	to.ring.seats[t.target].spend(f, x.operator)
 	yield(ringEdge{by: "calls: ", what: string(t.step.Action), who: 1 << t.target, to: to})
 }
 

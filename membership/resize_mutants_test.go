@@ -236,12 +236,12 @@ func TestResizeMutants(t *testing.T) {
 			bound:  resized, mutant: ringPlanner{rules: rules, operator: ringCareless{neverFences: true}}, want: "L3",
 		},
 		"IgnoresVersions": {
-			reason: "An operator that is behind makes a volume anew, empty, that it saw when a member to come had it",
-			bound:  behind, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresVersions: true}}, want: "S9",
+			reason: "An operator that is behind stops the member that the Pod of a member to come has become",
+			bound:  behind, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresVersions: true}}, want: "S15",
 		},
-		"IgnoresUIDs": {
-			reason: "An operator that is behind stops the member in place of what prepared it",
-			bound:  behind, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresUIDs: true}}, want: "S15",
+		"ReusesNames": {
+			reason: "A learner that goes before it has started leaves its name to the next, to which an operator that is behind gives what was its",
+			bound:  behind, mutant: ringPlanner{rules: rules, operator: ringCareless{reusesNames: true}}, want: "S9",
 		},
 		"JoinsUnchecked": {
 			reason: "An operator that is behind tells a voter that it may start empty",

@@ -15,8 +15,8 @@ type ringPlanner struct {
 type ringCareless struct {
 	startsUnfenced  bool // tells a member that comes back that it may start empty
 	neverFences     bool // leaves a Pod that joined as it is
-	ignoresVersions bool // writes to volumes, deletes them and creates Pods over them though they have changed since its look
-	ignoresUIDs     bool // deletes whatever Pod has the name
+	ignoresVersions bool // writes to volumes and Pods, and deletes them, though they have changed since its look or are others
+	reusesNames     bool // lets the volume of a learner that goes before it has started be that of the next
 	joinsUnchecked  bool // starts learners without a look at the volume, whatever Pod is there
 }
 
@@ -66,7 +66,7 @@ func (p *pass) unchanged(w *ring, i int) bool {
 	return p.operator.ignoresVersions || a.claim == b.claim && a.spare == b.spare && (a.joins == joinsNobody) == (b.joins == joinsNobody) && a.recorded == b.recorded && a.retired == b.retired
 }
 
-func (p *pass) samePod(i int) bool { return p.operator.ignoresUIDs || p.same>>i&1 == 1 }
+func (p *pass) samePod(i int) bool { return p.operator.ignoresVersions || p.same>>i&1 == 1 }
 
 // effects of the step on one seat, the first so many of them; done tells that there are no more. renewed tells that its Pod
 // is another one now.
@@ -100,18 +100,15 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 				s.joins = joinsBefore
 			}
 		}
-		if stages > 1 && (s.pod == podMaking || s.pod == podReady) && p.samePod(i) {
-			s.terminating = true
-		}
-		if stages > 2 && s.terminating && (s.pod == podMaking || s.pod == podReady) {
-			w.vanish(i)
-		}
+		gated := s.pod == podMaking || s.pod == podReady
 		switch {
-		case stages < 3:
-		case s.pod == podNone:
+		case stages < 2:
+		case gated && seen.pod != podNone && p.samePod(i) && !s.terminating:
+			s.pod, s.unfenced = podWaiting, true
+		case s.pod == podNone && seen.pod == podNone:
 			s.pod, s.unfenced = podWaiting, true
 			renewed = true
-		case p.operator.joinsUnchecked && seen.pod == podNone && s.pod >= podWaiting && !s.terminating:
+		case p.operator.joinsUnchecked && s.pod >= podWaiting && !s.terminating:
 			s.unfenced = true // it is an apply, and changes what a Pod that is there is told
 		}
 	case Start:
@@ -124,7 +121,8 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 			s.recorded = true
 		}
 	case Stop:
-		if s.pod == podNone || !p.samePod(i) {
+		gated := seen.pod == podMaking || seen.pod == podReady
+		if s.pod == podNone || !p.samePod(i) || gated && s.pod >= podWaiting && !p.operator.ignoresVersions {
 			return "", false
 		}
 		if s.pod == podUp && s.member() {
@@ -150,12 +148,18 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 	return violation, renewed
 }
 
+// spend is done before a learner is removed that has yet to start: its volume becomes its own, so that the next member has
+// another name.
+func (s *ringSeat) spend(f ringFlight, careless ringCareless) {
+	if f.action == flightRemove && s.raft == raftLearner && s.spare && !careless.reusesNames {
+		s.spare, s.joins = false, joinsNow
+	}
+}
+
 func stagesOf(a Action) int {
 	switch a {
-	case Provision:
+	case Provision, Join:
 		return 2
-	case Join:
-		return 3
 	default:
 		return 1
 	}

@@ -112,6 +112,7 @@ func (x *ringExplorer) turn(w ring) (next ring, t *ringDecision, names int) {
 	p := pass{operator: x.operator, retain: x.bound.retain, seen: &w.seats, same: 0x7f}
 	switch call := callOf(t); {
 	case call.action != flightNone:
+		w.seats[t.target].spend(call, x.operator)
 		landed := false
 		w.land(call, func(to ring, _ string) {
 			if !landed {

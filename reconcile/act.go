@@ -201,10 +201,11 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 }
 
 // deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership: no later one of its name, and
-// where it was decided by what the Pod does, not one that does something else since.
+// where it was decided by what the Pod does, not one that does something else since. So does one of a member to come, once
+// it was let start.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
 	as := client.Preconditions{UID: &pod.UID}
-	if step.Reason == membership.Replacing {
+	if step.Reason == membership.Replacing || pod.Annotations[api.AnnotationProvisions] != "" {
 		as.ResourceVersion = &pod.ResourceVersion
 	}
 	err := r.Client.Delete(ctx, pod, as)

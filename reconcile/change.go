@@ -27,6 +27,9 @@ func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, s
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err
 	}
+	if err := r.spend(ctx, c, seen, step); err != nil {
+		return err
+	}
 	err := r.atLeader(seen, func(etcd membership.Client) (err error) {
 		defer func() { r.settle(c, err) }() // where nobody is asked, what was asked before stays as it is
 		switch step.Action {
@@ -50,6 +53,19 @@ func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, s
 		return r.deletePod(ctx, c, pod, step) // what the next pass would do, after asking in vain a process that is ending
 	}
 	return nil
+}
+
+// spend gives a learner that is about to go before it has started the volume that was made for it, so that the volume goes
+// with it: what comes next has another name, and nobody who is behind takes the one for the other.
+func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	i, _ := seen.Instance(step.Members[0])
+	claim := seen.claims[i.Name]
+	if step.Action != membership.Remove || !i.Volume.Spare || claim == nil {
+		return nil
+	}
+	m := member(c, seen, i.Name)
+	m.Join = step.ID.String()
+	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 
 // disarm takes back an alarm. It is no matter of order: an alarm that is raised again is seen again.
@@ -141,8 +157,9 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 	})
 }
 
-// join starts a learner for the first time. Its volume is given to it first, so that nobody else ever gets it; then the Pod
-// that had it made goes; and once that is gone, the member's own comes.
+// join starts a learner for the first time. Its volume is given to it first, so that nobody else ever gets it; then its Pod,
+// in which nothing has run yet, is told of the others, which lets etcd start (render.Provisioner). A Pod that was made of an
+// earlier spec or for another version goes first, and is made anew when it is gone.
 func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	name := step.Members[0]
 	m := member(c, seen, name)
@@ -154,16 +171,28 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 			return err
 		}
 	}
-	if pod := seen.pods[name]; pod != nil {
+	pod := seen.pods[name]
+	if pod == nil {
+		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) {
+			pod, err := render.Pod(c, m)
+			if err != nil {
+				return nil, err
+			}
+			return pod.WithResourceVersion(onlyIfAbsent), nil
+		})
+	}
+	if i, _ := seen.Instance(name); i.Pod.Outdated || etcdImage(pod) != render.Image(c, m.Version) {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on
 	}
-	return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) {
-		pod, err := render.Pod(c, m)
-		if err != nil {
-			return nil, err
-		}
-		return pod.WithResourceVersion(onlyIfAbsent), nil
-	})
+	told, err := render.PodMetadata(pod, c, m)
+	if err != nil {
+		return &invalidError{err}
+	}
+	if _, err := r.apply(ctx, c, told.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion)); err != nil {
+		return err
+	}
+	r.event(c, step, string(step.Action)+" "+name)
+	return nil
 }
 
 // onlyIfAbsent makes an apply create an object, and fail with a conflict where there is one: no object has the resource

@@ -16,6 +16,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/render"
 )
 
 // changing is a member that is asked for changes.
@@ -76,7 +77,9 @@ func (w world) spare(name string) {
 	delete(w.pods[name].Annotations, api.AnnotationInitialCluster)
 	delete(w.pods[name].Annotations, api.AnnotationInitialClusterState)
 	w.pods[name].Annotations[api.AnnotationProvisions] = "true"
-	w.pods[name].Status = corev1.PodStatus{Phase: corev1.PodSucceeded}
+	w.pods[name].Status = corev1.PodStatus{PodIP: name, ContainerStatuses: etcdStatus(corev1.ContainerStatus{
+		State: waiting("CreateContainerConfigError", "missing value for "+render.EnvInitialClusterState),
+	})}
 }
 
 // learner makes db-3 a learner that follows the leader and has caught up.
@@ -153,6 +156,18 @@ func TestChangeMembership(t *testing.T) {
 				w.pods["db-2"].DeletionTimestamp, w.pods["db-2"].Finalizers = new(metav1.Now()), []string{"example.com/x"}
 			},
 			want: result{membership.Remove, []string{"remove a2 at db-1"}, intended, removal[:1]},
+		},
+		"RemoveUnstarted": {
+			reason: "a learner that has yet to start takes its volume and its name with it, and its Pod, unless that was let start since",
+			given: func(w *world) {
+				w.spare("db-3")
+				w.asked.members = append(w.asked.members, membership.Member{ID: 0xa3, PeerURLs: []string{w.cluster.PeerURL("db-3")}, Learner: true})
+			},
+			want: result{
+				membership.Remove, []string{"remove a3 at db-1"},
+				append(intended, write{"apply", "PersistentVolumeClaim", "db-3", "claim-of-db-3", "5"}, write{"delete", "Pod", "db-3", "pod-of-db-3", "5"}),
+				[]string{"Normal ScalingDown removing the learner db-3, which is not needed any more", "Normal ScalingDown Remove member db-3"},
+			},
 		},
 		"MoveLeader": {
 			reason: "the leader itself is asked to hand it over", given: func(w *world) { shrinking(w); w.lead("db-2") },

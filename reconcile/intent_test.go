@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/render"
 )
 
 // aboutNow: two times are the same where a test cannot know them to the second.
@@ -43,6 +45,7 @@ func target(member, uid string) api.OperationTarget {
 func spare(seen *observed, n int) {
 	name := newCluster().MemberName(n)
 	seen.claims[name], seen.pods[name] = newClaim(name), newPod(name)
+	seen.pods[name].Spec.Containers = []corev1.Container{{Name: render.Container, Image: render.Image(newCluster(), newCluster().Spec.Version)}}
 	seen.Instances = append(seen.Instances, membership.Instance{
 		Name: name, Ordinal: n, Volume: membership.Volume{UID: "claim-of-" + name, Spare: true},
 		Pod: membership.Pod{UID: "pod-of-" + name, Provisions: true, Provisioned: true},

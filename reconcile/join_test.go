@@ -120,7 +120,8 @@ func TestPrepare(t *testing.T) {
 func TestJoin(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("changed"))
 	given := write{"apply", "PersistentVolumeClaim", "db-3", "claim-of-db-3", "5"}
-	unprovisioned := write{"delete", "Pod", "db-3", "pod-of-db-3", ""}
+	released := write{"apply", "Pod", "db-3", "pod-of-db-3", "5"}
+	deleted := write{"delete", "Pod", "db-3", "pod-of-db-3", ""}
 	created := write{"apply", "Pod", "db-3", "", "1"} // which no Pod has: one that is there is left alone
 	onClaim := map[string]string{api.AnnotationJoin: "a3", api.AnnotationVersion: "3.6.16"}
 	const voters = "db-0=http://db-0.db.ns.svc:2380,db-1=http://db-1.db.ns.svc:2380,db-2=http://db-2.db.ns.svc:2380"
@@ -151,9 +152,23 @@ func TestJoin(t *testing.T) {
 		err    error
 	}{
 		"Spare": {
-			reason: "the volume is given to it, and the Pod that had it made goes; nothing comes in the same pass",
+			reason: "the volume is given to it, and its Pod, this very one as it was seen, may start",
 			seen:   joining,
-			want:   result{[]write{given, unprovisioned}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Join member db-3"}},
+			want: result{
+				[]write{given, released},
+				marks{"PersistentVolumeClaim db-3": onClaim, "Pod db-3": onPod(voters + ",db-3=http://db-3.db.ns.svc:2380")},
+				[]string{"Normal Joining Join db-3"},
+			},
+		},
+		"OtherVersion": {
+			reason: "the members run another version than when the Pod was made; nothing comes in the same pass",
+			seen:   func(seen *observed) { joining(seen); seen.pods["db-3"].Spec.Containers[0].Image += "0" },
+			want:   result{[]write{given, deleted}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Join member db-3"}},
+		},
+		"OtherSpec": {
+			reason: "the Pod was made of an earlier spec",
+			seen:   func(seen *observed) { joining(seen); seen.Instances[3].Pod.Outdated = true },
+			want:   result{[]write{given, deleted}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Join member db-3"}},
 		},
 		"Taken": {
 			reason: "a volume that has changed since may be somebody else's by now, and the Pod stays",

@@ -26,11 +26,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Ended = ended(pod)
 	p.Problem = podProblem(pod)
 	if p.Provisions = pod.Annotations[api.AnnotationProvisions] != ""; p.Provisions {
-		p.Provisioned = pod.Status.Phase == corev1.PodSucceeded
-		p.Ended = p.Ended && !p.Provisioned
-		if p.Provisioned {
-			p.Problem = ""
-		}
+		p.Provisioned = atGate(containerStatus(pod)) && pod.Status.PodIP != "" && !p.Ended
 	} else {
 		p.Unfenced = pod.Annotations[api.AnnotationInitialCluster] != render.Resume(c, pod.Name) ||
 			pod.Annotations[api.AnnotationInitialClusterState] != render.StateExisting
@@ -127,6 +123,13 @@ func notReadySince(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
+// atGate reports whether the kubelet has done all that comes before the start of a member to come (render.Provisioner), or
+// does not know yet that it may start.
+func atGate(s *corev1.ContainerStatus) bool {
+	return s != nil && s.State.Waiting != nil && s.State.Waiting.Reason == "CreateContainerConfigError" &&
+		strings.Contains(s.State.Waiting.Message, "missing value for "+render.EnvInitialClusterState)
+}
+
 // podCondition of that type; nil where the Pod has none.
 func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
 	n := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
@@ -162,7 +165,7 @@ func podProblem(pod *corev1.Pod) string {
 	if s == nil || s.Ready {
 		return ""
 	}
-	if waiting := s.State.Waiting; waiting != nil {
+	if waiting := s.State.Waiting; waiting != nil && !atGate(s) {
 		switch waiting.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":
 			return "cannot pull the image " + s.Image

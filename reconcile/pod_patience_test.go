@@ -14,6 +14,10 @@ import (
 )
 
 // etcdStatus is that of the container of etcd.
+func waiting(reason, message string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+}
+
 func etcdStatus(s corev1.ContainerStatus) []corev1.ContainerStatus {
 	s.Name = render.Container
 	return []corev1.ContainerStatus{s}
@@ -45,6 +49,7 @@ func TestPatience(t *testing.T) {
 		p.Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{Ready: true, State: isRunning})
 		p.Status.Conditions = []corev1.PodCondition{readiness(corev1.ConditionFalse, since)}
 	}
+	gated := corev1.ContainerStatus{State: waiting("CreateContainerConfigError", "missing value for INITIAL_CLUSTER_STATE")}
 	provisioner := func(p *corev1.Pod) { p.Annotations = map[string]string{api.AnnotationProvisions: "true"} }
 	cases := map[string]struct {
 		reason string
@@ -140,13 +145,22 @@ func TestPatience(t *testing.T) {
 			want:   membership.Pod{NeverRan: true, Provisions: true},
 		},
 		"Provisioned": {
-			reason: "it has ended as it should, which is no problem of a Pod and no end of a member",
+			reason: "all but its start is done, which is no problem of a Pod and no end of a member",
 			mutate: func(p *corev1.Pod) {
 				provisioner(p)
-				p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: etcdStatus(corev1.ContainerStatus{State: exited(0, "Completed", "")})}
+				p.Status.PodIP, p.Status.ContainerStatuses = "10.0.0.3", etcdStatus(gated)
 				p.CreationTimestamp = metav1.NewTime(for6)
 			},
-			want: membership.Pod{Provisions: true, Provisioned: true},
+			want: membership.Pod{NeverRan: true, Provisions: true, Provisioned: true},
+		},
+		"ProvisionedWithoutAddress": {
+			reason: "the others could not find it yet",
+			mutate: func(p *corev1.Pod) { provisioner(p); p.Status.ContainerStatuses = etcdStatus(gated) },
+			want:   membership.Pod{NeverRan: true, Provisions: true},
+		},
+		"Released": {
+			reason: "the kubelet has not seen yet that it may start", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses = etcdStatus(gated) },
+			want: membership.Pod{NeverRan: true},
 		},
 		"ProvisionerEvicted": {
 			reason: "it has prepared nothing",
@@ -158,13 +172,13 @@ func TestPatience(t *testing.T) {
 			want: membership.Pod{NeverRan: true, Provisions: true, Ended: true, Problem: "has ended (Evicted)", Overdue: true},
 		},
 		"ProvisionerFails": {
-			reason: "there is no data yet that could be damaged",
+			reason: "it waits for something else than to be let go, and there is no data yet that could be damaged",
 			mutate: func(p *corev1.Pod) {
 				provisioner(p)
-				p.Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{State: exited(1, "Error", "exec format error"), RestartCount: 3})
+				p.Status.PodIP, p.Status.ContainerStatuses = "10.0.0.3", etcdStatus(corev1.ContainerStatus{State: waiting("CreateContainerConfigError", "no such user")})
 				p.CreationTimestamp = metav1.NewTime(for6)
 			},
-			want: membership.Pod{Provisions: true, Problem: "exited with code 1: exec format error", Overdue: true},
+			want: membership.Pod{NeverRan: true, Provisions: true, Problem: "cannot start its container: no such user", Overdue: true},
 		},
 	}
 	for name, tc := range cases {

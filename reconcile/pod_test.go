@@ -81,9 +81,6 @@ func TestLastWords(t *testing.T) {
 
 func TestPodProblem(t *testing.T) {
 	const image = "registry.example/etcd:v3.6.16"
-	waiting := func(reason, message string) corev1.ContainerState {
-		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
-	}
 	ended := func(code int32, reason, message string) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message}}
 	}

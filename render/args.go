@@ -26,8 +26,9 @@ const (
 // The environment of the container that its arguments refer to. The names lack etcd's prefix ETCD_, so that etcd itself
 // does not read them.
 const (
-	envInitialCluster      = "INITIAL_CLUSTER"
-	envInitialClusterState = "INITIAL_CLUSTER_STATE"
+	envInitialCluster = "INITIAL_CLUSTER"
+	// EnvInitialClusterState is what a member to come waits for (see Provisioner).
+	EnvInitialClusterState = "INITIAL_CLUSTER_STATE"
 	envInitialCorruptCheck = "INITIAL_CORRUPT_CHECK"
 )
 
@@ -50,7 +51,7 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 		"--advertise-client-urls=" + c.ClientURL(m.Name),
 		"--initial-advertise-peer-urls=" + c.PeerURL(m.Name),
 		"--initial-cluster=$(" + envInitialCluster + ")",
-		"--initial-cluster-state=$(" + envInitialClusterState + ")",
+		"--initial-cluster-state=$(" + EnvInitialClusterState + ")",
 	}
 	if m.Token != "" { // who joins takes the cluster's ID from the others
 		a = append(a, "--initial-cluster-token="+m.Token)

@@ -64,7 +64,7 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
-// TestProvisioner: the Pod that has a volume made differs from the member's own in nothing that decides about its place.
+// TestProvisioner: the Pod of a member to come is the member's own, but for the gate.
 func TestProvisioner(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -92,9 +92,16 @@ func TestProvisioner(t *testing.T) {
 			if inMemory(c) {
 				want.Annotations[api.AnnotationJoin] = api.JoinPending
 			}
-			want.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
-			etcd := &want.Spec.Containers[0]
-			etcd.Args, etcd.Env, etcd.LivenessProbe, etcd.ReadinessProbe = []string{"--version"}, nil, nil, nil
+			etcd := &got.Spec.Containers[0]
+			gate := corev1.VolumeMount{Name: "start", MountPath: "/run/quorate/start", SubPathExpr: "$(INITIAL_CLUSTER_STATE)", ReadOnly: true}
+			if last := etcd.VolumeMounts[len(etcd.VolumeMounts)-1]; !cmp.Equal(last, gate) {
+				t.Errorf("the last mount is %v, want the gate %v", last, gate)
+			}
+			if state := etcd.Env[1]; state.Name != "INITIAL_CLUSTER_STATE" || state.ValueFrom.FieldRef.FieldPath != "metadata.annotations['"+api.AnnotationInitialClusterState+"']" {
+				t.Errorf("the gate opens with the variable %v, want one that the annotation %s gives its value", state, api.AnnotationInitialClusterState)
+			}
+			etcd.VolumeMounts = etcd.VolumeMounts[:len(etcd.VolumeMounts)-1]
+			got.Spec.Volumes = got.Spec.Volumes[:len(got.Spec.Volumes)-1]
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want, +got\n%s", diff)
 			}

@@ -102,7 +102,7 @@ func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.Conta
 		WithArgs(args(c, m, v)...).
 		WithEnv(
 			fromAnnotation(envInitialCluster, api.AnnotationInitialCluster),
-			fromAnnotation(envInitialClusterState, api.AnnotationInitialClusterState),
+			fromAnnotation(EnvInitialClusterState, api.AnnotationInitialClusterState),
 			fromAnnotation(envInitialCorruptCheck, api.AnnotationInitialCorruptCheck),
 		).
 		WithPorts(
@@ -141,10 +141,11 @@ func resources(r *api.Resources) *corev1ac.ResourceRequirementsApplyConfiguratio
 // container. A Pod's arguments cannot change, but its annotations can: that is how a Pod of the first start is told, once
 // the cluster has formed, that from its next start on it must find its data (see Resume).
 func fromAnnotation(name, annotation string) *corev1ac.EnvVarApplyConfiguration {
-	return corev1ac.EnvVar().WithName(name).WithValueFrom(corev1ac.EnvVarSource().
-		WithFieldRef(corev1ac.ObjectFieldSelector().
-			WithAPIVersion("v1").
-			WithFieldPath("metadata.annotations['" + annotation + "']")))
+	return corev1ac.EnvVar().WithName(name).WithValueFrom(corev1ac.EnvVarSource().WithFieldRef(fieldRef(annotation)))
+}
+
+func fieldRef(annotation string) *corev1ac.ObjectFieldSelectorApplyConfiguration {
+	return corev1ac.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath("metadata.annotations['" + annotation + "']")
 }
 
 func containerPort(name string, port int32) *corev1ac.ContainerPortApplyConfiguration {

@@ -1,11 +1,13 @@
 package hostlet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -146,7 +148,7 @@ func (h *Hostlet) release(ctx context.Context, key types.NamespacedName) error {
 }
 
 // mounts of the Pod's container, their directories made.
-func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod) ([]mount, error) {
+func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, env []corev1.EnvVar) ([]mount, error) {
 	dirs := map[string]string{}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -160,17 +162,33 @@ func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod) ([]mount, error) 
 				return nil, fmt.Errorf("get claim %s: %w", key.Name, err)
 			}
 			dirs[v.Name] = h.volumeDir(pvc.UID)
+		case v.DownwardAPI != nil: // empty: only etcd's own directories are read
+			dirs[v.Name] = filepath.Join(h.podDir(pod.UID), v.Name)
 		default:
-			return nil, fmt.Errorf("volume %s: only claims and emptyDir are supported", v.Name)
+			return nil, fmt.Errorf("volume %s: only claims, emptyDir and downwardAPI are supported", v.Name)
 		}
 	}
 	var mounts []mount
 	for _, m := range pod.Spec.Containers[0].VolumeMounts {
-		dir := filepath.Join(dirs[m.Name], m.SubPath)
+		subPath, err := subPath(m, env)
+		if err != nil {
+			return nil, err
+		}
+		dir := filepath.Join(dirs[m.Name], subPath)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
 		mounts = append(mounts, mount{path: m.MountPath, dir: dir})
 	}
 	return mounts, nil
+}
+
+// subPath of a mount. As in kubelet, an expression with a variable that has no value keeps the container from being created.
+func subPath(m corev1.VolumeMount, env []corev1.EnvVar) (string, error) {
+	for _, ref := range reference.FindAllString(m.SubPathExpr, -1) {
+		if name := strings.Trim(ref, "$()"); expand(ref, env) == ref || expand(ref, env) == "" {
+			return "", fmt.Errorf("missing value for %s", name)
+		}
+	}
+	return cmp.Or(m.SubPath, expand(m.SubPathExpr, env)), nil
 }

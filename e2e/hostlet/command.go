@@ -23,11 +23,11 @@ func (h *Hostlet) command(ctx context.Context, w *worker, imageDir string) (*exe
 	if err := supported(pod); err != nil {
 		return nil, err
 	}
-	mounts, err := h.mounts(ctx, pod)
+	env, err := environment(pod, c, w.addr.String())
 	if err != nil {
 		return nil, err
 	}
-	env, err := environment(pod, c, w.addr.String())
+	mounts, err := h.mounts(ctx, pod, env)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,9 @@ type run struct {
 	end      context.CancelFunc
 }
 
+// configError is the reason of a container that cannot be made of what the Pod says.
+const configError = "CreateContainerConfigError"
+
 // start the container once more, from a fresh read of the Pod. (kubelet knows
 // it by watch, too; reading makes "annotate, then kill" repeatable in tests.)
 func (w *worker) start() {
@@ -50,7 +53,7 @@ func (w *worker) start() {
 	}
 	cmd, err := w.host.command(w.ctx, w, dir)
 	if err != nil {
-		w.retry("CreateContainerConfigError", err)
+		w.retry(configError, err)
 		return
 	}
 	w.launch(c, cmd)

@@ -74,6 +74,9 @@ func (w *worker) update(pod *corev1.Pod) {
 		return
 	}
 	w.pod = pod
+	if s := w.status.State.Waiting; s != nil && s.Reason == configError { // with another Pod it may work at once
+		w.notBefore = time.Time{}
+	}
 	w.sync()
 }
 
