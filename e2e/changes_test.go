@@ -3,88 +3,151 @@
 package e2e
 
 import (
+	"maps"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/node"
 )
 
-// TestUnsupportedChanges: a change of a running cluster that cannot be carried out is named, nothing is restarted for it,
-// and set back it is as if it had never been. The cluster serves all along.
-func TestUnsupportedChanges(t *testing.T) {
+// TestChanges: what runs changes under writes, by the smallest act that does it: the container of a Pod is started again for
+// another image, nothing is for cpu and memory or for metadata, and the Pod is made anew for the rest.
+func TestChanges(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
-		name    string
-		change  func(*api.EtcdClusterSpec)
-		message string
-		final   bool // it cannot be set back
+		name     string
+		change   func(*api.EtcdClusterSpec)
+		restarts int32 // of each container
+		anew     bool  // each Pod is another one
 	}{
-		{name: "version", change: func(s *api.EtcdClusterSpec) { s.Version = node.Etcd37 }, message: "spec.version is 3.7.3, and db-0 runs 3.6.16: changing the version of a formed cluster is not supported, set it to 3.6.16"},
+		{name: "from 3.5 to 3.6", change: func(s *api.EtcdClusterSpec) { s.Version = node.Etcd36 }, restarts: 1},
+		{name: "cpu and memory", change: func(s *api.EtcdClusterSpec) {
+			s.Resources.Requests = cpuAndMemory("30m", "80Mi")
+		}},
+		{name: "labels", change: func(s *api.EtcdClusterSpec) { s.Metadata = &api.Metadata{Labels: api.Labels{"team": "storage"}} }},
 		{name: "options", change: func(s *api.EtcdClusterSpec) {
 			s.Options = &api.Options{Flags: map[string]string{"max-request-bytes": "3145728"}}
-		}, message: kept("options")},
-		{name: "resources", change: func(s *api.EtcdClusterSpec) {
-			s.Resources = &api.Resources{Requests: quantities(corev1.ResourceCPU, "10m")}
-		}, message: kept("resources")},
+		}, anew: true},
+		{name: "from 3.6 to 3.7", change: func(s *api.EtcdClusterSpec) { s.Version = node.Etcd37 }, restarts: 1},
 		{name: "scheduling", change: func(s *api.EtcdClusterSpec) {
 			s.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"kubernetes.io/os": "linux"}}
-		}, message: kept("scheduling")},
-		{name: "image", change: func(s *api.EtcdClusterSpec) { s.Image = &api.Image{PullPolicy: corev1.PullNever} }, message: kept("image")},
-		{name: "storage size", change: func(s *api.EtcdClusterSpec) { s.Storage.Size = resource.MustParse("1Gi") }, message: "spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand", final: true},
+		}, anew: true},
+		{name: "back to 3.6", change: func(s *api.EtcdClusterSpec) { s.Version = node.Etcd36 }, restarts: 1},
 	}
 	var c *api.EtcdCluster
-	var before api.EtcdClusterSpec
-	var writes *history
-	var pods []corev1.Pod
+	var writes *load
 	story := features.New("a cluster under writes").Setup(step(func(s *stage) {
+		c = s.cluster("db", 3)
+		c.Spec.Version = node.Etcd35
+		c.Spec.Resources = &api.Resources{Requests: cpuAndMemory("20m", "64Mi")}
+		s.contract(c)
+		s.create(c)
+		s.ready(c)
+		writes = s.writeAtPace(c)
+		s.awaitLoad(writes)
+	}))
+	for _, row := range rows {
+		story = story.Assess(row.name, step(func(s *stage) {
+			before := processes(s.pods(c))
+			s.change(c, func() { row.change(&c.Spec) })
+			s.ready(c)
+			after := processes(s.pods(c))
+			for name, was := range before {
+				now := after[name]
+				if anew := now.uid != was.uid; anew != row.anew || !anew && now.restarts-was.restarts != row.restarts {
+					s.Errorf("%s: was %v, is %v", name, was, now)
+				}
+			}
+			for _, m := range c.Status.Members {
+				if m.Version != c.Spec.Version {
+					s.Errorf("%s runs %s", m.Name, m.Version)
+				}
+			}
+			if row.name == "cpu and memory" {
+				for _, pod := range s.pods(c) {
+					if cpu := pod.Status.ContainerStatuses[0].Resources.Requests.Cpu(); cpu.String() != "30m" {
+						s.Errorf("%s has %s of cpu", pod.Name, cpu)
+					}
+				}
+			}
+		}))
+	}
+	testenv.Test(t, story.
+		Assess("every acknowledged write is there, in order", step(func(s *stage) { s.checkLoad(writes, c) })).
+		Feature())
+}
+
+// TestRefusedChanges: a change that is not possible is named with what is, and a version that cannot be had is put back on the
+// one member that was changed. The cluster serves all along.
+func TestRefusedChanges(t *testing.T) {
+	t.Parallel()
+	var c *api.EtcdCluster
+	var before api.EtcdClusterSpec
+	testenv.Test(t, features.New("a cluster").Setup(step(func(s *stage) {
 		c = s.cluster("db", 3)
 		s.contract(c)
 		s.create(c)
 		s.ready(c)
-		before, pods = *c.Spec.DeepCopy(), s.pods(c)
-		writes = s.write(c)
-	}))
-	for _, row := range rows {
-		story = story.Assess(row.name, step(func(s *stage) {
-			s.change(c, func() { row.change(&c.Spec) })
-			if got := s.stalled(c, api.ReasonChangeNotSupported); got != row.message {
-				s.Errorf("stalled with the message\n%s\nwant\n%s", got, row.message)
-			}
-			if !is(c, api.ConditionAvailable, "True") {
-				s.Errorf("the cluster does not serve: %s", describe(c))
-			}
-			if row.final {
-				return
-			}
-			s.change(c, func() { c.Spec = *before.DeepCopy() })
-			s.ready(c)
-		}))
-	}
-	testenv.Test(t, story.
-		Assess("nothing was restarted and nothing is lost", step(func(s *stage) {
-			if diff := cmp.Diff(processes(pods), processes(s.pods(c))); diff != "" {
-				s.Errorf("-before +after:\n%s", diff)
-			}
-			s.check(writes, c)
-		})).
-		Feature())
+		before = *c.Spec.DeepCopy()
+	})).Assess("flags that the new version does not know", step(func(s *stage) {
+		was := processes(s.pods(c))
+		s.change(c, func() {
+			c.Spec.Version = node.Etcd37
+			c.Spec.Options = &api.Options{Flags: map[string]string{"experimental-compaction-batch-limit": "100"}}
+		})
+		const want = "options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it went with 3.7; write compaction-batch-limit"
+		if got := s.stalled(c, api.ReasonInvalidSpec); got != want {
+			s.Errorf("stalled with the message\n%s\nwant\n%s", got, want)
+		}
+		if !maps.Equal(was, processes(s.pods(c))) {
+			s.Errorf("members were touched")
+		}
+		s.change(c, func() { c.Spec = *before.DeepCopy() })
+		s.ready(c)
+	})).Assess("an image that cannot be had", step(func(s *stage) {
+		s.change(c, func() { c.Spec.Version = "3.6.99" })
+		s.stalled(c, api.ReasonChangeFailed)
+		s.await(c, "whole again", func() bool {
+			return c.Status.ReadyReplicas == 3 && is(c, api.ConditionAvailable, metav1.ConditionTrue) && is(c, api.ConditionDegraded, metav1.ConditionFalse)
+		})
+		restarted := 0
+		for _, p := range processes(s.pods(c)) {
+			restarted += int(min(p.restarts, 1))
+		}
+		if restarted > 1 {
+			s.Errorf("%d members were changed", restarted)
+		}
+		s.change(c, func() { c.Spec = *before.DeepCopy() })
+		s.ready(c)
+	})).Assess("larger volumes, which the provisioner cannot make", step(func(s *stage) {
+		s.change(c, func() { c.Spec.Storage.Size = resource.MustParse("1Gi") })
+		s.stalled(c, api.ReasonChangeNotSupported)
+		if !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
+			s.Errorf("the cluster does not serve: %s", describe(c))
+		}
+	})).Feature())
 }
 
-// kept is the message about a part of the spec that is applied when a Pod is created.
-func kept(field string) string {
-	return "spec." + field + " has changed, and running members keep what they were started with: it is applied when a Pod is created, so delete the Pods one at a time, or set it back"
+// life of a member: the Pod that it runs in, and how often its container was started again.
+type life struct {
+	uid      string
+	restarts int32
 }
 
-// processes are the Pods by UID, with their restarts.
-func processes(pods []corev1.Pod) map[string]int32 {
-	all := map[string]int32{}
+// processes of the Pods, by name.
+func processes(pods []corev1.Pod) map[string]life {
+	all := map[string]life{}
 	for _, pod := range pods {
-		all[pod.Name+" "+string(pod.UID)] = pod.Status.ContainerStatuses[0].RestartCount
+		all[pod.Name] = life{string(pod.UID), pod.Status.ContainerStatuses[0].RestartCount}
 	}
 	return all
+}
+
+func cpuAndMemory(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 }

@@ -43,6 +43,10 @@ type Changer interface {
 	MoveLeader(ctx context.Context, to ID) error
 	// Disarm takes back the CORRUPT alarm of a member.
 	Disarm(ctx context.Context, id ID) error
+	// Downgrade has the cluster make its data readable for an earlier minor, after etcd has found that this can be done.
+	Downgrade(ctx context.Context, to Version) error
+	// CancelDowngrade takes that back.
+	CancelDowngrade(ctx context.Context) error
 }
 
 // Dialer makes a Client of one member, whose host is an IP address: looking at a member never depends on DNS. It does not
@@ -90,9 +94,28 @@ func (c *client) Status(ctx context.Context) (Endpoint, error) {
 		Version:   version,
 		Learner:   r.IsLearner,
 		RaftIndex: r.RaftIndex,
+		Applied:   r.RaftAppliedIndex,
+		Storage:   minor(r.StorageVersion),
+		Downgrade: downgrade(r.DowngradeInfo),
 		DBSize:    r.DbSize,
 		Alarms:    alarms(r.Errors),
 	}, nil
+}
+
+// minor is a version that etcd tells as MAJOR.MINOR, with a patch that means nothing.
+func minor(s string) Version {
+	v, err := ParseVersion(s)
+	if err != nil {
+		return Version{} // not told
+	}
+	return Version{v.Major, v.Minor, 0}
+}
+
+func downgrade(info *etcdserverpb.DowngradeInfo) Version {
+	if !info.GetEnabled() {
+		return Version{}
+	}
+	return minor(info.GetTargetVersion())
 }
 
 // raisedAlarm is how a status tells of an alarm, as text beside other remarks, so that a look at a member needs no second

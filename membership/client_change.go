@@ -82,3 +82,23 @@ func (c *client) Disarm(ctx context.Context, id ID) error {
 		return err
 	})
 }
+
+func (c *client) Downgrade(ctx context.Context, to Version) error {
+	for _, action := range []clientv3.DowngradeAction{clientv3.DowngradeValidate, clientv3.DowngradeEnable} {
+		err := c.change(ctx, "downgrade to "+to.String(), func(ctx context.Context) error {
+			_, err := c.etcd.Downgrade(ctx, action, fmt.Sprintf("%d.%d.0", to.Major, to.Minor))
+			return err
+		}, rpctypes.ErrDowngradeInProcess)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *client) CancelDowngrade(ctx context.Context) error {
+	return c.change(ctx, "cancel the downgrade", func(ctx context.Context) error {
+		_, err := c.etcd.Downgrade(ctx, clientv3.DowngradeCancel, "")
+		return err
+	}, rpctypes.ErrNoInflightDowngrade)
+}

@@ -22,8 +22,11 @@ type Volume struct {
 	ClusterID, MemberID ID
 	// First is the first start that it was made for.
 	First First
-	// Version that ran on it last.
-	Version Version
+	// Version that ran on it last. Next is the one to which its member is being changed by making its Pod anew, until the
+	// member has answered from it.
+	Version, Next Version
+	// Replays is the Pod that came from 3.5 to 3.6 on it.
+	Replays string
 	// Spare: it was made for a member to come, and nothing has ever run on it. Joins is the member that it was then given to;
 	// from there on it is nobody else's, whatever is on it.
 	Spare bool
@@ -55,8 +58,17 @@ type Pod struct {
 	NeverRan bool
 	// Ended: it has ended for good, for example by eviction from a node that lacked space; nothing starts its container again.
 	Ended bool
-	// Outdated: it was made from another spec than today's.
+	// Version that it is to run, as the name of its image has it.
+	Version Version
+	// Outdated: it was made from another spec than today's. Change is what it takes to make it today's, at the version that
+	// comes next, and Parts the parts of the spec that lead to it.
 	Outdated bool
+	Change   Change
+	Parts    []string
+	// Changing: its image was changed under it, or its resources, and it has not answered from the new ones yet.
+	Changing bool
+	// Failing: it was tried more than once, and the next try is put off.
+	Failing bool
 	// Overdue: the problem has lasted longer than waiting helps.
 	Overdue bool
 	// Damaged: the problem lies with the member's data or its node, and not with what time or a person brings back, such as an
@@ -69,6 +81,17 @@ type Pod struct {
 	Provisions, Provisioned bool
 }
 
+// Change is what it takes to make a Pod what the spec asks for.
+type Change string
+
+// The changes, from the least to the greatest.
+const (
+	ChangeNone      Change = ""
+	ChangeResources Change = "Resources" // cpu and memory, while it runs
+	ChangeImage     Change = "Image"     // its container is started again, where it is
+	ChangePod       Change = "Pod"       // it is made anew
+)
+
 // Exists reports whether there is a Pod, whosever it is.
 func (p Pod) Exists() bool { return p.UID != "" }
 
@@ -79,8 +102,13 @@ type Endpoint struct {
 	Version             Version
 	Learner             bool
 	RaftIndex           uint64
-	DBSize              int64 // bytes
-	Alarms              []Alarm
+	Applied             uint64 // of the raft log
+	DBSize              int64  // bytes
+	// Storage is the version of etcd that can read the data, as MAJOR.MINOR; zero where it is not told, as before 3.6.
+	Storage Version
+	// Downgrade is the version to which the cluster is being downgraded; zero where it is not.
+	Downgrade Version
+	Alarms    []Alarm
 }
 
 // Alarm is an alarm that etcd has raised; it stays raised until it is disarmed. Every member knows of all.

@@ -39,6 +39,8 @@ type Desired struct {
 	Retain bool
 	// Patience is how long a member may be down before it is replaced, as it is told to people; empty where it is not told.
 	Patience string
+	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it was not.
+	GivenUp string
 }
 
 // Observed is everything that Plan may know about one cluster.
@@ -60,7 +62,7 @@ type Observed struct {
 	// Bootstrapping is the intent of a first start that was written down before any of its Pods was created: the UID of
 	// the volume of each first member. Nil when there is none.
 	Bootstrapping map[string]string
-	// Pending names the parts of the spec that running members do not have yet, sorted.
+	// Pending names the parts of the spec that volumes do not have yet, sorted.
 	Pending []string
 }
 

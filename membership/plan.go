@@ -9,6 +9,7 @@ var rules = []rule{
 	foreignInstance,  // a volume or Pod with a name of ours is somebody else's: touch nothing
 	mixedClusters,    // two cluster IDs under one name: no choice between them is ours
 	hibernated,       // zero replicas: stop all, keep all volumes
+	putBack,          // who was changed and does not come up gets back what it had
 	unstuck,          // a Pod that runs nothing and has ended, or was made from an older spec: make it anew
 	lostWhileForming, // a first member's volume was exchanged: it may have voted already
 	provisioned,      // first members get their volumes, all at once
@@ -22,6 +23,7 @@ var rules = []rule{
 	foreignMember,    // etcd lists somebody we did not make: report, do not fight
 	corrupt,          // etcd distrusts the data of one member, which goes, or of nobody knows whom
 	retired,          // who is no member any more leaves nothing behind
+	interrupted,      // no downgrade while a member is missing
 	lostVoter,        // one voter's data is gone: remove it before anything is added
 	givenUp,          // a learner that is wanted no more, or that cannot become a voter, goes
 	joined,           // a learner gets its Pod
@@ -35,6 +37,12 @@ var rules = []rule{
 	preparing,        // wait for the volumes of members to come
 	alarmed,          // etcd refuses writes
 	memberDown,       // a voter does not answer: wait, and say why
+	mislabelled,      // what runs is not what the image's name says
+	underWay,         // who was changed last must be back first
+	abandoned,        // a change that did not work is not tried again
+	noPath,           // a version that cannot be reached from the one that runs
+	downgraded,       // back to an earlier minor: etcd prepares its data first
+	updated,          // who does not run yet what the spec asks for, one after the other
 	unsupported,      // the spec asks for what cannot be done yet: say so by name
 	healthy,          // nothing to do
 }

@@ -219,22 +219,18 @@ func TestPlanFormed(t *testing.T) {
 		"MemberDownBeforeUnsupported": {
 			reason: "A wish that cannot be granted does not hide that a member is down",
 			base:   formed3,
-			args:   []change{on(2, silent), changed("options")},
+			args:   []change{on(2, silent), changed(VolumeSize)},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-2 does not answer"},
 		},
 
 		// unsupported
 		"Unsupported": {
-			reason: "All that differs and cannot be done, by name",
+			reason: "What differs and cannot be done, by name, and what can be done instead",
 			base:   formed3,
-			args: []change{
-				func(d *Desired, _ *Observed) { d.Version = etcd37 }, changed("options", "storage.size"),
-			},
+			args:   []change{changed(VolumeSize)},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
-				Message: "spec.version is 3.7.3, and m-0 runs 3.6.16: changing the version of a formed cluster is not supported, set it to 3.6.16; " +
-					"spec.options has changed, and running members keep what they were started with: it is applied when a Pod is created, so delete the Pods one at a time, or set it back; " +
-					"spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand",
+				Message: "spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand",
 			},
 		},
 	})

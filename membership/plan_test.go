@@ -205,10 +205,10 @@ func TestPlan(t *testing.T) {
 		"SuspendedStall": {
 			reason: "So does a stall",
 			base:   formed3,
-			args:   []change{suspended, changed("options")},
+			args:   []change{suspended, changed(VolumeSize)},
 			want: Step{
 				Action: None, Reason: Suspended,
-				Message: "suspended by spec.suspend; without it: spec.options has changed, and running members keep what they were started with: it is applied when a Pod is created, so delete the Pods one at a time, or set it back",
+				Message: "suspended by spec.suspend; without it: spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand",
 			},
 		},
 		"SuspendedAtRest": {

@@ -34,6 +34,11 @@ const (
 	ForeignMember      Reason = "ForeignMember"
 	ForeignObject      Reason = "ForeignObject"
 	ClusterIDMismatch  Reason = "ClusterIDMismatch"
+	Changing           Reason = "Changing"
+	ChangeFailed       Reason = "ChangeFailed"
+	Downgrading        Reason = "Downgrading"
+	VersionNotAllowed  Reason = "VersionNotAllowed"
+	VersionMismatch    Reason = "VersionMismatch"
 	ChangeNotSupported Reason = "ChangeNotSupported"
 	InvalidSpec        Reason = "InvalidSpec"
 )

@@ -88,7 +88,7 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 // anything, so nothing is lost with them.
 func unstuck(d Desired, o Observed) (Step, bool) {
 	stuck := names(o.Instances, func(i Instance) bool {
-		if !i.Pod.Exists() || i.Pod.Terminating || i.Endpoint.Answered() {
+		if !i.Pod.Exists() || i.Pod.Terminating || i.Endpoint.Answered() || i.changing() && !i.Pod.Ended {
 			return false
 		}
 		harmless := !i.Volume.Terminating // no data goes with it

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,10 +19,7 @@ func started(d Desired, o Observed) (Step, bool) {
 		if i.Pod.Exists() || i.Volume.Terminating || removed || !o.holds(i) {
 			continue
 		}
-		version := i.Volume.Version
-		if version == (Version{}) {
-			version = d.Version
-		}
+		version := cmp.Or(i.Volume.Next, i.Volume.Version, d.Version)
 		if step.Version == (Version{}) {
 			step.Version = version
 		}
@@ -41,7 +39,8 @@ func recorded(_ Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.MemberID)
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
-			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version)
+			!i.Pod.Changing &&
+			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}))
 	})
 	return Step{
 		Action: Record, Members: unrecorded, Reason: Recording,
@@ -174,21 +173,13 @@ func needsPerson(step Step, down []Instance) Step {
 	return step
 }
 
-// unsupported names every part of the spec that differs from what runs and that only a later version can carry out.
-func unsupported(d Desired, o Observed) (Step, bool) {
+// unsupported names every part of the spec that differs from what there is and that only a later version can carry out.
+func unsupported(_ Desired, o Observed) (Step, bool) {
 	var parts []string
-	for _, i := range o.Instances {
-		if v := i.Endpoint.Version; v != (Version{}) && v != d.Version {
-			parts = append(parts, fmt.Sprintf("spec.version is %s, and %s runs %s: changing the version of a formed cluster is not supported, set it to %s", d.Version, i.Name, v, v))
-			break
-		}
-	}
 	for _, field := range o.Pending {
 		if field == VolumeSize {
 			parts = append(parts, "spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand")
-			continue
 		}
-		parts = append(parts, "spec."+field+" has changed, and running members keep what they were started with: it is applied when a Pod is created, so delete the Pods one at a time, or set it back")
 	}
 	return Step{Action: Stall, Reason: ChangeNotSupported, Message: strings.Join(parts, "; ")}, len(parts) > 0
 }

@@ -34,6 +34,13 @@ const (
 	Remove Action = "Remove"
 	// MoveLeader gives the leadership to the named member.
 	MoveLeader Action = "MoveLeader"
+	// Update makes the named member's Pod what the spec asks for, its leadership handed over first.
+	Update Action = "Update"
+	// PutBack gives the named member's Pod the image that it had before a change that does not work.
+	PutBack Action = "PutBack"
+	// Downgrade tells etcd that the cluster is about to run an earlier minor. CancelDowngrade takes that back.
+	Downgrade       Action = "Downgrade"
+	CancelDowngrade Action = "CancelDowngrade"
 	// Disarm takes back the CORRUPT alarm of a member that is no more.
 	Disarm Action = "Disarm"
 	// Discard deletes the volumes of the named instances, which are no members, or marks those that are to be kept.
@@ -45,7 +52,8 @@ type Step struct {
 	Action  Action
 	Members []string // sorted by ordinal
 	ID      ID       // Join, Promote, Remove, MoveLeader, Disarm: the member, as etcd knows it
-	Version Version  // Provision, Bootstrap, Start, Join: what the Pods run
+	Version Version  // Provision, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run
+	Change  Change   // Update: what it takes
 	First   First    // Bootstrap, and Provision of first members: the first start that they belong to
 	Reason  Reason   // the same in condition, event and log
 	Message string   // for people; the same as long as the facts are

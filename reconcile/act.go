@@ -25,23 +25,28 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if c.Spec.Suspend || !c.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	static, err := render.Static(c, render.State{Formed: admitsClients(c, seen), Voters: voters(seen)})
-	if err != nil {
-		return &invalidError{err}
-	}
-	staticErr := each(static, func(object runtime.ApplyConfiguration) error {
-		_, err := r.apply(ctx, c, object)
-		return err
-	})
-	if staticErr != nil && !seen.Formed() {
-		return staticErr // the first members need the Service to find each other
+	staticErr := r.applyStatic(ctx, c, seen)
+	if staticErr != nil && (!seen.Formed() || step.Action == membership.Update) {
+		return staticErr // the first members need the Service to find each other, and nobody is changed to what is wrong
 	}
 	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down.
-	err = r.take(ctx, c, seen, step)
+	err := r.take(ctx, c, seen, step)
 	if err == nil {
 		err = r.maintain(ctx, c, seen, step)
 	}
 	return errors.Join(staticErr, err)
+}
+
+// applyStatic applies what the cluster always has.
+func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+	static, err := render.Static(c, render.State{Formed: admitsClients(c, seen), Voters: voters(seen)})
+	if err != nil {
+		return &invalidError{err}
+	}
+	return each(static, func(object runtime.ApplyConfiguration) error {
+		_, err := r.apply(ctx, c, object)
+		return err
+	})
 }
 
 // admitsClients reports whether the Service for clients may appear: the latch is written, a quorum answers, and no Pod would
@@ -69,8 +74,12 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return nil
 	case membership.AddLearner, membership.Promote, membership.Remove, membership.MoveLeader:
 		return r.changeMembership(ctx, c, seen, step)
-	case membership.Disarm:
-		return r.disarm(ctx, c, seen, step)
+	case membership.Update:
+		return r.update(ctx, c, seen, step)
+	case membership.PutBack:
+		return r.putBack(ctx, c, seen, step)
+	case membership.Disarm, membership.Downgrade, membership.CancelDowngrade:
+		return r.adjust(ctx, c, seen, step)
 	case membership.Join:
 		return r.join(ctx, c, seen, step)
 	case membership.Discard:
@@ -140,7 +149,11 @@ func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observ
 	err := each(step.Members, func(name string) error {
 		i, _ := seen.Instance(name)
 		m := member(c, seen, name)
-		m.ClusterID, m.MemberID, m.Version = i.Endpoint.ClusterID.String(), i.Endpoint.MemberID.String(), i.Endpoint.Version.String()
+		m.ClusterID, m.MemberID = i.Endpoint.ClusterID.String(), i.Endpoint.MemberID.String()
+		m.Ran, m.Next = i.Endpoint.Version.String(), ""
+		if i.Volume.Version.Minor == 5 && i.Endpoint.Version.Minor == 6 {
+			m.Replays = i.Pod.UID
+		}
 		return r.applyMetadata(ctx, c, seen, m)
 	})
 	if err == nil {

@@ -68,9 +68,19 @@ func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observe
 	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 
-// disarm takes back an alarm. It is no matter of order: an alarm that is raised again is seen again.
-func (r *Reconciler) disarm(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	err := r.atLeader(seen, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) })
+// adjust tells etcd something that changes no membership, and that may be said twice: to take back an alarm, which is seen again
+// where it is raised again, and to prepare a downgrade, or not.
+func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	err := r.atLeader(seen, func(etcd membership.Client) error {
+		switch step.Action {
+		case membership.Downgrade:
+			return etcd.Downgrade(ctx, step.Version)
+		case membership.CancelDowngrade:
+			return etcd.CancelDowngrade(ctx)
+		default:
+			return etcd.Disarm(ctx, step.ID)
+		}
+	})
 	if err == nil {
 		r.event(c, step, step.Message)
 	}

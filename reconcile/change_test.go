@@ -42,6 +42,13 @@ func (e changing) Disarm(_ context.Context, id membership.ID) error {
 	return e.take("disarm " + id.String() + " at " + e.at)
 }
 
+func (e changing) Downgrade(_ context.Context, to membership.Version) error {
+	return e.take("downgrade to " + to.String() + " at " + e.at)
+}
+func (e changing) CancelDowngrade(context.Context) error {
+	return e.take("cancel downgrade at " + e.at)
+}
+
 // objects of the world, as an API server has them.
 func (w world) objects() []client.Object {
 	objects := []client.Object{w.cluster.DeepCopy()}

@@ -85,7 +85,7 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 
 // every is which part of the plans of a life is run each time: every so manieth effect, counted from its end, in each mode
 // of a crash, and refused in one way. What etcd is asked for is always disturbed, in every mode.
-var every = map[string]int{"wake": 5, "grow": 5, "shrink": 4, "heal": 5}
+var every = map[string]int{"wake": 5, "grow": 5, "shrink": 4, "heal": 5, "upgrade": 6, "down": 6, "options": 6}
 
 // TestCrash kills the operator at effects of a cluster's life, and starts another: before the effect, after it, or, without
 // a death, with the effect there and the reply lost or refused. Each time the end is that of an undisturbed run: the same

@@ -63,7 +63,7 @@ func refusals(effect string) []mode {
 	return slices.Sorted(maps.Keys(refusedByKubernetes))
 }
 
-var etcdVerbs = []string{"AddLearner", "Promote", "Remove", "MoveLeader", "Disarm"}
+var etcdVerbs = []string{"AddLearner", "Promote", "Remove", "MoveLeader", "Disarm", "Downgrade", "CancelDowngrade"}
 
 // fault disturbs one effect of an operator: a write to the API server, or a change that etcd is asked for. An effect is
 // named "<verb>.<kind>.<name>#<occurrence>", so that the same one is met in another run.
@@ -244,6 +244,14 @@ func (c *faultyEtcd) MoveLeader(ctx context.Context, to membership.ID) error {
 
 func (c *faultyEtcd) Disarm(ctx context.Context, id membership.ID) error {
 	return c.change(ctx, "Disarm", id, c.Client.Disarm)
+}
+
+func (c *faultyEtcd) Downgrade(ctx context.Context, to membership.Version) error {
+	return c.fault.do("Downgrade.Cluster."+to.String(), func() error { return c.Client.Downgrade(ctx, to) })
+}
+
+func (c *faultyEtcd) CancelDowngrade(ctx context.Context) error {
+	return c.fault.do("CancelDowngrade.Cluster", func() error { return c.Client.CancelDowngrade(ctx) })
 }
 
 func (c *faultyEtcd) change(ctx context.Context, verb string, id membership.ID, call func(context.Context, membership.ID) error) error {

@@ -19,6 +19,13 @@ var revisionless = cmp.FilterPath(func(p cmp.Path) bool {
 	return ok && key.Key().String() == api.AnnotationRevision
 }, cmp.Ignore())
 
+// What 3.6 is told of the checks of its data: with a quorum that it can compare it with, and without.
+const (
+	checkedAtStart   = "--feature-gates=InitialCorruptCheck=true,CompactHashCheck=true"
+	uncheckedAtStart = "--feature-gates=InitialCorruptCheck=false,CompactHashCheck=true"
+	checkedCompacted = "--compact-hash-check-time=1m"
+)
+
 // marks are annotations by kind and name of an object.
 type marks map[string]map[string]string
 
@@ -28,7 +35,10 @@ func TestPrepare(t *testing.T) {
 	claim := func(name string) write { return write{Verb: "apply", Kind: "PersistentVolumeClaim", Name: name} }
 	pod := func(name string) write { return write{Verb: "apply", Kind: "Pod", Name: name} }
 	onClaim := map[string]string{api.AnnotationJoin: "pending", api.AnnotationVersion: "3.6.16"}
-	onPod := map[string]string{api.AnnotationProvisions: "true", api.AnnotationRevision: ""}
+	onPod := map[string]string{
+		api.AnnotationProvisions: "true", api.AnnotationRevision: "",
+		api.AnnotationCheckAtStart: checkedAtStart, api.AnnotationCheckCompacted: checkedCompacted,
+	}
 	both := membership.Step{
 		Action: membership.Provision, Reason: membership.ScalingUp, Members: []string{"db-3", "db-4"},
 		Version: membership.Version{Major: 3, Minor: 6, Patch: 16},
@@ -128,7 +138,7 @@ func TestJoin(t *testing.T) {
 	onPod := func(initialCluster string) map[string]string {
 		return map[string]string{
 			api.AnnotationInitialCluster: initialCluster, api.AnnotationInitialClusterState: "existing",
-			api.AnnotationInitialCorruptCheck: "false", api.AnnotationRevision: "",
+			api.AnnotationCheckAtStart: uncheckedAtStart, api.AnnotationCheckCompacted: checkedCompacted, api.AnnotationRevision: "",
 		}
 	}
 	joining := func(seen *observed) { spare(seen, 3); learner(seen, "db-3") }

@@ -26,13 +26,16 @@ type life struct {
 type data map[string]string
 
 var lives = map[string]life{
-	"wake":   {reason: "created, put to sleep and woken", run: wake},
-	"grow":   {reason: "one member becomes three", run: resize(1, 3)},
-	"shrink": {reason: "three members become one", run: resize(3, 1)},
-	"resize": {reason: "to five and back", run: resize(1, 3, 5, 3, 1)},
-	"heal":   {reason: "one member's volume is lost", run: heal},
-	"delete": {reason: "deleted with its volumes, and created again at once", run: recreate(api.RetentionDelete)},
-	"retain": {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
+	"wake":    {reason: "created, put to sleep and woken", run: wake},
+	"grow":    {reason: "one member becomes three", run: resize(1, 3)},
+	"shrink":  {reason: "three members become one", run: resize(3, 1)},
+	"resize":  {reason: "to five and back", run: resize(1, 3, 5, 3, 1)},
+	"heal":    {reason: "one member's volume is lost", run: heal},
+	"upgrade": {reason: "from 3.5 to 3.6", run: reversion(etcd35, etcd36)},
+	"down":    {reason: "from 3.7 to 3.6", run: reversion(etcd37, etcd36)},
+	"options": {reason: "other flags, which make the Pods anew", run: reflag},
+	"delete":  {reason: "deleted with its volumes, and created again at once", run: recreate(api.RetentionDelete)},
+	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
 }
 
 // born creates a cluster, waits for it and writes to it.
@@ -98,6 +101,33 @@ func heal(s *stage, f *fault) (*api.EtcdCluster, data) {
 		members := identityOf(c).Members
 		return is(c, api.ConditionReady, metav1.ConditionTrue) && len(members) == 3 && members["db-1"] == ""
 	})
+	s.write(c, kept)
+	return c, kept
+}
+
+func reversion(from, to string) func(*stage, *fault) (*api.EtcdCluster, data) {
+	return func(s *stage, f *fault) (*api.EtcdCluster, data) {
+		c := s.cluster("db", 3)
+		c.Spec.Version = from
+		kept := s.born(c)
+		was := identityOf(c)
+		f.arm()
+		s.change(c, func() { c.Spec.Version = to })
+		s.runs(c, to)
+		s.same(c, was)
+		s.write(c, kept)
+		return c, kept
+	}
+}
+
+func reflag(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c := s.cluster("db", 3)
+	kept := s.born(c)
+	was := identityOf(c)
+	f.arm()
+	s.change(c, func() { c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))} })
+	s.ready(c)
+	s.same(c, was)
 	s.write(c, kept)
 	return c, kept
 }

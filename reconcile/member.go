@@ -13,6 +13,9 @@ func member(c *api.EtcdCluster, seen observed, name string) render.Member {
 	m := render.Member{
 		Name:          name,
 		Version:       runs(c, i),
+		Ran:           i.Volume.Version.String(),
+		Next:          i.Volume.Next.String(),
+		Replays:       i.Volume.Replays,
 		Token:         i.Volume.First.Token,
 		BootstrapSize: i.Volume.First.Size,
 		ClusterID:     i.Volume.ClusterID.String(),
@@ -27,14 +30,19 @@ func member(c *api.EtcdCluster, seen observed, name string) render.Member {
 		m.VolumeSize, m.VolumeClass = claim.Spec.Resources.Requests.Storage(), claim.Spec.StorageClassName
 	}
 	pod := seen.pods[name]
+	if pod != nil && i.Pod.Version != (membership.Version{}) { // a Pod's image may be ahead of what has run on its volume
+		m.Version = i.Pod.Version.String()
+	}
+	if pod != nil && i.Pod.Changing {
+		m.Previous = pod.Annotations[api.AnnotationPrevious]
+	}
 	switch {
 	case seen.Formed() && pod != nil && i.Volume.Joins != 0 && !i.Volume.Recorded():
 		// A learner that has just been started may find its directory empty, until it has answered from it.
 		m.InitialCluster = pod.Annotations[api.AnnotationInitialCluster]
 		m.InitialClusterState = pod.Annotations[api.AnnotationInitialClusterState]
 	case seen.Formed():
-		m.InitialCorruptCheck = seen.Reach == membership.ReachQuorum ||
-			pod != nil && pod.Annotations[api.AnnotationInitialCorruptCheck] == "true" // no write for every hiccup
+		m.InitialCorruptCheck = seen.Reach == membership.ReachQuorum || pod != nil && render.ChecksAtStart(pod) // no write for every hiccup
 		m.InitialCluster, m.InitialClusterState = render.Resume(c, name), render.StateExisting
 	default:
 		m.InitialCluster, m.InitialClusterState = firstCluster(c, i.Volume.First.Size), render.StateNew

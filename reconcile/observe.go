@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -80,13 +81,14 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 		o.Instances = all.sorted()
 	}
 	o.Fresh = all.fresh(o.Instances)
-	o.Reach = answered(c, o.Instances, pods, asked)
-	o.Pending = pending(c, pods, claims, o.Instances)
+	o.Reach = answered(o.Instances, pods, asked)
+	o.Pending = pending(c, claims, o.Instances)
+	compare(c, &o, pods)
 	return o
 }
 
-// answered adds to the instances what their members said, and what runs in their Pods, and tells how far etcd was reached.
-func answered(c *api.EtcdCluster, instances []membership.Instance, pods map[string]*corev1.Pod, asked answers) membership.Reach {
+// answered adds to the instances what their members said, and tells how far etcd was reached.
+func answered(instances []membership.Instance, pods map[string]*corev1.Pod, asked answers) membership.Reach {
 	reach := membership.ReachNone
 	for n := range instances {
 		i := &instances[n]
@@ -97,7 +99,7 @@ func answered(c *api.EtcdCluster, instances []membership.Instance, pods map[stri
 			reach = membership.ReachSome
 		}
 		if pod := pods[i.Name]; pod != nil {
-			i.Pod.Outdated = len(render.Outdated(c, pod)) > 0 || etcdImage(pod) != render.Image(c, runs(c, *i))
+			i.Pod.Changing = unsettled(pod, i.Endpoint.Answered())
 		}
 	}
 	if asked.members != nil {
@@ -128,6 +130,10 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	if version, err := membership.ParseVersion(a[api.AnnotationVersion]); err == nil {
 		v.Version = version
 	}
+	if next, err := membership.ParseVersion(a[api.AnnotationNext]); err == nil {
+		v.Next = next
+	}
+	v.Replays = a[api.AnnotationReplays]
 	return v
 }
 
@@ -145,32 +151,47 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 	return true, terminating
 }
 
-// runs is the version that a Pod of the instance is to run: what its volume ran last, or was made for, or what the spec says.
+// compare tells of each Pod whether it is what the spec asks for: at the version that it is to run now, and at the one that
+// comes next.
+func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1.Pod) {
+	hop := membership.Hop(desired(c), *o).String()
+	for n := range o.Instances {
+		i := &o.Instances[n]
+		pod := pods[i.Name]
+		if pod == nil {
+			continue
+		}
+		now := render.Member{Name: i.Name, Version: runs(c, *i), Token: i.Volume.First.Token, BootstrapSize: i.Volume.First.Size}
+		if change, _, err := render.Needs(pod, c, now); err == nil { // what cannot be rendered is told where it is applied
+			i.Pod.Outdated = change != render.ChangeNone
+		}
+		if hop == "" || i.Pod.Provisions {
+			continue
+		}
+		next := now
+		next.Version = hop
+		if change, parts, err := render.Needs(pod, c, next); err == nil {
+			i.Pod.Change, i.Pod.Parts = membership.Change(change), parts
+		}
+	}
+}
+
+// runs is the version that a Pod of the instance is to run: the one that it is being changed to, or what its volume ran last or
+// was made for, or what the spec says.
 func runs(c *api.EtcdCluster, i membership.Instance) string {
 	given := i.Volume.Recorded() || i.Volume.Spare || i.Volume.Joins != 0
-	if given && i.Volume.Version != (membership.Version{}) {
-		return i.Volume.Version.String()
+	if v := cmp.Or(i.Volume.Next, i.Volume.Version); given && v != (membership.Version{}) {
+		return v.String()
 	}
 	return strings.TrimPrefix(c.Spec.Version, "v")
 }
 
-// pending names the parts of the spec that running members do not have yet.
-func pending(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim, instances []membership.Instance) []string {
-	parts := map[string]bool{}
+// pending names the parts of the spec that volumes do not have.
+func pending(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, instances []membership.Instance) []string {
 	for _, i := range instances {
-		if pod := pods[i.Name]; pod != nil {
-			for _, part := range render.Outdated(c, pod) {
-				parts[part] = true
-			}
-		}
 		if claim := claims[i.Name]; claim != nil && c.Spec.Storage.Size.Cmp(*claim.Spec.Resources.Requests.Storage()) > 0 {
-			parts[membership.VolumeSize] = true
+			return []string{membership.VolumeSize}
 		}
 	}
-	names := make([]string, 0, len(parts))
-	for part := range parts {
-		names = append(names, part)
-	}
-	slices.Sort(names)
-	return names
+	return nil
 }

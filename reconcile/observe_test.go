@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -136,15 +137,25 @@ func serving(t *testing.T) world {
 // pod as render makes it once the cluster has formed, running and ready.
 func (w world) pod(name string) *corev1.Pod {
 	w.t.Helper()
-	ac, err := render.Pod(w.cluster, render.Member{
+	m := render.Member{
 		Name: name, Version: "3.6.16", InitialCluster: render.Resume(w.cluster, name), InitialClusterState: render.StateExisting,
-	})
+	}
+	if claim := w.claims[name]; claim != nil { // a member of the first start
+		m.Token, _, _ = strings.Cut(claim.Annotations[api.AnnotationBootstrap], "/")
+	}
+	ac, err := render.Pod(w.cluster, m)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	pod := newPod(name)
 	pod.Annotations = ac.Annotations
-	pod.Spec.Containers = []corev1.Container{{Name: render.Container, Image: *ac.Spec.Containers[0].Image}}
+	raw, err := json.Marshal(ac.Spec)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &pod.Spec); err != nil {
+		w.t.Fatal(err)
+	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: render.Container, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}}
@@ -301,15 +312,16 @@ func TestFacts(t *testing.T) {
 			},
 		},
 		"Pending": {
-			reason: "parts of the spec that Pods and volumes do not have yet, by name",
+			reason: "parts of the spec that volumes do not have yet, by name, and those that Pods do not have, with what it takes",
 			given: func(w *world) {
 				w.cluster.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
 				w.cluster.Spec.Storage.Size = resource.MustParse("2Gi")
 			},
 			want: func(o *membership.Observed) {
-				o.Pending = []string{"resources", "storage.size"}
+				o.Pending = []string{membership.VolumeSize}
 				for n := range o.Instances {
-					o.Instances[n].Pod.Outdated = true
+					p := &o.Instances[n].Pod
+					p.Outdated, p.Change, p.Parts = true, membership.ChangePod, []string{"resources"}
 				}
 			},
 		},
@@ -321,9 +333,13 @@ func TestFacts(t *testing.T) {
 			want: func(*membership.Observed) {},
 		},
 		"NewVersion": {
-			reason: "a Pod runs what its volume ran last, whatever the spec says now",
+			reason: "a Pod runs what its volume ran last, whatever the spec says now, and it is told what takes it there",
 			given:  func(w *world) { w.cluster.Spec.Version = "3.7.3" },
-			want:   func(*membership.Observed) {},
+			want: func(o *membership.Observed) {
+				for n := range o.Instances {
+					o.Instances[n].Pod.Change, o.Instances[n].Pod.Parts = membership.ChangeImage, []string{"version"}
+				}
+			},
 		},
 		"NewVersionUnrecorded": {
 			reason: "before its volume has run anything, it is to run what the spec says",
@@ -334,6 +350,9 @@ func TestFacts(t *testing.T) {
 			want: func(o *membership.Observed) {
 				o.Instances[0].Volume = membership.Volume{UID: "claim-of-db-0"}
 				o.Instances[0].Pod.Outdated = true
+				for n, change := range []membership.Change{membership.ChangePod, membership.ChangeImage, membership.ChangeImage} {
+					o.Instances[n].Pod.Change, o.Instances[n].Pod.Parts = change, []string{"version"} // db-0 has lost its token with its record
+				}
 			},
 		},
 		"Memory": {
@@ -364,7 +383,10 @@ func TestFacts(t *testing.T) {
 			want: func(o *membership.Observed) {
 				o.Reach, o.Members = membership.ReachNone, nil
 				silent(o, 0, 1, 2)
-				o.Instances[0].Pod = membership.Pod{UID: "pod-of-db-0", NeverRan: true, Ended: true, Problem: "has ended (Failed)", Overdue: true}
+				o.Instances[0].Pod = membership.Pod{
+					UID: "pod-of-db-0", NeverRan: true, Ended: true, Problem: "has ended (Failed)", Overdue: true,
+					Version: membership.Version{Major: 3, Minor: 6, Patch: 16},
+				}
 				o.Instances[1].Pod, o.Instances[2].Pod = membership.Pod{}, membership.Pod{}
 				for n := range o.Instances {
 					o.Instances[n].Volume = membership.Volume{}

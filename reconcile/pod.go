@@ -24,7 +24,10 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 		p.NeverRan = s.State.Running == nil && s.State.Terminated == nil && s.LastTerminationState.Terminated == nil && s.RestartCount == 0
 	}
 	p.Ended = ended(pod)
-	p.Problem = podProblem(pod)
+	p.Problem, p.Failing = podProblem(pod), failing(pod)
+	if v, ok := render.ImageVersion(etcdImage(pod)); ok {
+		p.Version, _ = membership.ParseVersion(v) // the zero Version where the name says none
+	}
 	if p.Provisions = pod.Annotations[api.AnnotationProvisions] != ""; p.Provisions {
 		p.Provisioned = atGate(containerStatus(pod)) && pod.Status.PodIP != "" && !p.Ended
 	} else {
@@ -128,6 +131,32 @@ func notReadySince(pod *corev1.Pod) time.Time {
 func atGate(s *corev1.ContainerStatus) bool {
 	return s != nil && s.State.Waiting != nil && s.State.Waiting.Reason == "CreateContainerConfigError" &&
 		strings.Contains(s.State.Waiting.Message, "missing value for "+render.EnvInitialClusterState)
+}
+
+// failing reports whether the kubelet has tried more than once to run etcd, and puts off the next try.
+func failing(pod *corev1.Pod) bool {
+	s := containerStatus(pod)
+	if s == nil || s.State.Waiting == nil || atGate(s) {
+		return false
+	}
+	switch s.State.Waiting.Reason {
+	case "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CrashLoopBackOff",
+		"CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+		return true
+	default:
+		return false
+	}
+}
+
+// unsettled reports whether the Pod was changed under its container, and no container that came after that has answered.
+func unsettled(pod *corev1.Pod, answered bool) bool {
+	previous := pod.Annotations[api.AnnotationPrevious]
+	if previous == "" {
+		return !render.Resourced(pod)
+	}
+	before, _, _ := strings.Cut(previous, " ")
+	s := containerStatus(pod)
+	return !answered || s == nil || s.State.Running == nil || s.ContainerID == before
 }
 
 // podCondition of that type; nil where the Pod has none.

@@ -93,7 +93,7 @@ func TestPatience(t *testing.T) {
 				}})
 				p.CreationTimestamp = metav1.NewTime(for6)
 			},
-			want: membership.Pod{Problem: "cannot pull the image x", NeverRan: true, Overdue: true},
+			want: membership.Pod{Problem: "cannot pull the image x", NeverRan: true, Failing: true, Overdue: true},
 		},
 		"NodeSilent": {
 			reason: "the node was heard of three minutes ago for the last time",
@@ -178,7 +178,7 @@ func TestPatience(t *testing.T) {
 				p.Status.PodIP, p.Status.ContainerStatuses = "10.0.0.3", etcdStatus(corev1.ContainerStatus{State: waiting("CreateContainerConfigError", "no such user")})
 				p.CreationTimestamp = metav1.NewTime(for6)
 			},
-			want: membership.Pod{NeverRan: true, Provisions: true, Problem: "cannot start its container: no such user", Overdue: true},
+			want: membership.Pod{NeverRan: true, Provisions: true, Problem: "cannot start its container: no such user", Failing: true, Overdue: true},
 		},
 	}
 	for name, tc := range cases {

@@ -42,8 +42,11 @@ type Reconciler struct {
 	Dial membership.Dialer
 	// StallAfter is how long a member may fail to run before the cluster is called stalled.
 	StallAfter time.Duration
+	// MaxChanging is how many clusters change what they run at a time; 0: all that want to.
+	MaxChanging int
 
-	applied applied
+	applied  applied
+	changing turns
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
 	identity   string
 	unanswered sync.Map
@@ -60,7 +63,7 @@ const (
 )
 
 // soon is what etcd brings to an end by itself, and quickly.
-var soon = []membership.Reason{membership.Bootstrapping, membership.Joining, membership.ScalingUp, membership.ScalingDown}
+var soon = []membership.Reason{membership.Bootstrapping, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Changing, membership.Downgrading}
 
 // How long to wait after an error: the second time twice as long, and so on. The last is not the quarter of an hour that is
 // usual: a webhook that is back wakes nobody, and a member may be down.
@@ -108,6 +111,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	cluster := &api.EtcdCluster{}
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
+		r.changing.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
 	seen, err := r.observe(ctx, cluster, r.Client)
@@ -115,6 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	step := membership.Plan(desired(cluster), seen.Observed)
+	r.changing.leave(cluster, step)
 	err = r.act(ctx, cluster, seen, step)
 	if instead, ok := obstacle(err, step); ok {
 		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
@@ -173,7 +178,16 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Token:     string(c.UID),
 		Retain:    c.Spec.Storage.Retention != nil && c.Spec.Storage.Retention.WhenScaled == api.RetentionRetain,
 		Patience:  patience(c),
+		GivenUp:   givenUp(c),
 	}
+}
+
+// givenUp is why the change that this generation asks for was put back; empty where it was not.
+func givenUp(c *api.EtcdCluster) string {
+	if f := c.Status.FailedChange; f != nil && f.Generation == c.Generation {
+		return f.Message
+	}
+	return ""
 }
 
 func size(c *api.EtcdCluster) int {
@@ -214,6 +228,8 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: planned.Message + ": etcd wants its members to be connected, and in step, for some seconds first"}, true
 	case errors.Is(err, errInFlight):
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: "waiting for an earlier operation to end, before " + planned.Message}, true
+	case errors.Is(err, errOthersFirst):
+		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued), Message: "waiting for other clusters, of which only so many change at a time, before " + planned.Message}, true
 	case errors.As(err, &foreign):
 		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
 	case errors.As(err, &invalid):

@@ -54,6 +54,9 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	s.ObservedGeneration = c.Generation
 	s.Selector = labels.SelectorFromSet(render.Selector(c)).String()
 	s.Operation = pendingOperation(c.Status.Operation, seen, time.Now())
+	if s.FailedChange != nil && s.FailedChange.Generation != c.Generation {
+		s.FailedChange = nil
+	}
 	s.ClusterID = seen.ID().String()
 	if step.Reason == membership.Formed {
 		i, _ := seen.Instance(step.Members[0])

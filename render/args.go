@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 
@@ -29,7 +31,8 @@ const (
 	envInitialCluster = "INITIAL_CLUSTER"
 	// EnvInitialClusterState is what a member to come waits for (see Provisioner).
 	EnvInitialClusterState = "INITIAL_CLUSTER_STATE"
-	envInitialCorruptCheck = "INITIAL_CORRUPT_CHECK"
+	envCheckAtStart        = "CHECK_AT_START"
+	envCheckCompacted      = "CHECK_COMPACTED"
 )
 
 // snapshotCount is etcd's default from 3.6 on. 3.5 by itself would keep 100000 entries in memory.
@@ -56,23 +59,28 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 	if m.Token != "" { // who joins takes the cluster's ID from the others
 		a = append(a, "--initial-cluster-token="+m.Token)
 	}
-	a = append(a, "--strict-reconfig-check=true")
-	a = append(a, integrityArgs(v)...)
+	a = append(a, "--strict-reconfig-check=true", "$("+envCheckAtStart+")", "$("+envCheckCompacted+")")
 	a = append(a, smallVolumeArgs(c)...)
-	return append(a, optionArgs(c.Spec.Options)...)
+	return append(a, optionArgs(c.Spec.Options, v)...)
 }
 
-// integrityArgs make a member compare its data with the others' before it serves (where the Pod's annotation says so), and
-// the leader the hashes of compacted revisions, so that diverged data raises an alarm instead of being served. Both are off
-// in etcd by default.
-func integrityArgs(v *version.Version) []string {
+// integrityFlags make a member compare its data with the others' before it serves, if it is to, and the leader the hashes of
+// compacted revisions, so that diverged data raises an alarm instead of being served. Both are off in etcd by default.
+//
+// They are what differs between the versions of etcd, and so no arguments, which never change, but annotations: the image of
+// a Pod can be changed under it. From 3.6 on one flag says it all, and the other one says what is etcd's own default.
+func integrityFlags(atStart bool, v *version.Version) (checkAtStart, checkCompacted string) {
 	if v.Minor() < 6 {
-		return []string{
-			"--experimental-initial-corrupt-check=$(" + envInitialCorruptCheck + ")",
-			"--experimental-compact-hash-check-enabled=true",
-		}
+		return fmt.Sprintf("--experimental-initial-corrupt-check=%t", atStart), "--experimental-compact-hash-check-enabled=true"
 	}
-	return []string{"--feature-gates=InitialCorruptCheck=$(" + envInitialCorruptCheck + "),CompactHashCheck=true"}
+	return fmt.Sprintf("--feature-gates=InitialCorruptCheck=%t,CompactHashCheck=true", atStart), "--compact-hash-check-time=1m"
+}
+
+var checksAtStart = regexp.MustCompile(`(?i)corrupt-?check=true`)
+
+// ChecksAtStart reports whether a live Pod is told to compare its data with the others' when it starts.
+func ChecksAtStart(pod *corev1.Pod) bool {
+	return checksAtStart.MatchString(pod.Annotations[api.AnnotationCheckAtStart]) || pod.Annotations[api.AnnotationInitialCorruptCheck] == "true"
 }
 
 // smallVolumeArgs limit the database to half of a small volume. etcd's own quota would let it fill the disk, which stops a
@@ -87,7 +95,7 @@ func smallVolumeArgs(c *api.EtcdCluster) []string {
 
 // optionArgs are the flags of spec.options, defaults written out. The same options give the same flags on every version, so
 // that they can also stand for the options in a Pod's revision.
-func optionArgs(o *api.Options) []string {
+func optionArgs(o *api.Options, v *version.Version) []string {
 	if o == nil {
 		o = &api.Options{}
 	}
@@ -105,8 +113,10 @@ func optionArgs(o *api.Options) []string {
 			"--auto-compaction-retention="+o.AutoCompaction.Retention)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Flags)) {
-		// The kubelet expands $(NAME) in arguments, and reads $$ as one $.
-		a = append(a, "--"+name+"="+strings.ReplaceAll(o.Flags[name], "$", "$$"))
+		if on, ok := nameOn(v, name); ok {
+			// The kubelet expands $(NAME) in arguments, and reads $$ as one $.
+			a = append(a, "--"+on+"="+strings.ReplaceAll(o.Flags[name], "$", "$$"))
+		}
 	}
 	return a
 }

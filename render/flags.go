@@ -137,6 +137,17 @@ func problemOn(v *version.Version, name, value string) string {
 	return ""
 }
 
+// nameOn is what a flag of spec.version is called on the version of etcd that a member runs for now; false where that version
+// has no such setting.
+func nameOn(v *version.Version, name string) (string, bool) {
+	s, known := find(name)
+	if !known || s.in(v) {
+		return name, true
+	}
+	other, ok := find(s.other)
+	return s.other, ok && other.in(v)
+}
+
 func (s setting) in(v *version.Version) bool {
 	return v.Minor() >= s.from && (s.before == 0 || v.Minor() < s.before)
 }

@@ -51,7 +51,8 @@ func TestFlagTable(t *testing.T) {
 	}
 }
 
-// TestOwnFlagsAccepted shows that each version accepts every flag that Quorate writes for it.
+// TestOwnFlagsAccepted shows that each version accepts every flag that Quorate writes for it, in the arguments of a Pod and in
+// the annotations that they refer to.
 func TestOwnFlagsAccepted(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"3.5.35", "3.6.16", "3.7.3"} {
@@ -62,10 +63,21 @@ func TestOwnFlagsAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		takes := accepted(t, text)
-		for _, arg := range args(c, firstMember(c), v) {
-			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-			if !slices.Contains(takes, name) {
-				t.Errorf("etcd %s does not accept %s", text, arg)
+		for _, checked := range []bool{true, false} {
+			m := firstMember(c)
+			m.InitialCorruptCheck = checked
+			given, err := podAnnotations(c, m, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			expand := strings.NewReplacer(
+				"$(CHECK_AT_START)", given[api.AnnotationCheckAtStart], "$(CHECK_COMPACTED)", given[api.AnnotationCheckCompacted])
+			for _, arg := range args(c, m, v) {
+				flag := expand.Replace(arg)
+				name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+				if !strings.HasPrefix(flag, "--") || !slices.Contains(takes, name) {
+					t.Errorf("etcd %s does not accept %s (%s)", text, arg, flag)
+				}
 			}
 		}
 	}

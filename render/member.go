@@ -13,8 +13,15 @@ import (
 type Member struct {
 	// Name of the member: its Pod, its claim and its name in etcd.
 	Name string
-	// Version that the Pod is to run, as MAJOR.MINOR.PATCH. It goes on the claim as the last one that ran.
+	// Version that the Pod is to run, as MAJOR.MINOR.PATCH.
 	Version string
+	// Ran is the version that goes on the claim as the last one that ran on it; empty: Version. Next goes there beside it while
+	// the member is changed to another version, and has not answered from it yet.
+	Ran, Next string
+	// Replays goes on the claim (AnnotationReplays).
+	Replays string
+	// Previous goes on the Pod while its image is changed under it (AnnotationPrevious).
+	Previous string
 
 	// InitialCluster is made by Bootstrap, Join or Resume; InitialClusterState is "new" with the first and "existing" with the
 	// others.

@@ -83,9 +83,7 @@ func TestProvisioner(t *testing.T) {
 			typed(t, own, want)
 			typed(t, provisioner, got)
 
-			for _, annotation := range []string{
-				api.AnnotationInitialCluster, api.AnnotationInitialClusterState, api.AnnotationInitialCorruptCheck,
-			} {
+			for _, annotation := range []string{api.AnnotationInitialCluster, api.AnnotationInitialClusterState} {
 				delete(want.Annotations, annotation)
 			}
 			want.Annotations[api.AnnotationProvisions] = "true"

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,9 +58,13 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 	if err := schedule(spec, c); err != nil {
 		return nil, err
 	}
+	annotations, err := podAnnotations(c, m, revision(c).String())
+	if err != nil {
+		return nil, err
+	}
 	return corev1ac.Pod(m.Name, c.Namespace).
 		WithLabels(Labels(c, m.Name)).
-		WithAnnotations(podAnnotations(c, m, revision(c).String())).
+		WithAnnotations(annotations).
 		WithOwnerReferences(owner(c)...).
 		WithSpec(spec), nil
 }
@@ -73,7 +78,13 @@ func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodA
 		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
 	}
 	labels := Labels(c, m.Name)
-	annotations := podAnnotations(c, m, live.Annotations[api.AnnotationRevision])
+	annotations, err := podAnnotations(c, m, live.Annotations[api.AnnotationRevision])
+	if err != nil {
+		return nil, err
+	}
+	if reads(live, "INITIAL_CORRUPT_CHECK") {
+		annotations[api.AnnotationInitialCorruptCheck] = strconv.FormatBool(m.InitialCorruptCheck)
+	}
 	if maps.Equal(pod.Labels, labels) && maps.Equal(pod.Annotations, annotations) {
 		return nil, nil
 	}
@@ -81,16 +92,30 @@ func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodA
 	return pod, nil
 }
 
-func podAnnotations(c *api.EtcdCluster, m Member, revision string) map[string]string {
+// reads reports whether the container of a Pod takes a variable from an annotation.
+func reads(pod *corev1.Pod, variable string) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == variable })
+	})
+}
+
+func podAnnotations(c *api.EtcdCluster, m Member, revision string) (map[string]string, error) {
+	v, err := parseVersion(m.Version)
+	if err != nil {
+		return nil, fmt.Errorf("version of member %s: %w", m.Name, err)
+	}
 	own := map[string]string{}
 	if inMemory(c) { // the Pod is the volume
 		own = dataAnnotations(m)
 	}
 	own[api.AnnotationInitialCluster] = m.InitialCluster
 	own[api.AnnotationInitialClusterState] = m.InitialClusterState
-	own[api.AnnotationInitialCorruptCheck] = strconv.FormatBool(m.InitialCorruptCheck)
+	own[api.AnnotationCheckAtStart], own[api.AnnotationCheckCompacted] = integrityFlags(m.InitialCorruptCheck, v)
 	own[api.AnnotationRevision] = revision
-	return annotations(c, own)
+	if m.Previous != "" {
+		own[api.AnnotationPrevious] = m.Previous
+	}
+	return annotations(c, own), nil
 }
 
 func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.ContainerApplyConfiguration {
@@ -103,7 +128,8 @@ func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.Conta
 		WithEnv(
 			fromAnnotation(envInitialCluster, api.AnnotationInitialCluster),
 			fromAnnotation(EnvInitialClusterState, api.AnnotationInitialClusterState),
-			fromAnnotation(envInitialCorruptCheck, api.AnnotationInitialCorruptCheck),
+			fromAnnotation(envCheckAtStart, api.AnnotationCheckAtStart),
+			fromAnnotation(envCheckCompacted, api.AnnotationCheckCompacted),
 		).
 		WithPorts(
 			containerPort("client", api.PortClient),

@@ -23,7 +23,8 @@ const (
 // seven seconds (publishV3 in server/etcdserver/server.go), and serves nobody until then.
 //
 // The gate is Kubernetes' own rule that a container is not created while a variable in the subPathExpr of a mount has no
-// value. It says so as CreateContainerConfigError, and tries again as soon as the Pod changes.
+// value. It says so as CreateContainerConfigError, and tries again as soon as the Pod changes. What is mounted is a file that
+// stays the same: one that changes with the Pod may be replaced while the container is being made, which then fails.
 func Provisioner(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
 	pod, err := Pod(c, m)
 	if err != nil {
@@ -31,11 +32,10 @@ func Provisioner(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration,
 	}
 	delete(pod.Annotations, api.AnnotationInitialCluster)
 	delete(pod.Annotations, api.AnnotationInitialClusterState)
-	delete(pod.Annotations, api.AnnotationInitialCorruptCheck)
 	pod.Annotations[api.AnnotationProvisions] = "true"
-	state := fieldRef(api.AnnotationInitialClusterState)
+	constant := corev1ac.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath("metadata.name")
 	pod.Spec.WithVolumes(corev1ac.Volume().WithName(gateVolume).WithDownwardAPI(corev1ac.DownwardAPIVolumeSource().
-		WithItems(corev1ac.DownwardAPIVolumeFile().WithPath(StateExisting).WithFieldRef(state))))
+		WithItems(corev1ac.DownwardAPIVolumeFile().WithPath(StateExisting).WithFieldRef(constant))))
 	pod.Spec.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().
 		WithName(gateVolume).WithMountPath(gateMount).WithSubPathExpr("$(" + EnvInitialClusterState + ")").WithReadOnly(true))
 	return pod, nil

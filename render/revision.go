@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -17,6 +18,9 @@ type part struct{ name, hash string }
 
 // parts are in the order of their names. As text, name=hash and commas between, they are a Pod's AnnotationRevision.
 type parts []part
+
+// newest has the names of flags that go into a revision: a flag that was only renamed is the same.
+var newest = version.MustParseGeneric("3.7.0")
 
 // revision hashes what the user asks for, not what is rendered of it: a new release of Quorate that renders a better Pod
 // must not make all running ones outdated. Defaults are filled in and quantities made canonical first, so that writing a
@@ -41,7 +45,7 @@ func revision(c *api.EtcdCluster) parts {
 	}
 	return parts{
 		{"image", hash(image)},
-		{"options", hash(optionArgs(s.Options))},
+		{"options", hash(optionArgs(s.Options, newest))},
 		{"resources", hash([]any{canonical(resources.Requests), canonical(resources.Limits)})},
 		{"scheduling", hash(scheduling)},
 		{"storage", hash(storage)},

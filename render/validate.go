@@ -24,10 +24,19 @@ func Validate(c *api.EtcdCluster) error {
 	return join(problems)
 }
 
-// validateFor is Validate for a Pod that runs another version than spec.version, as it may until a change is carried out:
-// then its flags are what counts.
+// validateFor is Validate for a Pod that may run another version than spec.version until a change is carried out. That version
+// gets the flags that it knows, under the names that it knows them by; only their values can be wrong for it.
 func validateFor(c *api.EtcdCluster, v *version.Version) error {
-	return join(append(specProblems(c), flagProblems(flagsOf(c), v)...))
+	if sameVersion(v.String(), c.Spec.Version) {
+		return Validate(c)
+	}
+	known := map[string]string{}
+	for name, value := range flagsOf(c) {
+		if on, ok := nameOn(v, name); ok {
+			known[on] = value
+		}
+	}
+	return join(append(specProblems(c), flagProblems(known, v)...))
 }
 
 // join makes one error of all problems, each said once; nil of none.

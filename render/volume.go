@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,7 +72,9 @@ func dataAnnotations(m Member) map[string]string {
 		own[api.AnnotationBootstrap] = m.Token + "/" + strconv.Itoa(m.BootstrapSize)
 	}
 	for key, value := range map[string]string{
-		api.AnnotationVersion:   strings.TrimPrefix(m.Version, "v"),
+		api.AnnotationVersion:   strings.TrimPrefix(cmp.Or(m.Ran, m.Version), "v"),
+		api.AnnotationNext:      m.Next,
+		api.AnnotationReplays:   m.Replays,
 		api.AnnotationClusterID: m.ClusterID,
 		api.AnnotationMemberID:  m.MemberID,
 		api.AnnotationJoin:      m.Join,

@@ -80,6 +80,18 @@ const (
 	ReasonForeignMember = "ForeignMember"
 	// ReasonForeignObject: an object with a name that Quorate needs belongs to somebody else.
 	ReasonForeignObject = "ForeignObject"
+	// ReasonChanging: members come to run what the spec says, one after the other; the message says which, and what comes next.
+	ReasonChanging = "Changing"
+	// ReasonQueued: as many clusters change what they run as may at a time (--max-changing); this one is next in time.
+	ReasonQueued = "Queued"
+	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run that.
+	ReasonDowngrading = "Downgrading"
+	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back; nobody else was changed.
+	ReasonChangeFailed = "ChangeFailed"
+	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says which way there is.
+	ReasonVersionNotAllowed = "VersionNotAllowed"
+	// ReasonVersionMismatch: an image runs another version of etcd than its tag says.
+	ReasonVersionMismatch = "VersionMismatch"
 	// ReasonChangeNotSupported: the spec asks for a change that this version of Quorate cannot carry out.
 	ReasonChangeNotSupported = "ChangeNotSupported"
 	// ReasonInvalidSpec: the spec is wrong in a way that the schema cannot show.

@@ -66,8 +66,11 @@ type EtcdClusterSpec struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// version is the etcd version as MAJOR.MINOR.PATCH, for example 3.6.16; a leading "v" is accepted. The minors 3.5, 3.6
-	// and 3.7 are supported, 3.5 from 3.5.19 on (the first patch whose readiness check knows learners). After the cluster
-	// has formed, a change is reported as Stalled and what runs goes on.
+	// and 3.7 are supported, 3.5 from 3.5.19 on (the first patch whose readiness check knows learners). It can
+	// be changed at any time. Members change one after the other, the leader last, one minor at a time: from 3.5 to 3.7 the
+	// cluster passes through 3.6 by itself. A version that cannot be reached from the one that runs is reported as Stalled with
+	// the way there is, and an image that does not come up is put back on the first member; what runs goes on. A version of
+	// the minor below is a downgrade, which etcd prepares first.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^v?(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}$')",message="spec.version must be MAJOR.MINOR.PATCH of a release, for example 3.6.16"
@@ -76,7 +79,7 @@ type EtcdClusterSpec struct {
 	Version string `json:"version"`
 
 	// image says where the etcd image comes from. By default the project's own, gcr.io/etcd-development/etcd, with the tag
-	// v<version>. A change is applied to a member's Pod when it is created next, and until then reported as Stalled.
+	// v<version>. A change is carried out as one of the version is: member after member, in place.
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
@@ -84,18 +87,17 @@ type EtcdClusterSpec struct {
 	// +required
 	Storage Storage `json:"storage"`
 
-	// resources are the cpu and memory of each member's container. Nothing is requested by default. A change is applied
-	// to a member's Pod when it is created next, and until then reported as Stalled.
+	// resources are the cpu and memory of each member's container. Nothing is requested by default. A change is carried
+	// out member after member, while they run where Kubernetes allows it, and else by making the Pod anew over its volume.
 	// +optional
 	Resources *Resources `json:"resources,omitempty"`
 
-	// options configure etcd itself. A change is applied to a member's Pod when it is created next, and until then
-	// reported as Stalled.
+	// options configure etcd itself. A change makes the Pods anew over their volumes, member after member, the leader last.
 	// +optional
 	Options *Options `json:"options,omitempty"`
 
 	// scheduling says on which nodes members run. By default members prefer different nodes and spread over zones. A
-	// change is applied to a member's Pod when it is created next, and until then reported as Stalled.
+	// change makes the Pods anew over their volumes, member after member, the leader last.
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 

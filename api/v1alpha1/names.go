@@ -26,6 +26,14 @@ const (
 	// AnnotationVersion says, on a PersistentVolumeClaim, which etcd version ran on it last.
 	AnnotationVersion = "etcd.quorate.dev/version"
 
+	// AnnotationNext says, on a PersistentVolumeClaim, to which etcd version its member is being changed by making its Pod anew,
+	// until the member has answered from it.
+	AnnotationNext = "etcd.quorate.dev/next-version"
+
+	// AnnotationReplays says, on a PersistentVolumeClaim, which Pod came from etcd 3.5 to 3.6 on it. Until another one has run
+	// there, its log may begin with entries that etcd 3.7 cannot read.
+	AnnotationReplays = "etcd.quorate.dev/replays"
+
 	// AnnotationJoin says, on a PersistentVolumeClaim that was made for a member to come, JoinPending while nothing has run
 	// on it, and then the ID of the member that joined with it. From there on it is nobody else's.
 	AnnotationJoin = "etcd.quorate.dev/join"
@@ -42,9 +50,16 @@ const (
 	// read anew by the kubelet each time the container starts, so that a running Pod can be told never to start empty.
 	AnnotationInitialCluster      = "etcd.quorate.dev/initial-cluster"
 	AnnotationInitialClusterState = "etcd.quorate.dev/initial-cluster-state"
-	// AnnotationInitialCorruptCheck says, on a Pod and in the same way, whether etcd compares its data with the other
-	// members' before it serves.
+	// AnnotationCheckAtStart and AnnotationCheckCompacted are, on a Pod and in the same way, the flags with which its version
+	// of etcd compares its data with the other members', before it serves and later on.
+	AnnotationCheckAtStart   = "etcd.quorate.dev/check-at-start"
+	AnnotationCheckCompacted = "etcd.quorate.dev/check-compacted"
+	// AnnotationInitialCorruptCheck is what AnnotationCheckAtStart says, true or false, for Pods of Quorate's first days.
 	AnnotationInitialCorruptCheck = "etcd.quorate.dev/initial-corrupt-check"
+
+	// AnnotationPrevious says, on a Pod whose image was changed under it and that has not answered from the new one yet, which
+	// container ran before, and from which image: "<container ID> <image>".
+	AnnotationPrevious = "etcd.quorate.dev/previous"
 
 	// AnnotationRevision says, on a Pod, of which parts of the spec it was made, as a hash for each.
 	AnnotationRevision = "etcd.quorate.dev/revision"

@@ -61,6 +61,11 @@ type EtcdClusterStatus struct {
 	// +optional
 	NextOrdinal int32 `json:"nextOrdinal,omitempty"`
 
+	// failedChange is the change that the spec asks for, where it was tried on one member, did not work, and was put back. It
+	// is tried again when the spec changes.
+	// +optional
+	FailedChange *FailedChange `json:"failedChange,omitempty"`
+
 	// operation is what was decided and is not yet seen to be done. It is written before the first effect, so that after
 	// a crash it is plain what may have happened.
 	// +optional
@@ -131,9 +136,22 @@ type MemberStatus struct {
 	Volume string `json:"volume,omitempty"`
 }
 
+// FailedChange is a change that did not work and was put back.
+type FailedChange struct {
+	// generation of the spec that asks for it.
+	// +required
+	Generation int64 `json:"generation"`
+
+	// message says what was tried, on which member, and what came of it.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message"`
+}
+
 // Operation is what was decided and is not yet seen to be done.
 type Operation struct {
-	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader or Discard.
+	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader, Discard, Update,
+	// PutBack, Downgrade or CancelDowngrade.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	Step string `json:"step"`
@@ -172,7 +190,7 @@ type OperationTarget struct {
 	// +kubebuilder:validation:MaxLength=63
 	Member string `json:"member"`
 
-	// uid of its Pod (Stop), or else of its volume; empty where it has none.
+	// uid of its Pod (Stop, Update, PutBack), or else of its volume; empty where it has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid"`

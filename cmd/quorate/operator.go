@@ -44,6 +44,7 @@ type operatorOptions struct {
 	metricsSecure   bool
 	probeAddress    string
 	concurrency     int
+	maxChanging     int
 	stallAfter      time.Duration
 	logLevel        string
 }
@@ -69,6 +70,7 @@ func (o *operatorOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to those whom the API server allows to get /metrics")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "where to serve /healthz and /readyz; 0 means nowhere")
 	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are worked on at the same time")
+	f.IntVar(&o.maxChanging, "max-changing", 10, "clusters that change what they run (version, options, resources) at the same time; 0 means all")
 	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long a first member may fail to start before the cluster counts as stalled")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 }
@@ -103,11 +105,12 @@ func (o *operatorOptions) run(ctx context.Context) error {
 		return err
 	}
 	r := &reconcile.Reconciler{
-		Client:     mgr.GetClient(),
-		Reader:     mgr.GetAPIReader(),
-		Recorder:   mgr.GetEventRecorder(api.Manager),
-		Dial:       membership.Dial,
-		StallAfter: o.stallAfter,
+		Client:      mgr.GetClient(),
+		Reader:      mgr.GetAPIReader(),
+		Recorder:    mgr.GetEventRecorder(api.Manager),
+		Dial:        membership.Dial,
+		StallAfter:  o.stallAfter,
+		MaxChanging: o.maxChanging,
 	}
 	if err := r.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler: %w", err)

@@ -24,6 +24,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EtcdClusterSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EtcdClusterStatus"):
 		return &apiv1alpha1.EtcdClusterStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FailedChange"):
+		return &apiv1alpha1.FailedChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Image"):
 		return &apiv1alpha1.ImageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemberStatus"):

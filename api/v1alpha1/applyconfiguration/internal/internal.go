@@ -107,6 +107,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dbSize
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: failedChange
+      type:
+        namedType: dev.quorate.api.v1alpha1.FailedChange
     - name: leader
       type:
         scalar: string
@@ -137,6 +140,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: version
+      type:
+        scalar: string
+- name: dev.quorate.api.v1alpha1.FailedChange
+  map:
+    fields:
+    - name: generation
+      type:
+        scalar: numeric
+    - name: message
       type:
         scalar: string
 - name: dev.quorate.api.v1alpha1.Image

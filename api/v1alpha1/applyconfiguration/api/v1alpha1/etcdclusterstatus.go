@@ -34,6 +34,9 @@ type EtcdClusterStatusApplyConfiguration struct {
 	Members []MemberStatusApplyConfiguration `json:"members,omitempty"`
 	// nextOrdinal is the ordinal of the next new member. It only grows: no name is used twice.
 	NextOrdinal *int32 `json:"nextOrdinal,omitempty"`
+	// failedChange is the change that the spec asks for, where it was tried on one member, did not work, and was put back. It
+	// is tried again when the spec changes.
+	FailedChange *FailedChangeApplyConfiguration `json:"failedChange,omitempty"`
 	// operation is what was decided and is not yet seen to be done. It is written before the first effect, so that after
 	// a crash it is plain what may have happened.
 	Operation *OperationApplyConfiguration `json:"operation,omitempty"`
@@ -140,6 +143,14 @@ func (b *EtcdClusterStatusApplyConfiguration) WithMembers(values ...*MemberStatu
 // If called multiple times, the NextOrdinal field is set to the value of the last call.
 func (b *EtcdClusterStatusApplyConfiguration) WithNextOrdinal(value int32) *EtcdClusterStatusApplyConfiguration {
 	b.NextOrdinal = &value
+	return b
+}
+
+// WithFailedChange sets the FailedChange field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FailedChange field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithFailedChange(value *FailedChangeApplyConfiguration) *EtcdClusterStatusApplyConfiguration {
+	b.FailedChange = value
 	return b
 }
 

@@ -11,7 +11,8 @@ import (
 //
 // Operation is what was decided and is not yet seen to be done.
 type OperationApplyConfiguration struct {
-	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader or Discard.
+	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader, Discard, Update,
+	// PutBack, Downgrade or CancelDowngrade.
 	Step *string `json:"step,omitempty"`
 	// generation of the spec that led to it.
 	Generation *int64 `json:"generation,omitempty"`

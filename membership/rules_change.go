@@ -1,0 +1,273 @@
+package membership
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The rules by which members come to run something else: another version, other flags, other resources. They come last, so
+// that nothing is changed while a member is missing, learns, is down or has raised an alarm; one member is changed at a
+// time, the leader last, and the next only when the last one is back and has caught up.
+
+// Hop is the version that the members run next on their way to the one that is asked for: that itself, or one in between; and
+// the version that they run where there is no way.
+func Hop(d Desired, o Observed) Version {
+	path, err := Path(running(o), d.Version)
+	switch lowest, _ := span(running(o)); {
+	case err != nil:
+		return lowest
+	case len(path) > 0:
+		return path[0]
+	default:
+		return d.Version
+	}
+}
+
+// running are the versions that voters say they run.
+func running(o Observed) []Version {
+	var versions []Version
+	for _, i := range o.voters() {
+		if i.Endpoint.Answered() {
+			versions = append(versions, i.Endpoint.Version)
+		}
+	}
+	return versions
+}
+
+// putBack: a member that was changed and does not come up gets back what it had; nobody else was touched. It never served
+// with what it was changed to, so its data is as it was.
+func putBack(_ Desired, o Observed) (Step, bool) {
+	for _, i := range o.Instances {
+		if !i.changing() || !i.Pod.Failing || i.Endpoint.Answered() || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating {
+			continue
+		}
+		return Step{
+			Action: PutBack, Members: []string{i.Name}, Version: i.Volume.Version, Reason: ChangeFailed,
+			Message: fmt.Sprintf("putting %s back: with etcd %s it %s", i.Name, cmp.Or(i.Volume.Next, i.Pod.Version), problem(i)),
+		}, true
+	}
+	return Step{}, false
+}
+
+// changing reports whether the member was changed and has not answered since.
+func (i Instance) changing() bool { return i.Pod.Changing || i.Volume.Next != (Version{}) }
+
+// mislabelled: what runs is not what the image's name says. Whatever else is named so runs the same.
+func mislabelled(_ Desired, o Observed) (Step, bool) {
+	var wrong []string
+	for _, i := range o.voters() {
+		if v := i.Pod.Version; v != (Version{}) && v != i.Endpoint.Version && !i.changing() && !i.Pod.Terminating {
+			wrong = append(wrong, fmt.Sprintf("the image of %s says %s, and what runs is %s", i.Name, v, i.Endpoint.Version))
+		}
+	}
+	return Step{
+		Action: Stall, Reason: VersionMismatch,
+		Message: strings.Join(wrong, "; ") + ": set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digest",
+	}, len(wrong) > 0
+}
+
+func underWay(_ Desired, o Observed) (Step, bool) {
+	step := Step{Action: Wait, Reason: Changing}
+	var waiting []Instance
+	var parts []string
+	for _, i := range o.voters() {
+		switch {
+		case i.changing():
+			waiting = append(waiting, i)
+			parts = append(parts, "waiting for "+i.Name+" to answer from what it was changed to")
+		case o.behind(i) > catchUp:
+			waiting = append(waiting, i)
+			parts = append(parts, "waiting for "+i.Name+" to catch up with the leader")
+		}
+	}
+	step.Message = strings.Join(parts, "; ")
+	return needsPerson(step, waiting), len(waiting) > 0
+}
+
+// catchUp is how many entries of its log etcd keeps for followers that are behind (DefaultSnapshotCatchUpEntries in
+// server/etcdserver/server.go). Who is further behind needs a snapshot, and is not counted on meanwhile.
+const catchUp = 5000
+
+// behind is how many entries of the log a member has yet to apply.
+func (o Observed) behind(i Instance) uint64 {
+	for _, leader := range o.voters() {
+		if leader.Leads() && leader.Endpoint.RaftIndex > i.Endpoint.Applied {
+			return leader.Endpoint.RaftIndex - i.Endpoint.Applied
+		}
+	}
+	return 0
+}
+
+// abandoned: the change that is asked for was tried and taken back, and is tried again when the spec asks for another one.
+func abandoned(d Desired, o Observed) (Step, bool) {
+	return Step{
+		Action: Stall, Reason: ChangeFailed,
+		Message: d.GivenUp + ". It was put back, and all members run what they ran before; set the spec right, or back",
+	}, d.GivenUp != "" && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone })
+}
+
+func noPath(d Desired, o Observed) (Step, bool) {
+	_, err := Path(running(o), d.Version)
+	step := Step{Action: Stall, Reason: VersionNotAllowed}
+	if err != nil {
+		step.Message = "what runs goes on: " + err.Error()
+	}
+	return step, err != nil
+}
+
+// downgraded: etcd itself makes the data readable for the earlier minor, before the first member runs that. While some still
+// run it there is nothing to prepare: etcd has not begun to use what is new.
+func downgraded(d Desired, o Observed) (Step, bool) {
+	lowest, _ := span(running(o))
+	hop, under := Hop(d, o), o.downgrade()
+	switch {
+	case under != (Version{}) && hop.Minor > under.Minor:
+		return Step{Action: CancelDowngrade, Reason: Downgrading, Message: fmt.Sprintf("taking back the downgrade to %d.%d", under.Major, under.Minor)}, true
+	case lowest == (Version{}) || hop.Minor >= lowest.Minor:
+		return Step{}, false
+	case under == (Version{}):
+		return Step{
+			Action: Downgrade, Version: hop, Reason: Downgrading,
+			Message: fmt.Sprintf("having etcd make its data readable for %d.%d", hop.Major, hop.Minor),
+		}, true
+	}
+	unready := names(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor != hop.Minor })
+	return Step{
+		Action: Wait, Reason: Downgrading,
+		Message: fmt.Sprintf("waiting for etcd to make the data of %s readable for %d.%d", list(unready), hop.Major, hop.Minor),
+	}, len(unready) > 0
+}
+
+// downgrade that is under way, as any member tells; zero of none.
+func (o Observed) downgrade() Version {
+	for _, i := range o.voters() {
+		if i.Endpoint.Downgrade != (Version{}) {
+			return i.Endpoint.Downgrade
+		}
+	}
+	return Version{}
+}
+
+// interrupted: a new member cannot come while etcd is being downgraded, and who is lost must be replaced first. Those that
+// run the earlier minor already go on with it: it is a mixed cluster then, as in the middle of an upgrade.
+func interrupted(d Desired, o Observed) (Step, bool) {
+	if o.downgrade() == (Version{}) {
+		return Step{}, false
+	}
+	missing := len(o.voters()) != d.Size || len(o.learners()) > 0 || wanting(d, o) > 0 ||
+		slices.ContainsFunc(o.voters(), func(i Instance) bool { return o.lost(i) })
+	return Step{
+		Action: CancelDowngrade, Reason: Downgrading,
+		Message: "taking back the downgrade until the members are complete again",
+	}, missing
+}
+
+// updated: the next member, followers first and the leader last, the earliest version first.
+func updated(d Desired, o Observed) (Step, bool) {
+	voters := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Pod.Change == ChangeNone })
+	if len(voters) == 0 {
+		return Step{}, false
+	}
+	slices.SortStableFunc(voters, func(a, b Instance) int {
+		return cmp.Or(one(a.Leads())-one(b.Leads()), a.Endpoint.Version.Compare(b.Endpoint.Version))
+	})
+	i, hop := voters[0], Hop(d, o)
+	if waiting := o.unraised(hop); len(waiting) > 0 {
+		return Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in " + i.Endpoint.Version.String() + ": " + list(waiting)}, true
+	}
+	n := len(o.voters())
+	again := i.replays(hop) && !d.Ephemeral
+	if again {
+		i.Pod.Change, i.Pod.Parts = ChangePod, []string{"version"}
+	}
+	switch {
+	case i.Pod.Change == ChangePod && d.Ephemeral:
+		return Step{
+			Action: Stall, Reason: ChangeNotSupported,
+			Message: "with storage.medium Memory a member's data goes with its Pod, and " + list(i.Pod.Parts) + " can only be changed by making it anew: set it back, or delete one Pod after the other, each when the one before has been replaced",
+		}, true
+	case i.Pod.Change != ChangeResources && n == 2:
+		return Step{
+			Action: Stall, Reason: ChangeNotSupported,
+			Message: "of two members none can be spared while " + i.Name + " is changed (" + list(i.Pod.Parts) + "): set spec.replicas to 3 for the change, or to 1",
+		}, true
+	}
+	if again {
+		return Step{
+			Action: Update, Members: []string{i.Name}, Version: i.Endpoint.Version, Change: ChangePod, Reason: Changing,
+			Message: fmt.Sprintf("starting %s once more with %s, for its log to begin after the last entry of 3.5, which %s could not read", i.Name, i.Endpoint.Version, hop) + then(d, o, voters[1:]),
+		}, true
+	}
+	return Step{
+		Action: Update, Members: []string{i.Name}, Version: hop, Change: i.Pod.Change, Reason: Changing,
+		Message: described(i, hop) + then(d, o, voters[1:]),
+	}, true
+}
+
+// replays reports whether the member's log may still begin with entries of etcd 3.5, in a form that 3.7 does not know: it
+// would panic (apply.Apply in server/etcdserver/apply). A member of 3.6 that is started after the cluster's version has risen
+// begins its log anew: it finds the earlier version in it, and takes that for a downgrade, after which it saves a snapshot
+// (ClusterVersionSet, in the same package). By itself it does that only after --snapshot-count entries.
+func (i Instance) replays(hop Version) bool {
+	return hop.Minor >= 7 && i.Endpoint.Version.Minor == 6 && i.Volume.Replays != "" && i.Volume.Replays == i.Pod.UID
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// unraised are the members whose data is still that of an earlier minor than all of them run. The cluster's version rises
+// by itself when the last member runs the new one, and only then may the next minor come.
+func (o Observed) unraised(hop Version) []string {
+	lowest, _ := span(running(o))
+	if hop.Minor <= lowest.Minor || lowest.Minor < 6 { // 3.5 does not tell
+		return nil
+	}
+	return names(o.voters(), func(i Instance) bool {
+		return i.Endpoint.Version.Minor == lowest.Minor && i.Endpoint.Storage.Minor != lowest.Minor
+	})
+}
+
+// described says what is done to a member, and why.
+func described(i Instance, hop Version) string {
+	parts := slices.DeleteFunc(slices.Clone(i.Pod.Parts), func(part string) bool { return part == "version" })
+	what := ""
+	if i.Endpoint.Version != hop {
+		what = " from " + i.Endpoint.Version.String() + " to " + hop.String()
+	}
+	if len(parts) > 0 {
+		what += " (spec." + strings.Join(parts, ", spec.") + ")"
+	}
+	switch i.Pod.Change {
+	case ChangeResources:
+		return "changing cpu and memory of " + i.Name + " while it runs" + what
+	case ChangeImage:
+		return "changing " + i.Name + " in place" + what
+	default:
+		return "making the Pod of " + i.Name + " anew" + what
+	}
+}
+
+// then says what comes after.
+func then(d Desired, o Observed, rest []Instance) string {
+	var next string
+	if len(rest) > 0 {
+		next = ", then " + list(names(rest, func(Instance) bool { return true }))
+	}
+	if path, err := Path(running(o), d.Version); err == nil && len(path) > 1 {
+		after := make([]string, len(path)-1)
+		for n, v := range path[1:] {
+			after[n] = v.String()
+		}
+		next += "; after that to " + list(after)
+	}
+	if len(o.voters()) == 1 {
+		next += "; it is the only member, and nobody serves until it is back"
+	}
+	return next
+}

@@ -1,0 +1,166 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// update changes what one member runs, after it was written down and looked at again: two operators, or one with an old view,
+// must never have two members away at a time.
+func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if !r.changing.enter(c, r.MaxChanging) {
+		return errOthersFirst
+	}
+	if err := r.intend(ctx, c, seen, step, podUID); err != nil {
+		return err
+	}
+	if err := r.confirm(ctx, c, step); err != nil {
+		return err
+	}
+	name := step.Members[0]
+	pod, m := seen.pods[name], member(c, seen, name)
+	m.Version = step.Version.String()
+	if step.Change != membership.ChangeResources {
+		r.handOver(ctx, seen, name)
+	}
+	var err error
+	switch step.Change {
+	case membership.ChangeResources:
+		err = r.resize(ctx, c, pod)
+	case membership.ChangeImage:
+		err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), previous(pod))
+	default:
+		err = r.remake(ctx, c, seen, m, step)
+	}
+	if err == nil {
+		r.event(c, step, step.Message)
+	}
+	return err
+}
+
+// handOver moves the leadership away from a member that is about to go, to whoever has most of the log. Where that fails etcd
+// does it by itself when it ends, to whoever it likes best; so it never keeps a change up.
+func (r *Reconciler) handOver(ctx context.Context, seen observed, name string) {
+	var heir membership.Instance
+	for _, i := range seen.Instances {
+		m := seen.Member(i.ID)
+		if i.Name == name && !i.Leads() {
+			return
+		}
+		if i.Name != name && m != nil && !m.Learner && i.Serves() && (heir.Name == "" || i.Endpoint.RaftIndex > heir.Endpoint.RaftIndex) {
+			heir = i
+		}
+	}
+	if heir.Name == "" {
+		return
+	}
+	err := r.atLeader(seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })
+	if err != nil {
+		log.FromContext(ctx).Info("Leadership not handed over", "from", name, "to", heir.Name, "error", err.Error())
+	}
+}
+
+// changeImage changes the image of this very Pod as it was seen, and with it the flags of its version.
+func (r *Reconciler) changeImage(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, image, previous string) error {
+	m.Previous = previous
+	changed, err := render.PodImage(pod, c, m, image)
+	if err != nil {
+		return &invalidError{err}
+	}
+	_, err = r.apply(ctx, c, changed.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion))
+	return err
+}
+
+// previous is what a Pod runs now, as AnnotationPrevious says it.
+func previous(pod *corev1.Pod) string {
+	id := ""
+	if s := containerStatus(pod); s != nil {
+		id = s.ContainerID
+	}
+	return id + " " + etcdImage(pod)
+}
+
+// remake stops the Pod of a member, which is made anew in the next pass. Which version is to run in it is on the volume first.
+func (r *Reconciler) remake(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
+	i, _ := seen.Instance(m.Name)
+	if claim := seen.claims[m.Name]; claim != nil && step.Version != i.Volume.Version {
+		m.Next = step.Version.String()
+		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {
+			return err
+		}
+	}
+	return r.deletePod(ctx, c, seen.pods[m.Name], step)
+}
+
+// resize gives a running container other cpu and memory. To the API server an applier is another one for each subresource, so
+// both own them from then on, and what the Pod was made of is applied after that.
+func (r *Reconciler) resize(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) error {
+	resized, err := render.PodResources(pod, c)
+	if err != nil {
+		return &invalidError{err}
+	}
+	err = r.Client.SubResource("resize").Apply(ctx, resized.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion), client.FieldOwner(api.Manager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("resize Pod %s: %w", pod.Name, err)
+	}
+	again, err := render.PodResources(pod, c) // what is applied is overwritten with what has come of it
+	if err != nil {
+		return &invalidError{err}
+	}
+	_, err = r.apply(ctx, c, again.WithUID(pod.UID))
+	return err
+}
+
+// putBack gives a member back what it ran before a change that does not work, and remembers that the spec asks for that change:
+// it is not tried again before the spec asks for something else.
+func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	name := step.Members[0]
+	i, _ := seen.Instance(name)
+	pod := seen.pods[name]
+	if pod == nil {
+		return errChanged
+	}
+	if i.Pod.Change == membership.ChangeNone { // it is what the spec asks for
+		failed := c.Status.DeepCopy()
+		failed.FailedChange = &api.FailedChange{Generation: c.Generation, Message: tried(step)}
+		if err := r.report(ctx, c, *failed); err != nil {
+			return err
+		}
+	}
+	if err := r.intend(ctx, c, seen, step, podUID); err != nil {
+		return err
+	}
+	m := member(c, seen, name)
+	if i.Pod.Changing {
+		_, image, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
+		m.Version, _ = render.ImageVersion(image)
+		err := r.changeImage(ctx, c, pod, m, image, "")
+		if err == nil {
+			r.event(c, step, step.Message)
+		}
+		return err
+	}
+	m.Next = ""
+	if claim := seen.claims[name]; claim != nil {
+		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return r.deletePod(ctx, c, pod, step)
+}
+
+// tried says what was tried in vain.
+func tried(step membership.Step) string {
+	_, what, _ := strings.Cut(step.Message, ": ")
+	return step.Members[0] + ": " + what
+}

@@ -1,0 +1,183 @@
+//go:build env
+
+package reconcile_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// lives of the Pods of a cluster: which Pod it is, and how often its container was started again.
+func (s *stage) lives(c *api.EtcdCluster) (pods map[string]types.UID, restarts map[string]int32) {
+	s.Helper()
+	pods, restarts = map[string]types.UID{}, map[string]int32{}
+	for _, pod := range s.pods(c) {
+		pods[pod.Name] = pod.UID
+		for _, status := range pod.Status.ContainerStatuses {
+			restarts[pod.Name] = status.RestartCount
+		}
+	}
+	return pods, restarts
+}
+
+// runs waits until the cluster is Ready and every member says that it runs the version.
+func (s *stage) runs(c *api.EtcdCluster, version string) {
+	s.Helper()
+	s.await(c, "ready with "+version, func() bool {
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && c.Status.Version == version && !slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool {
+			return m.Version != version
+		})
+	})
+}
+
+// TestVersions: the version changes under load, and back. The Pods stay, their containers are started again once for each
+// version on the way, and the members stay who they are.
+func TestVersions(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		from, to string
+		restarts int32
+		anew     bool
+	}{
+		"ToThirtySix":   {reason: "one minor", from: etcd35, to: etcd36, restarts: 1},
+		"ToThirtySeven": {reason: "two minors, one after the other, and a new Pod between them, for the log of 3.5 to end", from: etcd35, to: etcd37, restarts: 1, anew: true},
+		"BackToSix":     {reason: "etcd prepares its data first", from: etcd37, to: etcd36, restarts: 1},
+		"BackToFive":    {reason: "the flags have their earlier names again", from: etcd36, to: etcd35, restarts: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			c, load, _ := healing{version: tc.from}.struck(s)
+			before, _ := s.lives(c)
+			who := identityOf(c)
+			load.await(20)
+			s.change(c, func() { c.Spec.Version = tc.to })
+			s.runs(c, tc.to)
+			load.await(20)
+			after, restarts := s.lives(c)
+			if !tc.anew && !maps.Equal(before, after) {
+				t.Errorf("%s: the Pods are others: %v, then %v", tc.reason, before, after)
+			}
+			for member, n := range restarts {
+				if n != tc.restarts {
+					t.Errorf("%s: %s was started again %d times, want %d", tc.reason, member, n, tc.restarts)
+				}
+			}
+			s.same(c, who)
+			load.check()
+		})
+	}
+}
+
+// same fails where the cluster or its members are not those that they were.
+func (s *stage) same(c *api.EtcdCluster, who identity) {
+	s.Helper()
+	if now := identityOf(c); now.Cluster != who.Cluster || !maps.Equal(now.Members, who.Members) {
+		s.Errorf("the members are others: %v, then %v", who, now)
+	}
+}
+
+// TestRollBack: the spec is set back when one member has changed, and the cluster is mixed.
+func TestRollBack(t *testing.T) {
+	s := newStage(t)
+	c, load, _ := healing{version: etcd35}.struck(s)
+	who := identityOf(c)
+	s.change(c, func() { c.Spec.Version = etcd36 })
+	s.await(c, "mixed", func() bool {
+		return slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool { return m.Version == etcd36 })
+	})
+	s.change(c, func() { c.Spec.Version = etcd35 })
+	s.runs(c, etcd35)
+	_, restarts := s.lives(c)
+	untouched := 0
+	for _, n := range restarts {
+		if n == 0 {
+			untouched++
+		}
+	}
+	if untouched == 0 {
+		t.Errorf("every member was changed, and the spec was set back when one was: %v", restarts)
+	}
+	s.same(c, who)
+	load.check()
+}
+
+// TestPutBack: a version that cannot be had stops at the first member, which gets back what it had.
+func TestPutBack(t *testing.T) {
+	s := newStage(t)
+	c, load, _ := healing{version: etcd35}.struck(s)
+	who := identityOf(c)
+	s.change(c, func() { c.Spec.Version = "3.6.99" })
+	if message := s.stalled(c, api.ReasonChangeFailed); !strings.Contains(message, "cannot pull the image") || !strings.Contains(message, "3.6.99") {
+		t.Errorf("the message does not say what was tried and why it failed: %s", message)
+	}
+	s.await(c, "whole again", func() bool { return is(c, api.ConditionDegraded, metav1.ConditionFalse) && c.Status.ReadyReplicas == 3 })
+	_, restarts := s.lives(c)
+	untouched := 0
+	for _, n := range restarts {
+		if n == 0 {
+			untouched++
+		}
+	}
+	if untouched != 2 {
+		t.Errorf("more than one member was changed: %v", restarts)
+	}
+	s.change(c, func() { c.Spec.Version = etcd36 })
+	s.runs(c, etcd36)
+	s.same(c, who)
+	load.check()
+}
+
+// TestNoWay: a version that cannot be reached from the one that runs is refused by name, with the way that there is.
+func TestNoWay(t *testing.T) {
+	cases := map[string]struct {
+		reason         string
+		from, to, says string
+	}{
+		"TooEarlySix":  {reason: "3.6.4 is no place to arrive at", from: etcd35, to: "3.6.4", says: "set spec.version to 3.6.11 or later"},
+		"TwoMinorDown": {reason: "etcd goes down one minor at a time", from: etcd37, to: etcd35, says: "set spec.version to 3.6.16 first"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			c, load, _ := healing{version: tc.from}.struck(s)
+			s.change(c, func() { c.Spec.Version = tc.to })
+			if message := s.stalled(c, api.ReasonVersionNotAllowed); !strings.Contains(message, tc.says) {
+				t.Errorf("%s: the message is %q, want it to say %q", tc.reason, message, tc.says)
+			}
+			if _, restarts := s.lives(c); slices.Max(slices.Collect(maps.Values(restarts))) > 0 {
+				t.Errorf("%s: members were changed: %v", tc.reason, restarts)
+			}
+			s.change(c, func() { c.Spec.Version = tc.from })
+			s.runs(c, tc.from)
+			load.check()
+		})
+	}
+}
+
+// TestOptions: a change of flags makes the Pods anew, one after the other, over their volumes.
+func TestOptions(t *testing.T) {
+	s := newStage(t)
+	c, load, _ := healing{}.struck(s)
+	before, _ := s.lives(c)
+	who := identityOf(c)
+	s.change(c, func() { c.Spec.Options = &api.Options{HeartbeatInterval: new(api.Duration("50ms"))} })
+	s.await(c, "changed", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) })
+	for _, pod := range s.pods(c) {
+		if pod.UID == before[pod.Name] || !slices.Contains(argsOf(&pod), "--heartbeat-interval=50") {
+			t.Errorf("%s does not run with the new option: %v", pod.Name, argsOf(&pod))
+		}
+	}
+	s.same(c, who)
+	load.check()
+}
+
+func argsOf(pod *corev1.Pod) []string { return pod.Spec.Containers[0].Args }

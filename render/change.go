@@ -1,0 +1,216 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Change is what it takes to make a live Pod what the spec asks for, from nothing to everything.
+type Change string
+
+// The changes. A Pod is almost immutable: its image can be changed, which restarts its container where it is, on the same
+// volume and with the same address, and so can cpu and memory, which restarts nothing.
+const (
+	ChangeNone      Change = ""
+	ChangeResources Change = "Resources"
+	ChangeImage     Change = "Image"
+	ChangePod       Change = "Pod" // the Pod is made anew
+)
+
+// Needs is the change that a live Pod needs to be the one of this member, the largest where there are several, and the names
+// of the parts of the spec that lead to it; "version" is one of them.
+func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, error) {
+	want, err := Pod(c, m)
+	if err != nil {
+		return ChangeNone, nil, err
+	}
+	etcd := etcdOf(live)
+	if etcd == nil {
+		return ChangePod, []string{"image"}, nil
+	}
+	parts := Outdated(c, live)
+	if Infeasible(live) && !slices.Contains(parts, "resources") {
+		parts = append(parts, "resources")
+	}
+	runs, _ := ImageVersion(etcd.Image)
+	if !sameVersion(runs, m.Version) {
+		parts = append(parts, "version")
+	} else if etcd.Image != *want.Spec.Containers[0].Image && !slices.Contains(parts, "image") {
+		parts = append([]string{"image"}, parts...)
+	}
+	change := ChangeNone
+	for _, part := range parts {
+		switch part {
+		case "resources":
+			if !resizable(live, etcd, want.Spec.Containers[0].Resources) {
+				return ChangePod, parts, nil
+			}
+			if change == ChangeNone {
+				change = ChangeResources
+			}
+		case "image", "version":
+			if !sameAround(live, etcd, want) {
+				return ChangePod, parts, nil
+			}
+			change = ChangeImage
+		default:
+			return ChangePod, parts, nil
+		}
+	}
+	return change, parts, nil
+}
+
+// resizable reports whether a running container can be given the wanted resources: requests and limits of the same kinds,
+// which make the same class of Pod, of cpu and memory, and no lower limit of memory, which its processes may be above. Where the
+// node has found that it cannot, it never will.
+func resizable(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.ResourceRequirementsApplyConfiguration) bool {
+	var requests, limits corev1.ResourceList
+	if want != nil {
+		requests, limits = ptr.Deref(want.Requests, nil), ptr.Deref(want.Limits, nil)
+	}
+	sameKinds := func(a, b corev1.ResourceList) bool {
+		return len(a) == len(b) && !slices.ContainsFunc(slices.Collect(maps.Keys(a)), func(name corev1.ResourceName) bool {
+			other, ok := b[name]
+			mine := a[name]
+			return !ok || name == corev1.ResourceEphemeralStorage && mine.Cmp(other) != 0
+		})
+	}
+	guaranteed := func(requests, limits corev1.ResourceList) bool { return equality.Semantic.DeepEqual(requests, limits) }
+	lower := limits.Memory().Cmp(*etcd.Resources.Limits.Memory()) < 0
+	return sameKinds(requests, etcd.Resources.Requests) && sameKinds(limits, etcd.Resources.Limits) && !lower &&
+		guaranteed(requests, limits) == guaranteed(etcd.Resources.Requests, etcd.Resources.Limits) && !Infeasible(live)
+}
+
+// Infeasible reports whether the node has found that it cannot give a Pod the resources that it asks for now.
+func Infeasible(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodResizePending && c.Reason == corev1.PodReasonInfeasible && c.Status == corev1.ConditionTrue
+	})
+}
+
+// sameAround reports whether all that depends on the version or comes with the image, and cannot be changed, is as wanted.
+func sameAround(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.PodApplyConfiguration) bool {
+	wanted := want.Spec.Containers[0]
+	secrets := make([]string, 0, len(live.Spec.ImagePullSecrets))
+	for _, s := range live.Spec.ImagePullSecrets {
+		secrets = append(secrets, s.Name)
+	}
+	wantedSecrets := make([]string, 0, len(want.Spec.ImagePullSecrets))
+	for _, s := range want.Spec.ImagePullSecrets {
+		wantedSecrets = append(wantedSecrets, *s.Name)
+	}
+	return slices.Equal(etcd.Args, wanted.Args) && slices.Equal(secrets, wantedSecrets) && etcd.ImagePullPolicy == *wanted.ImagePullPolicy
+}
+
+// PodImage is a live Pod that runs another image, with the annotations that go with its version; everything else is as it
+// was applied last. Where Needs says ChangeImage, that is allowed.
+func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*corev1ac.PodApplyConfiguration, error) {
+	pod, err := corev1ac.ExtractPod(live, api.Manager)
+	if err != nil {
+		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
+	}
+	made := revisionOf(live)
+	if image == Image(c, m.Version) {
+		made = made.with(revision(c), "image")
+	} else { // it is put back to what it had
+		made = made.with(parts{{"image", "previous"}}, "image")
+	}
+	annotations, err := podAnnotations(c, m, made.String())
+	if err != nil {
+		return nil, err
+	}
+	pod.Labels, pod.Annotations = Labels(c, m.Name), annotations
+	for n := range pod.Spec.Containers {
+		if *pod.Spec.Containers[n].Name == Container {
+			pod.Spec.Containers[n].WithImage(image)
+		}
+	}
+	return pod, nil
+}
+
+// PodResources is a live Pod with other cpu and memory, to be applied to its subresource resize. PodResourced is the same as
+// the whole Pod is to be applied after that.
+func PodResources(live *corev1.Pod, c *api.EtcdCluster) (*corev1ac.PodApplyConfiguration, error) {
+	pod, err := corev1ac.ExtractPod(live, api.Manager)
+	if err != nil {
+		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
+	}
+	pod.Annotations[api.AnnotationRevision] = revisionOf(live).with(revision(c), "resources").String()
+	for n := range pod.Spec.Containers {
+		if *pod.Spec.Containers[n].Name != Container {
+			continue
+		}
+		pod.Spec.Containers[n].Resources = nil
+		if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
+			pod.Spec.Containers[n].WithResources(resources(r))
+		}
+	}
+	return pod, nil
+}
+
+// Resourced reports whether the kubelet has given a Pod the cpu and memory that its spec asks for, or never will.
+func Resourced(pod *corev1.Pod) bool {
+	if Infeasible(pod) {
+		return true
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if etcd := etcdOf(pod); s.Name == Container && s.Resources != nil && etcd != nil {
+			return equality.Semantic.DeepEqual(etcd.Resources.Requests, s.Resources.Requests) &&
+				equality.Semantic.DeepEqual(etcd.Resources.Limits, s.Resources.Limits)
+		}
+	}
+	return true
+}
+
+// revisionOf is what a live Pod was made of.
+func revisionOf(live *corev1.Pod) parts {
+	var made parts
+	for field := range strings.SplitSeq(live.Annotations[api.AnnotationRevision], ",") {
+		name, hash, _ := strings.Cut(field, "=")
+		made = append(made, part{name, hash})
+	}
+	return made
+}
+
+// with takes over one part of another revision.
+func (ps parts) with(other parts, name string) parts {
+	changed := slices.Clone(ps)
+	for n := range changed {
+		for _, p := range other {
+			if changed[n].name == name && p.name == name {
+				changed[n].hash = p.hash
+			}
+		}
+	}
+	return changed
+}
+
+func etcdOf(pod *corev1.Pod) *corev1.Container {
+	for n := range pod.Spec.Containers {
+		if pod.Spec.Containers[n].Name == Container {
+			return &pod.Spec.Containers[n]
+		}
+	}
+	return nil
+}
+
+// ImageVersion is the version that Image has put into the name of an image; false for any other name. What really runs only
+// the member itself can tell.
+func ImageVersion(image string) (string, bool) {
+	name, _, _ := strings.Cut(image, "@")
+	tag := name[strings.LastIndex(name, ":")+1:]
+	if !strings.HasPrefix(tag, "v") || tag == name {
+		return "", false
+	}
+	_, err := parseVersion(tag)
+	return strings.TrimPrefix(tag, "v"), err == nil
+}
