@@ -27,6 +27,7 @@ type Client interface {
 	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never stale.
 	Members(ctx context.Context) ([]Member, error)
 	Changer
+	Downgrader
 	Close() error
 }
 
@@ -43,6 +44,10 @@ type Changer interface {
 	MoveLeader(ctx context.Context, to ID) error
 	// Disarm takes back the CORRUPT alarm of a member.
 	Disarm(ctx context.Context, id ID) error
+}
+
+// Downgrader prepares the cluster for an earlier minor, in the same manner.
+type Downgrader interface {
 	// Downgrade has the cluster make its data readable for an earlier minor, after etcd has found that this can be done.
 	Downgrade(ctx context.Context, to Version) error
 	// CancelDowngrade takes that back.

@@ -157,7 +157,7 @@ func interrupted(d Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	}
 	missing := len(o.voters()) != d.Size || len(o.learners()) > 0 || wanting(d, o) > 0 ||
-		slices.ContainsFunc(o.voters(), func(i Instance) bool { return o.lost(i) })
+		slices.ContainsFunc(o.voters(), o.lost)
 	return Step{
 		Action: CancelDowngrade, Reason: Downgrading,
 		Message: "taking back the downgrade until the members are complete again",
