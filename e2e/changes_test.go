@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -126,7 +127,9 @@ func TestRefusedChanges(t *testing.T) {
 		s.ready(c)
 	})).Assess("larger volumes, which the provisioner cannot make", step(func(s *stage) {
 		s.change(c, func() { c.Spec.Storage.Size = resource.MustParse("1Gi") })
-		s.stalled(c, api.ReasonChangeNotSupported)
+		if got := s.stalled(c, api.ReasonRefused); !strings.Contains(got, "only dynamically provisioned pvc can be resized") {
+			s.Errorf("stalled with the message %s", got)
+		}
 		if !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
 			s.Errorf("the cluster does not serve: %s", describe(c))
 		}

@@ -115,7 +115,13 @@ func intended(_ *Desired, o *Observed) {
 	}
 }
 
-func changed(parts ...string) change { return func(_ *Desired, o *Observed) { o.Pending = parts } }
+// small is a volume that the spec wants to be larger.
+func small(i *Instance) { i.Volume.Small = true }
+
+// mislabel gives a member an image whose name says something else than what runs.
+func mislabel(n int) change {
+	return on(n, func(i *Instance) { i.Pod.Version = Version{3, 6, 1} })
+}
 
 // firstStart is a first start in which all members answer.
 func firstStart() []change {

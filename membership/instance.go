@@ -31,6 +31,8 @@ type Volume struct {
 	// from there on it is nobody else's, whatever is on it.
 	Spare bool
 	Joins ID
+	// Small: it is smaller than the spec asks for. Growing: it has been asked to grow, and has not grown yet.
+	Small, Growing bool
 	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
 	Retired bool
 }
@@ -43,9 +45,6 @@ func (v Volume) Stays() bool { return v.Exists() && !v.Terminating }
 
 // Recorded reports whether the volume is known to hold a member's data.
 func (v Volume) Recorded() bool { return v.Exists() && v.ClusterID != 0 && v.MemberID != 0 }
-
-// VolumeSize is the part of the spec that volumes are made of, and Pods are not.
-const VolumeSize = "storage.size"
 
 // Pod is what a member runs in. The zero Pod means that there is none.
 type Pod struct {

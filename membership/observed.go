@@ -62,8 +62,6 @@ type Observed struct {
 	// Bootstrapping is the intent of a first start that was written down before any of its Pods was created: the UID of
 	// the volume of each first member. Nil when there is none.
 	Bootstrapping map[string]string
-	// Pending names the parts of the spec that volumes do not have yet, sorted.
-	Pending []string
 }
 
 // Reach is how far the operator got when it asked etcd.

@@ -43,7 +43,8 @@ var rules = []rule{
 	noPath,           // a version that cannot be reached from the one that runs
 	downgraded,       // back to an earlier minor: etcd prepares its data first
 	updated,          // who does not run yet what the spec asks for, one after the other
-	unsupported,      // the spec asks for what cannot be done yet: say so by name
+	grown,            // volumes that are to be larger, all at once
+	growing,          // and they are
 	healthy,          // nothing to do
 }
 

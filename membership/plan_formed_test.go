@@ -216,22 +216,26 @@ func TestPlanFormed(t *testing.T) {
 				Message: "waiting for members that do not serve: m-2 is on a node that does not answer; another one takes the place of who is down for 5m",
 			},
 		},
-		"MemberDownBeforeUnsupported": {
-			reason: "A wish that cannot be granted does not hide that a member is down",
+		"MemberDownBeforeGrown": {
+			reason: "A wish does not hide that a member is down",
 			base:   formed3,
-			args:   []change{on(2, silent), changed(VolumeSize)},
+			args:   []change{on(2, silent), on(1, small)},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-2 does not answer"},
 		},
 
-		// unsupported
-		"Unsupported": {
-			reason: "What differs and cannot be done, by name, and what can be done instead",
+		// grown
+		"Grown": {
+			reason: "Volumes grow under running members, all at once",
 			base:   formed3,
-			args:   []change{changed(VolumeSize)},
-			want: Step{
-				Action: Stall, Reason: ChangeNotSupported,
-				Message: "spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand",
-			},
+			args:   []change{on(0, small), on(2, small)},
+			want:   Step{Action: Expand, Members: []string{"m-0", "m-2"}, Reason: Changing, Message: "growing the volumes of m-0, m-2"},
+		},
+		// growing
+		"Growing": {
+			reason: "A volume has been asked to grow, and the file system comes last",
+			base:   formed3,
+			args:   []change{on(1, func(i *Instance) { i.Volume.Growing = true })},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of m-1 to have grown"},
 		},
 	})
 }

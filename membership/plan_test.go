@@ -205,10 +205,10 @@ func TestPlan(t *testing.T) {
 		"SuspendedStall": {
 			reason: "So does a stall",
 			base:   formed3,
-			args:   []change{suspended, changed(VolumeSize)},
+			args:   []change{suspended, mislabel(1)},
 			want: Step{
 				Action: None, Reason: Suspended,
-				Message: "suspended by spec.suspend; without it: spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand",
+				Message: "suspended by spec.suspend; without it: the image of m-1 says 3.6.1, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digest",
 			},
 		},
 		"SuspendedAtRest": {

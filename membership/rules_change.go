@@ -271,3 +271,15 @@ func then(d Desired, o Observed, rest []Instance) string {
 	}
 	return next
 }
+
+// grown: a volume grows under a running member, where its storage class can do that.
+func grown(d Desired, o Observed) (Step, bool) {
+	small := names(o.voters(), func(i Instance) bool { return i.Volume.Small && i.Volume.Stays() })
+	return Step{Action: Expand, Members: small, Reason: Changing, Message: "growing the volumes of " + list(small)}, len(small) > 0 && !d.Ephemeral
+}
+
+// growing: the file system comes last, and the kubelet sees to it.
+func growing(_ Desired, o Observed) (Step, bool) {
+	waiting := names(o.voters(), func(i Instance) bool { return i.Volume.Growing })
+	return Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to have grown"}, len(waiting) > 0
+}

@@ -173,17 +173,6 @@ func needsPerson(step Step, down []Instance) Step {
 	return step
 }
 
-// unsupported names every part of the spec that differs from what there is and that only a later version can carry out.
-func unsupported(_ Desired, o Observed) (Step, bool) {
-	var parts []string
-	for _, field := range o.Pending {
-		if field == VolumeSize {
-			parts = append(parts, "spec.storage.size is more than the volumes have: growing them is not supported, and the cluster serves on with what they have; where the storage class allows it, raise spec.resources.requests.storage of each PersistentVolumeClaim by hand")
-		}
-	}
-	return Step{Action: Stall, Reason: ChangeNotSupported, Message: strings.Join(parts, "; ")}, len(parts) > 0
-}
-
 func healthy(_ Desired, o Observed) (Step, bool) {
 	return Step{Action: None, Reason: Healthy, Message: plural(len(o.Members), "healthy member")}, true
 }

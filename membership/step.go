@@ -38,6 +38,8 @@ const (
 	Update Action = "Update"
 	// PutBack gives the named member's Pod the image that it had before a change that does not work.
 	PutBack Action = "PutBack"
+	// Expand makes the volumes of the named members as large as the spec asks for.
+	Expand Action = "Expand"
 	// Downgrade tells etcd that the cluster is about to run an earlier minor. CancelDowngrade takes that back.
 	Downgrade       Action = "Downgrade"
 	CancelDowngrade Action = "CancelDowngrade"

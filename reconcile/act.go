@@ -76,6 +76,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return r.changeMembership(ctx, c, seen, step)
 	case membership.Update:
 		return r.update(ctx, c, seen, step)
+	case membership.Expand:
+		return r.expand(ctx, c, seen, step)
 	case membership.PutBack:
 		return r.putBack(ctx, c, seen, step)
 	case membership.Disarm, membership.Downgrade, membership.CancelDowngrade:

@@ -27,6 +27,7 @@ func member(c *api.EtcdCluster, seen observed, name string) render.Member {
 		m.Join = api.JoinPending
 	}
 	if claim := seen.claims[name]; claim != nil {
+		m.Capacity = capacity(claim)
 		m.VolumeSize, m.VolumeClass = claim.Spec.Resources.Requests.Storage(), claim.Spec.StorageClassName
 	}
 	pod := seen.pods[name]

@@ -59,6 +59,7 @@ func TestMember(t *testing.T) {
 			want := tc.want
 			want.Name, want.InitialClusterState = "db-3", render.StateExisting
 			want.VolumeSize = seen.claims["db-3"].Spec.Resources.Requests.Storage()
+			want.Capacity = want.VolumeSize
 			if want.InitialCluster == "" {
 				want.InitialCluster = render.Resume(c, "db-3")
 			}

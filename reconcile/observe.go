@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,7 +57,12 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	o := membership.Observed{ClusterID: membership.ParseID(c.Status.ClusterID), Members: asked.members}
 	all := roster{cluster: c, instances: map[string]*membership.Instance{}}
 	for name, claim := range claims {
-		all.at(name, func(i *membership.Instance) { i.Volume = volume(c, claim) })
+		all.at(name, func(i *membership.Instance) {
+			i.Volume = volume(c, claim)
+			asked := claim.Spec.Resources.Requests.Storage()
+			i.Volume.Small = c.Spec.Storage.Size.Cmp(*asked) > 0
+			i.Volume.Growing = claim.Status.Phase == corev1.ClaimBound && claim.Status.Capacity.Storage().Cmp(*asked) < 0
+		})
 	}
 	for name, pod := range pods {
 		all.at(name, func(i *membership.Instance) {
@@ -82,8 +88,7 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	}
 	o.Fresh = all.fresh(o.Instances)
 	o.Reach = answered(o.Instances, pods, asked)
-	o.Pending = pending(c, claims, o.Instances)
-	compare(c, &o, pods)
+	compare(c, &o, pods, claims)
 	return o
 }
 
@@ -153,7 +158,7 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 
 // compare tells of each Pod whether it is what the spec asks for: at the version that it is to run now, and at the one that
 // comes next.
-func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1.Pod) {
+func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim) {
 	hop := membership.Hop(desired(c), *o).String()
 	for n := range o.Instances {
 		i := &o.Instances[n]
@@ -161,7 +166,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 		if pod == nil {
 			continue
 		}
-		now := render.Member{Name: i.Name, Version: runs(c, *i), Token: i.Volume.First.Token, BootstrapSize: i.Volume.First.Size}
+		now := render.Member{Name: i.Name, Version: runs(c, *i), Token: i.Volume.First.Token, BootstrapSize: i.Volume.First.Size, Capacity: capacity(claims[i.Name])}
 		if change, _, err := render.Needs(pod, c, now); err == nil { // what cannot be rendered is told where it is applied
 			i.Pod.Outdated = change != render.ChangeNone
 		}
@@ -186,12 +191,15 @@ func runs(c *api.EtcdCluster, i membership.Instance) string {
 	return strings.TrimPrefix(c.Spec.Version, "v")
 }
 
-// pending names the parts of the spec that volumes do not have.
-func pending(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, instances []membership.Instance) []string {
-	for _, i := range instances {
-		if claim := claims[i.Name]; claim != nil && c.Spec.Storage.Size.Cmp(*claim.Spec.Resources.Requests.Storage()) > 0 {
-			return []string{membership.VolumeSize}
-		}
+// capacity is what a volume has, as far as that matters: what it was asked for, and less while it has yet to grow to that. What
+// a provisioner adds of its own does not count.
+func capacity(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
+	if claim == nil {
+		return nil
 	}
-	return nil
+	asked := claim.Spec.Resources.Requests.Storage()
+	if has := claim.Status.Capacity.Storage(); claim.Status.Phase == corev1.ClaimBound && has.Cmp(*asked) < 0 {
+		return has
+	}
+	return asked
 }

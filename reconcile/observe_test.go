@@ -312,14 +312,14 @@ func TestFacts(t *testing.T) {
 			},
 		},
 		"Pending": {
-			reason: "parts of the spec that volumes do not have yet, by name, and those that Pods do not have, with what it takes",
+			reason: "volumes that are smaller than the spec asks for, and parts of it that Pods do not have, with what it takes",
 			given: func(w *world) {
 				w.cluster.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
 				w.cluster.Spec.Storage.Size = resource.MustParse("2Gi")
 			},
 			want: func(o *membership.Observed) {
-				o.Pending = []string{membership.VolumeSize}
 				for n := range o.Instances {
+					o.Instances[n].Volume.Small = true
 					p := &o.Instances[n].Pod
 					p.Outdated, p.Change, p.Parts = true, membership.ChangePod, []string{"resources"}
 				}
@@ -412,9 +412,6 @@ func TestFacts(t *testing.T) {
 			tc.given(&w)
 			tc.want(&want)
 			got := facts(w.cluster, w.pods, w.claims, w.asked, limits{now: now, overdue: now.Add(-2 * time.Minute), forsaken: now.Add(-5 * time.Minute)})
-			if len(got.Pending) == 0 {
-				got.Pending = nil
-			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -164,3 +164,16 @@ func tried(step membership.Step) string {
 	_, what, _ := strings.Cut(step.Message, ": ")
 	return step.Members[0] + ": " + what
 }
+
+// expand asks for larger volumes.
+func (r *Reconciler) expand(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	err := each(step.Members, func(name string) error {
+		m := member(c, seen, name)
+		m.VolumeSize = &c.Spec.Storage.Size
+		return r.applyClaim(ctx, c, seen.claims[name], render.Volume(c, m))
+	})
+	if err == nil {
+		r.event(c, step, step.Message)
+	}
+	return err
+}

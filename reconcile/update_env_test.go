@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/hostlet"
 )
 
 // lives of the Pods of a cluster: which Pod it is, and how often its container was started again.
@@ -181,3 +183,46 @@ func TestOptions(t *testing.T) {
 }
 
 func argsOf(pod *corev1.Pod) []string { return pod.Spec.Containers[0].Args }
+
+// TestVolumes: volumes grow under running members where their class can do that, and then the limit of a small database with
+// them; elsewhere the API server's refusal is told, and the cluster serves on.
+func TestVolumes(t *testing.T) {
+	t.Run("Expandable", func(t *testing.T) {
+		s := newStage(t)
+		s.operate()
+		c := s.cluster("db", 3)
+		c.Spec.Storage.StorageClassName = new(hostlet.Expandable)
+		s.contract(c)
+		s.create(c)
+		s.ready(c)
+		load, who := s.load(c), identityOf(c)
+		s.change(c, func() { c.Spec.Storage.Size = resource.MustParse("2Gi") })
+		s.await(c, "grown", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) })
+		for _, claim := range s.claims(c) {
+			if has := claim.Status.Capacity.Storage(); has.String() != "2Gi" {
+				t.Errorf("%s has %s", claim.Name, has)
+			}
+		}
+		for _, pod := range s.pods(c) {
+			if !slices.Contains(argsOf(&pod), "--quota-backend-bytes=1073741824") {
+				t.Errorf("%s has another limit than half of its volume: %v", pod.Name, argsOf(&pod))
+			}
+		}
+		s.same(c, who)
+		load.check()
+	})
+	t.Run("Fixed", func(t *testing.T) {
+		s := newStage(t)
+		c, load, _ := healing{}.struck(s)
+		before, _ := s.lives(c)
+		s.change(c, func() { c.Spec.Storage.Size = resource.MustParse("2Gi") })
+		if message := s.stalled(c, api.ReasonRefused); !strings.Contains(message, "must support resize") {
+			t.Errorf("the message does not say why: %s", message)
+		}
+		if after, _ := s.lives(c); !maps.Equal(before, after) || !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
+			t.Errorf("the cluster does not go on as it is: %s", describe(c))
+		}
+		load.await(20)
+		load.check()
+	})
+}

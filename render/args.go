@@ -60,7 +60,7 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 		a = append(a, "--initial-cluster-token="+m.Token)
 	}
 	a = append(a, "--strict-reconfig-check=true", "$("+envCheckAtStart+")", "$("+envCheckCompacted+")")
-	a = append(a, smallVolumeArgs(c)...)
+	a = append(a, smallVolumeArgs(c, m)...)
 	return append(a, optionArgs(c.Spec.Options, v)...)
 }
 
@@ -85,8 +85,12 @@ func ChecksAtStart(pod *corev1.Pod) bool {
 
 // smallVolumeArgs limit the database to half of a small volume. etcd's own quota would let it fill the disk, which stops a
 // member, where a quota only refuses writes.
-func smallVolumeArgs(c *api.EtcdCluster) []string {
-	half := c.Spec.Storage.Size.Value() / 2
+func smallVolumeArgs(c *api.EtcdCluster, m Member) []string {
+	size := c.Spec.Storage.Size
+	if m.Capacity != nil && m.Capacity.Cmp(size) < 0 { // it has yet to grow
+		size = *m.Capacity
+	}
+	half := size.Value() / 2
 	if half >= defaultQuota || c.Spec.Options != nil && c.Spec.Options.QuotaBackendSize != nil {
 		return nil
 	}

@@ -47,6 +47,9 @@ func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, er
 	} else if etcd.Image != *want.Spec.Containers[0].Image && !slices.Contains(parts, "image") {
 		parts = append([]string{"image"}, parts...)
 	}
+	if quotaOf(etcd.Args) != quotaOf(want.Spec.Containers[0].Args) && !slices.Contains(parts, "options") {
+		parts = append(parts, "storage.size")
+	}
 	change := ChangeNone
 	for _, part := range parts {
 		switch part {
@@ -67,6 +70,15 @@ func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, er
 		}
 	}
 	return change, parts, nil
+}
+
+// quotaOf is the limit of the database's size in etcd's arguments, which grows with a small volume.
+func quotaOf(args []string) string {
+	n := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--quota-backend-bytes=") })
+	if n < 0 {
+		return ""
+	}
+	return args[n]
 }
 
 // resizable reports whether a running container can be given the wanted resources: requests and limits of the same kinds,

@@ -45,6 +45,8 @@ type Member struct {
 
 	// VolumeSize is what the live claim requests, so that applying it again never resizes it; nil where there is none yet.
 	VolumeSize *resource.Quantity
+	// Capacity is what the volume has, on which the limit of the database depends; nil: what the spec says.
+	Capacity *resource.Quantity
 	// VolumeClass is the class of the live claim: a retained one keeps its class, whatever the spec says now.
 	VolumeClass *string
 }

@@ -172,8 +172,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention))",message="storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out"
 type Storage struct {
 	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log files of 64 MiB). With
-	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. It never shrinks; after the
-	// volumes were created, a larger one is reported as Stalled.
+	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. It never shrinks. A
+	// larger one makes the volumes grow under the running members where their storage class can do that; elsewhere the
+	// API server's refusal is reported as Stalled.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0",message="storage.size cannot shrink: a volume cannot be made smaller; set it back, or create another EtcdCluster and copy the data"

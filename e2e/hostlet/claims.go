@@ -3,6 +3,7 @@ package hostlet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,22 +27,45 @@ import (
 const protection = "kubernetes.io/pvc-protection"
 
 // createStorageClass makes the default class that a claim gets when it names none.
+// There is another one whose volumes can grow.
 func (h *Hostlet) createStorageClass(ctx context.Context) error {
-	class := &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        "standard",
-			Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
-		},
-		Provisioner:       "quorate.dev/hostlet",
-		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
-	}
-	if err := h.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create StorageClass: %w", err)
+	for name, annotations := range map[string]map[string]string{
+		"standard": {"storageclass.kubernetes.io/is-default-class": "true"}, Expandable: nil,
+	} {
+		class := &storagev1.StorageClass{
+			ObjectMeta:           metav1.ObjectMeta{Name: name, Annotations: annotations},
+			Provisioner:          "quorate.dev/hostlet",
+			VolumeBindingMode:    new(storagev1.VolumeBindingWaitForFirstConsumer),
+			AllowVolumeExpansion: new(name == Expandable),
+		}
+		if err := h.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create StorageClass: %w", err)
+		}
 	}
 	return nil
 }
 
-// setupClaims lets deleted claims go once no Pod uses them.
+// Expandable is the name of a storage class whose volumes can grow.
+const Expandable = "expandable"
+
+// expand gives a bound claim what it asks for. The API server lets a claim ask for more only where its class allows that.
+func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) error {
+	pvc := &corev1.PersistentVolumeClaim{}
+	if err := h.client.Get(ctx, key, pvc); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	asked := pvc.Spec.Resources.Requests.Storage()
+	if pvc.Status.Phase != corev1.ClaimBound || pvc.Status.Capacity.Storage().Cmp(*asked) >= 0 {
+		return nil
+	}
+	pvc.Status.Capacity = pvc.Spec.Resources.Requests
+	if err := client.IgnoreNotFound(h.client.Status().Update(ctx, pvc)); err != nil {
+		return fmt.Errorf("expand claim %s: %w", key, err)
+	}
+	return nil
+}
+
+// setupClaims lets deleted claims go once no Pod uses them, and bound ones grow.
 func (h *Hostlet) setupClaims(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("claims").
@@ -55,7 +79,7 @@ func (h *Hostlet) setupClaims(mgr ctrl.Manager) error {
 			return requests
 		})).
 		Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-			return ctrl.Result{}, h.release(ctx, req.NamespacedName)
+			return ctrl.Result{}, errors.Join(h.release(ctx, req.NamespacedName), h.expand(ctx, req.NamespacedName))
 		}))
 }
 

@@ -13,8 +13,9 @@ import (
 // Storage is what every member keeps its data on.
 type StorageApplyConfiguration struct {
 	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log files of 64 MiB). With
-	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. It never shrinks; after the
-	// volumes were created, a larger one is reported as Stalled.
+	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. It never shrinks. A
+	// larger one makes the volumes grow under the running members where their storage class can do that; elsewhere the
+	// API server's refusal is reported as Stalled.
 	Size *resource.Quantity `json:"size,omitempty"`
 	// storageClassName is the StorageClass of the volumes. Default: the default class of the Kubernetes cluster. It cannot
 	// be changed.
