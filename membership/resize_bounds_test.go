@@ -18,19 +18,19 @@ var ringBounds = map[string]struct {
 	},
 	"Led": {
 		reason: "It matters who leads",
-		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, leads: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, leads: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
 	},
 	"Deleted": {
 		reason: "Somebody deletes a volume, and Pods",
-		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 1}},
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 1}},
 	},
 	"Wiped": {
 		reason: "The content of volumes is gone, and what does not come back is replaced",
-		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, patience: true, wipes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 2}},
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, patience: true, wipes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 2}},
 	},
 	"Nodes": {
 		reason: "A node is lost with what is on it, and comes back or does not",
-		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, patience: true, nodes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, patience: true, nodes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},
 	},
 	"Corrupt": {
 		reason: "etcd finds that a member's data is wrong, and may not know whose",
@@ -46,7 +46,7 @@ var ringBounds = map[string]struct {
 	},
 	"Behind": {
 		reason: "An operator acts on old views, beside one that does not",
-		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, size: 2, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, delays: 1}},
+		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, slow: true, size: 2, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, delays: 1}},
 	},
 	"BehindTwice": {
 		reason: "An operator acts on old views, while the size changes back and forth",
@@ -54,7 +54,7 @@ var ringBounds = map[string]struct {
 	},
 	"BeyondOne": {
 		reason: "The only member is lost while it becomes three",
-		bound:  ringBound{sizes: []uint8{1, 3}, first: 1, wipes: true, claims: true, still: true, beyond: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 1, slow: true, wipes: true, claims: true, still: true, beyond: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},
 	},
 
 	"BehindThree": {

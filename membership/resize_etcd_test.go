@@ -1,45 +1,37 @@
 package membership
 
-// What etcd 3.7 does with a change of its members, at the time at which the call reaches it: server/etcdserver/server.go,
-// mayAddMember, mayRemoveMember, mayPromote and IsReadyToPromoteMember of server/etcdserver/api/membership/cluster.go.
+import "go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+// What etcd does with a change of its members, at the time at which the call reaches it: server/etcdserver/server.go,
+// mayAddMember, mayRemoveMember, mayPromoteMember and MoveLeader, and IsReadyToPromoteMember and IsReadyToRemoveVotingMember
+// of server/etcdserver/api/membership/cluster.go. They are the same in 3.5.35, 3.6.16 and 3.7.3. Before 3.5.30 and 3.6.11
+// etcd wanted to be connected to all voters to add another one (isConnectedFullySince), and not to a quorum of what comes of
+// it: so fewer calls took effect, and no others.
 
 // land yields every way in which a call under way may take effect; none where etcd refuses it. A change of the configuration
 // is an entry of the log: it commits on a quorum, one of which had everything before.
 func (w *ring) land(f ringFlight, yield func(to ring, violation string)) {
-	i := int(f.seat)
-	if !w.quorate() {
+	if w.refuses(f, w.up()) != nil {
 		return
 	}
-	to, s := *w, &w.seats[i]
-	t := &to.seats[i]
+	to, s := *w, &w.seats[f.seat]
+	t := &to.seats[f.seat]
 	violation := ""
-	n, active := w.voters(), w.active()
 	switch f.action {
 	case flightAdd:
-		if s.member() || w.hasLearner() || n > 1 && active < Quorum(n+1) {
-			return
-		}
 		if s.disk == diskData || s.disk == diskWiped || s.joins != joinsNobody {
 			violation = "S9: a name is used again under which something has run"
 		}
 		t.raft, t.named, t.matched = raftLearner, false, false
 	case flightPromote:
-		if s.raft != raftLearner || !s.matched {
-			return
-		}
 		t.raft, t.matched = raftVoter, false
 	case flightRemove:
-		if !w.mayRemove(i) {
-			return
-		}
-		to.expel(i)
+		to.expel(int(f.seat))
 	case flightMove:
-		if s.raft == raftVoter && s.runs() {
-			t.holds, to.leader = true, f.seat+1
-			yield(to, "")
-		}
+		t.holds, to.leader = true, f.seat+1
+		yield(to, "")
 		return
-	default:
+	case flightNone:
 		return
 	}
 	w.commits(func(quorum uint8) {
@@ -53,22 +45,71 @@ func (w *ring) land(f ringFlight, yield func(to ring, violation string)) {
 	})
 }
 
-// mayRemove is etcd's own check. Names count for it as if they were processes, and who is down may always go.
-func (w *ring) mayRemove(i int) bool {
-	s := &w.seats[i]
+// refuses is etcd's answer to a call that it does not carry out. Whom the member that is asked has been connected to for
+// HealthInterval are its peers: all who run, sooner or later. Names count where processes should, and who is down may always
+// be removed.
+func (w *ring) refuses(f ringFlight, peers uint8) error {
+	s, n := &w.seats[f.seat], w.voters()
 	switch {
-	case s.raft == raftLearner:
-		return true
-	case s.raft != raftVoter || w.voters() == 1:
-		return false
+	case !w.quorate():
+		return rpctypes.ErrNoLeader
+	case f.action == flightAdd && w.hasLearner():
+		return rpctypes.ErrTooManyLearners
+	case f.action == flightAdd && s.member():
+		return rpctypes.ErrPeerURLExist
+	case f.action == flightAdd && n > 1 && w.counted(peers) < Quorum(n+1):
+		return rpctypes.ErrUnhealthy
+	case f.action == flightPromote && !s.member(), f.action == flightRemove && !s.member():
+		return rpctypes.ErrMemberNotFound
+	case f.action == flightPromote && s.raft == raftVoter:
+		return rpctypes.ErrMemberNotLearner
+	case f.action == flightPromote && !s.matched:
+		return rpctypes.ErrMemberLearnerNotReady
+	case f.action == flightPromote && w.started(-1)+1 < Quorum(n+1): // it counts the learner as one that has started
+		return rpctypes.ErrMemberNotEnoughStarted
+	case f.action == flightRemove && s.raft == raftVoter && (n == 1 || w.started(int(f.seat)) < Quorum(n-1)):
+		return rpctypes.ErrMemberNotEnoughStarted
+	case f.action == flightRemove && s.raft == raftVoter && s.runs() && w.counted(peers)-1 < 1+(n-1)/2:
+		return rpctypes.ErrUnhealthy
+	case f.action == flightMove && s.raft != raftVoter:
+		return rpctypes.ErrBadLeaderTransferee
+	case f.action == flightMove && !s.runs():
+		return rpctypes.ErrTimeout
+	default:
+		return nil
 	}
-	n, named, active := w.voters(), 0, w.active()
-	for j := range w.seats {
-		if j != i && w.seats[j].raft == raftVoter && w.seats[j].named {
-			named++
+}
+
+// up are the seats of who runs.
+func (w *ring) up() (seats uint8) {
+	for i := range w.seats {
+		if w.seats[i].runs() {
+			seats |= 1 << i
 		}
 	}
-	return named >= Quorum(n-1) && (!s.runs() || active-1 >= 1+(n-1)/2)
+	return seats
+}
+
+// counted are the voters among these seats.
+func (w *ring) counted(seats uint8) int {
+	n := 0
+	for i := range w.seats {
+		if w.seats[i].raft == raftVoter && seats>>i&1 == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// started counts the voters whose names etcd has, but for one.
+func (w *ring) started(but int) int {
+	n := 0
+	for i := range w.seats {
+		if i != but && w.seats[i].raft == raftVoter && w.seats[i].named {
+			n++
+		}
+	}
+	return n
 }
 
 // expel makes a member one that was removed: its process learns of it, and exits.

@@ -40,12 +40,26 @@ func (c *ringStory) String() string {
 	return b.String()
 }
 
-func exploreRing(b ringBound, p ringPlanner) (*ringExplorer, *ringStory) {
-	x := &ringExplorer{bound: b, ringPlanner: p, decided: map[ringGlance]int32{}, step: map[ringStep]int32{}, ends: map[ringKey]ringEnd{}, index: map[ringKey]int32{}, violations: []string{"", "L1: it goes round in a circle"}}
-	start := ringState{ring: ring{size: max(b.first, b.size)}, budget: b.budget}
-	for i := range b.first {
-		start.ring.seats[i] = ringSeat{raft: raftVoter, named: true, holds: true, claim: claimKept, recorded: true, disk: diskData, pod: podUp}
+func newRingExplorer(b ringBound, p ringPlanner) *ringExplorer {
+	return &ringExplorer{
+		bound: b, ringPlanner: p, decided: map[ringGlance]int32{}, step: map[ringStep]int32{}, ends: map[ringKey]ringEnd{}, index: map[ringKey]int32{},
+		violations: []string{"", "L1: it goes round in a circle"},
 	}
+}
+
+// ringOf is a cluster of so many members, at rest.
+func ringOf(members int) ring {
+	w := ring{size: uint8(members)}
+	for i := range members {
+		w.seats[i] = ringSeat{raft: raftVoter, named: true, holds: true, claim: claimKept, recorded: true, disk: diskData, pod: podUp}
+	}
+	return w
+}
+
+func exploreRing(b ringBound, p ringPlanner) (*ringExplorer, *ringStory) {
+	x := newRingExplorer(b, p)
+	start := ringState{ring: ringOf(int(b.first)), budget: b.budget}
+	start.ring.size = max(b.first, b.size)
 	x.add(&start, -1)
 	for at := 0; at < len(x.states); at++ {
 		s := x.states[at].unpack()
@@ -170,6 +184,9 @@ func (x *ringExplorer) ending(w ring) []string {
 // do next.
 func (x *ringExplorer) successors(s *ringState, visit func(*ringEdge)) {
 	yield := func(e ringEdge) {
+		if !x.bound.slow {
+			e.to.ring.sweep()
+		}
 		if to := &e.to; to.behind != behindNot {
 			for i := range to.ring.seats {
 				m := &to.ring.seats[i]
@@ -186,28 +203,13 @@ func (x *ringExplorer) successors(s *ringState, visit func(*ringEdge)) {
 			visit(&e)
 		}
 	}
-	change := func(what string, who int, to *ringState, violation string) {
-		e := ringEdge{what: what, to: *to, violation: violation}
-		if who >= 0 {
-			e.who = 1 << who
-		}
-		yield(e)
-	}
 	x.fresh(s, yield)
 	if s.behind != behindNot {
 		x.behind(s, yield)
 	} else if s.budget.delays > 0 {
-		x.falls(s, change)
+		x.falls(s, changes(yield))
 	}
-	for i := range s.ring.seats {
-		if s.ring.seats[i] != (ringSeat{}) {
-			x.bound.machines(s, i, change)
-			x.bound.misfortune(s, i, change)
-		}
-	}
-	x.bound.etcd(s, yield)
-	x.bound.clients(s, yield)
-	x.bound.people(s, change)
+	x.bound.surroundings(s, yield)
 }
 
 // fresh is the operator that sees what is there.

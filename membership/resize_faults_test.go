@@ -9,6 +9,7 @@ type ringBound struct {
 	budget ringBudget
 	calls  int // to etcd that are under way at a time
 
+	slow     bool // what is deleted and unused takes its time to go, too: ten times as many states
 	crashes  bool // processes crash
 	one      bool // but not while a voter does not run
 	still    bool // clients write nothing
@@ -34,6 +35,31 @@ type ringEdge struct {
 
 type ringChange func(what string, who int, to *ringState, violation string)
 
+// changes yields what happens to one member, or to nobody.
+func changes(yield func(ringEdge)) ringChange {
+	return func(what string, who int, to *ringState, violation string) {
+		e := ringEdge{what: what, to: *to, violation: violation}
+		if who >= 0 {
+			e.who = 1 << who
+		}
+		yield(e)
+	}
+}
+
+// surroundings are all but the operator.
+func (b *ringBound) surroundings(s *ringState, yield func(ringEdge)) {
+	change := changes(yield)
+	for i := range s.ring.seats {
+		if s.ring.seats[i] != (ringSeat{}) {
+			b.machines(s, i, change)
+			b.misfortune(s, i, change)
+		}
+	}
+	b.etcd(s, yield)
+	b.clients(s, yield)
+	b.people(s, change)
+}
+
 // machines are kubelets, controllers and etcd itself, at their own pace.
 func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 	m := &s.ring.seats[i]
@@ -52,11 +78,26 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 		to.ring.vanish(i)
 		change("its Pod is gone", i, &to, "")
 	}
+	if m.released() {
+		to := *s
+		to.ring.seats[i].discard()
+		change("its volume is gone", i, &to, "")
+	}
 	if m.runs() && m.member() && s.ring.quorate() && (!m.holds || m.raft == raftLearner && !m.matched) {
 		to := *s
 		to.ring.seats[i].holds = true
 		to.ring.seats[i].matched = m.raft == raftLearner
 		change("catches up", i, &to, "")
+	}
+	if m.runs() && m.member() && s.ring.quorate() && !m.named {
+		to := *s
+		to.ring.seats[i].named = true
+		change("publishes its name", i, &to, "")
+	}
+	if b.leads && int(s.ring.leader) == i+1 {
+		to := *s
+		to.ring.leader = 0
+		change("is not heard for a while, and leads no more", i, &to, "")
 	}
 	if b.leads && int(s.ring.leader) != i+1 && m.raft == raftVoter && m.runs() && m.holds && s.ring.quorate() && s.ring.leader == 0 {
 		to := *s
@@ -138,7 +179,6 @@ func (b *ringBound) losses(s *ringState, i int, change ringChange) {
 	if b.claims && m.claim == claimKept && !m.retired {
 		lose("its volume is deleted by somebody", func(w *ring) {
 			w.seats[i].claim = claimDoomed
-			w.release(i)
 		})
 	}
 	if b.wipes && m.disk == diskData && m.member() {

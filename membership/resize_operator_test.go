@@ -140,7 +140,6 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 			s.retired = true
 		} else {
 			s.claim = claimDoomed
-			w.release(i)
 		}
 	default:
 		violation = "the step has an action that is not known: " + string(a)

@@ -90,6 +90,9 @@ func (x *ringExplorer) settled(w ring) ring {
 		if s.terminating && !s.cutOff {
 			w.vanish(i)
 		}
+		if s.released() {
+			s.discard()
+		}
 		if s.pod == podMaking && s.claim == claimKept && !s.cutOff {
 			s.pod = podReady
 		}
@@ -99,7 +102,7 @@ func (x *ringExplorer) settled(w ring) ring {
 	}
 	for i := range w.seats {
 		if s := &w.seats[i]; s.runs() && s.member() && w.quorate() {
-			s.holds, s.matched = true, s.raft == raftLearner
+			s.holds, s.matched, s.named = true, s.raft == raftLearner, true
 		}
 	}
 	return w

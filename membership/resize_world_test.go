@@ -28,7 +28,7 @@ const ringNobody = ringSeats + 1
 
 type ringSeat struct {
 	raft    ringRole
-	named   bool // it has started as this member, so that etcd has its name
+	named   bool // etcd has its name, as it has once the member has started and published it
 	matched bool // a learner that had caught up once: etcd remembers
 	holds   bool // the latest acknowledged write is among its data
 
@@ -208,7 +208,8 @@ func (w *ring) survives() bool {
 	return true
 }
 
-// launch starts the container of a Pod, for the first time or again. It returns what must never happen.
+// launch starts the container of a Pod, for the first time or again. It returns what must never happen. etcd has the name of
+// a member that starts for the first time only when that has published it.
 func (w *ring) launch(i int) (violation string) {
 	s := &w.seats[i]
 	switch {
@@ -217,7 +218,7 @@ func (w *ring) launch(i int) (violation string) {
 	case !s.member():
 		s.pod = podExited // who was removed is told so, and exits
 	case s.disk == diskData:
-		s.pod, s.named = podUp, true
+		s.pod = podUp
 	case !s.unfenced:
 		s.pod = podExited
 	case s.raft == raftVoter:
@@ -225,7 +226,7 @@ func (w *ring) launch(i int) (violation string) {
 	case s.matched:
 		s.pod = podExited // the leader tells it of entries that it has lost, and it panics
 	default:
-		s.pod, s.named, s.disk, s.holds = podUp, true, diskData, false
+		s.pod, s.disk, s.holds = podUp, diskData, false
 	}
 	if s.pod == podUp {
 		s.forsaken = false
@@ -233,35 +234,43 @@ func (w *ring) launch(i int) (violation string) {
 	return ""
 }
 
-// kill deletes a Pod. One that runs takes its time to stop.
+// kill deletes a Pod. It takes its time, even where nothing runs in it any more: its kubelet has to confirm that.
 func (w *ring) kill(i int) {
-	switch s := &w.seats[i]; s.pod {
-	case podNone:
-	case podUp, podMaking, podReady:
+	if s := &w.seats[i]; s.pod != podNone {
 		s.terminating = true
-	default:
-		if !s.cutOff {
+	}
+}
+
+// sweep takes away the Pods that are going and in which nothing runs any more, and the volumes that wait for nothing else. An
+// exploration that is not slow does not stop to look at them.
+func (w *ring) sweep() {
+	for i := range w.seats {
+		s := &w.seats[i]
+		if s.terminating && !s.cutOff && (s.pod == podWaiting || s.pod == podCrashed || s.pod == podExited) {
 			w.vanish(i)
+		}
+		if s.released() {
+			s.discard()
 		}
 	}
 }
 
-// vanish removes a Pod, and the volume with it that is being deleted.
+// vanish removes a Pod. A volume that is being deleted can go then.
 func (w *ring) vanish(i int) {
 	s := &w.seats[i]
 	s.pod, s.terminating, s.unfenced, s.cutOff, s.forsaken = podNone, false, false, false, false
-	w.release(i)
 	if int(w.leader) == i+1 {
 		w.leader = 0
 	}
 }
 
-// release lets a volume go that is being deleted, unless a Pod holds it.
-func (w *ring) release(i int) {
-	if s := &w.seats[i]; s.claim == claimDoomed && s.pod == podNone {
-		s.claim, s.disk, s.holds = claimNone, diskNone, false
-		s.spare, s.joins, s.recorded, s.retired = false, joinsNobody, false, false
-	}
+// released reports whether a volume is being deleted that no Pod holds any more.
+func (s *ringSeat) released() bool { return s.claim == claimDoomed && s.pod == podNone }
+
+// discard is the end of a volume.
+func (s *ringSeat) discard() {
+	s.claim, s.disk, s.holds = claimNone, diskNone, false
+	s.spare, s.joins, s.recorded, s.retired = false, joinsNobody, false, false
 }
 
 // crash ends a process.

@@ -72,6 +72,8 @@ type fault struct {
 	mode   mode
 	fired  chan struct{}
 	then   func() // at once, before the operator hears of it
+	// around an effect, in its place, is what records it; nil for nothing.
+	around func(what string, effect func() error) error
 
 	mu    sync.Mutex
 	armed bool
@@ -136,7 +138,11 @@ func (f *fault) do(what string, effect func() error) error {
 		}
 		return cmp.Or(refusedByEtcd[at], refusedByKubernetes[at], context.Canceled)
 	}
+	armed := f.armed
 	f.mu.Unlock()
+	if plain := effect; armed && f.around != nil {
+		effect = func() error { return f.around(what, plain) }
+	}
 	if err := effect(); err != nil {
 		return err
 	}

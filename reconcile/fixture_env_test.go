@@ -74,6 +74,7 @@ type stage struct {
 	client.WithWatch
 	hostlet *hostlet.Hostlet
 	ns      string
+	version string // of the clusters that it makes
 	scheme  *runtime.Scheme
 
 	mu   sync.Mutex
@@ -111,7 +112,7 @@ func newStageAlone(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Stop)
-	s := &stage{T: t, WithWatch: c, hostlet: h, ns: ns.Name, scheme: scheme}
+	s := &stage{T: t, WithWatch: c, hostlet: h, ns: ns.Name, version: etcd36, scheme: scheme}
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.dump()
@@ -190,7 +191,7 @@ func (s *stage) cluster(name string, replicas int32) *api.EtcdCluster {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns},
 		Spec: api.EtcdClusterSpec{
 			Replicas: &replicas,
-			Version:  etcd36,
+			Version:  s.version,
 			Storage:  api.Storage{Size: resource.MustParse("1Gi")},
 		},
 	}

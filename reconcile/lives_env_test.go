@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +30,7 @@ var lives = map[string]life{
 	"wake":    {reason: "created, put to sleep and woken", run: wake},
 	"grow":    {reason: "one member becomes three", run: resize(1, 3)},
 	"shrink":  {reason: "three members become one", run: resize(3, 1)},
+	"lead":    {reason: "the same, and the last one to come has led", run: led},
 	"resize":  {reason: "to five and back", run: resize(1, 3, 5, 3, 1)},
 	"heal":    {reason: "one member's volume is lost", run: heal},
 	"upgrade": {reason: "from 3.5 to 3.6", run: reversion(etcd35, etcd36)},
@@ -77,15 +79,34 @@ func resize(first int32, sizes ...int32) func(*stage, *fault) (*api.EtcdCluster,
 		c := s.cluster("db", first)
 		kept := s.born(c)
 		f.arm()
-		for _, size := range sizes {
-			s.change(c, func() { c.Spec.Replicas = new(size) })
-			s.await(c, fmt.Sprintf("of %d members", size), func() bool {
-				return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == int(size)
-			})
-			s.write(c, kept)
-		}
+		s.resizes(c, kept, sizes...)
 		return c, kept
 	}
+}
+
+// resizes the cluster to one size after the other.
+func (s *stage) resizes(c *api.EtcdCluster, kept data, sizes ...int32) {
+	s.Helper()
+	for _, size := range sizes {
+		s.change(c, func() { c.Spec.Replicas = new(size) })
+		s.await(c, fmt.Sprintf("of %d members", size), func() bool {
+			return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == int(size)
+		})
+		s.write(c, kept)
+	}
+}
+
+func led(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c := s.cluster("db", 3)
+	kept := s.born(c)
+	etcd := s.etcd(c)
+	s.byHand(func(ctx context.Context) error { // only the leader can be asked for it, and one after the other is
+		_, err := etcd.MoveLeader(ctx, memberID(c, "db-2"))
+		return err
+	}, nil)
+	f.arm()
+	s.resizes(c, kept, 1)
+	return c, kept
 }
 
 func heal(s *stage, f *fault) (*api.EtcdCluster, data) {
