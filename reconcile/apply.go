@@ -42,8 +42,9 @@ func (r *Reconciler) apply(ctx context.Context, c *api.EtcdCluster, desired runt
 	}
 	if live != nil {
 		foreign, terminating := belongs(c, live)
+		stray := metav1.GetControllerOf(live) == nil && live.GetLabels()[api.LabelCluster] != c.Name && !holdsDataOf(c, live)
 		switch {
-		case foreign || metav1.GetControllerOf(live) == nil && live.GetLabels()[api.LabelCluster] != c.Name:
+		case foreign || stray:
 			return false, &foreignError{kind: kind, name: name, whose: whose(live)}
 		case terminating:
 			return false, &terminatingError{kind: kind, name: name}

@@ -92,7 +92,6 @@ func walks(t *testing.T) []trial {
 	if !asked("walk/") {
 		return nil
 	}
-	ends := fresh(t)
 	const most = 300
 	seeds := []uint64{0}
 	if _, err := fmt.Sscanf(chaos.plan, "walk/%d", &seeds[0]); err != nil {
@@ -101,6 +100,7 @@ func walks(t *testing.T) []trial {
 			seeds = append(seeds, chaos.seed*most+n)
 		}
 	}
+	ends := fresh(t, seeds)
 	var runs []trial
 	for _, seed := range seeds {
 		runs = append(runs, trial{fmt.Sprintf("walk/%d", seed), func(t *testing.T) bool {

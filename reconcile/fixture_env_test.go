@@ -22,7 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -74,8 +76,9 @@ type stage struct {
 	client.WithWatch
 	hostlet *hostlet.Hostlet
 	ns      string
-	version string // of the clusters that it makes
 	scheme  *runtime.Scheme
+	version string // of etcd, for the clusters of this stage
+	wire    *wire  // between the operators and the API server; nil where nobody looks at it
 
 	mu   sync.Mutex
 	logs []string
@@ -127,9 +130,12 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	s.Helper()
 	cfg := rest.CopyConfig(apiServer)
 	cfg.QPS = -1
+	if s.wire != nil {
+		cfg.Wrap(s.wire.over)
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                  s.scheme,
-		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{s.ns: {}}},
+		Cache:                   s.cache(),
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		Controller:              config.Controller{SkipNameValidation: new(true)},
 		Logger:                  funcr.New(func(prefix, args string) { s.log(prefix + " " + args) }, funcr.Options{Verbosity: 1}),
@@ -158,6 +164,20 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	crash = sync.OnceFunc(func() { cancel(); <-done })
 	s.Cleanup(crash)
 	return crash
+}
+
+// cache holds what that of the real operator holds: of Pods and claims, what carries its label.
+func (s *stage) cache() cache.Options {
+	s.Helper()
+	ours, err := labels.NewRequirement(api.LabelCluster, selection.Exists, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	labelled := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	return cache.Options{
+		DefaultNamespaces: map[string]cache.Config{s.ns: {}},
+		ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: labelled, &corev1.PersistentVolumeClaim{}: labelled},
+	}
 }
 
 // dial is membership.Dial, with the addresses in etcd's member list turned back into names: there is no DNS here.

@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	order "cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,9 +20,13 @@ import (
 // life is what a cluster goes through while its operator is disturbed. It returns the cluster as it is at the end, and what
 // must be in it.
 type life struct {
-	reason string
-	run    func(s *stage, f *fault) (*api.EtcdCluster, data)
+	reason  string
+	version string // of etcd; 3.6 where none is named
+	run     func(s *stage, f *fault) (*api.EtcdCluster, data)
 }
+
+// on sets the stage for the life.
+func (l life) on(s *stage) { s.version = order.Or(l.version, etcd36) }
 
 // data is what was written and acknowledged.
 type data map[string]string
@@ -30,6 +35,8 @@ var lives = map[string]life{
 	"wake":    {reason: "created, put to sleep and woken", run: wake},
 	"grow":    {reason: "one member becomes three", run: resize(1, 3)},
 	"shrink":  {reason: "three members become one", run: resize(3, 1)},
+	"grow35":  {reason: "the same with etcd 3.5", version: etcd35, run: resize(1, 3)},
+	"grow37":  {reason: "the same with etcd 3.7", version: etcd37, run: resize(1, 3)},
 	"lead":    {reason: "the same, and the last one to come has led", run: led},
 	"resize":  {reason: "to five and back", run: resize(1, 3, 5, 3, 1)},
 	"heal":    {reason: "one member's volume is lost", run: heal},

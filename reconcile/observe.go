@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -44,6 +45,9 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	}
 	for i := range claims.Items {
 		seen.claims[claims.Items[i].Name] = &claims.Items[i]
+	}
+	if err := errors.Join(r.unlabelledPods(ctx, c, seen), r.unlabelledClaims(ctx, c, seen), r.newClaims(ctx, c, seen)); err != nil {
+		return observed{}, err
 	}
 
 	asked := r.ask(ctx, c, seen.pods)

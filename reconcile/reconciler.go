@@ -144,7 +144,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err == nil && apierrors.IsConflict(reportErr) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
-	return ctrl.Result{RequeueAfter: after(step)}, errors.Join(err, reportErr)
+	if err := errors.Join(err, reportErr); err != nil {
+		return ctrl.Result{}, err // tried again with growing pauses
+	}
+	return ctrl.Result{RequeueAfter: after(step)}, nil
 }
 
 // after is when to look again, if no watch tells earlier.

@@ -159,9 +159,9 @@ func TestReconcileErrors(t *testing.T) {
 		"Fine":           {reason: "volumes are provisioned", refuse: on("", nil), want: result{Status: true, Requeue: afterAct}},
 		"Refused":        {reason: "the status says why, and no error makes controller-runtime try on", refuse: on("PersistentVolumeClaim", quota), want: result{Status: true, Requeue: atRest}},
 		"Conflict":       {reason: "another look comes soon, and the status is made of that", refuse: on("PersistentVolumeClaim", conflict), want: result{Requeue: afterConflict}},
-		"Broken":         {reason: "controller-runtime tries again with growing pauses", refuse: on("PersistentVolumeClaim", broken), want: result{Status: true, Failed: true, Requeue: afterAct}},
+		"Broken":         {reason: "controller-runtime tries again with growing pauses", refuse: on("PersistentVolumeClaim", broken), want: result{Status: true, Failed: true}},
 		"StatusConflict": {reason: "another look comes soon", refuse: on("status", conflict), want: result{Requeue: afterConflict}},
-		"StatusBroken":   {reason: "controller-runtime tries again with growing pauses", refuse: on("status", broken), want: result{Failed: true, Requeue: afterAct}},
+		"StatusBroken":   {reason: "controller-runtime tries again with growing pauses", refuse: on("status", broken), want: result{Failed: true}},
 		"StatusGone":     {reason: "the EtcdCluster was deleted meanwhile", refuse: on("status", apierrors.NewNotFound(claims, "db")), want: result{Requeue: afterAct}},
 	}
 	for name, tc := range cases {

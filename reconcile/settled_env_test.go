@@ -159,7 +159,7 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 		lines = append(lines, memberName.ReplaceAllStringFunc(line, func(name string) string { return rank[name] }))
 	}
 	for _, pod := range s.pods(c) {
-		add("Pod", &pod, pod.Spec)
+		add("Pod", &pod, withoutGate(pod.Spec))
 	}
 	for _, claim := range s.claims(c) {
 		add("PersistentVolumeClaim", &claim, claim.Spec)
@@ -183,6 +183,16 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// withoutGate is the spec of a Pod as if its member had never been one to come, which waited at a gate (render.Provisioner): a
+// Pod that is made anew over the data has none.
+func withoutGate(spec corev1.PodSpec) corev1.PodSpec {
+	const gate = "start"
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == gate })
+	mounts := &spec.Containers[0].VolumeMounts
+	*mounts = slices.DeleteFunc(*mounts, func(m corev1.VolumeMount) bool { return m.Name == gate })
+	return spec
 }
 
 var (

@@ -37,23 +37,27 @@ func (h *held) between(r *reconcile.Reconciler) {
 	r.Client = h
 }
 
-func (h *held) hold() {
+func (h *held) hold() { h.show(h.look()) }
+
+// look at the world as it is.
+func (h *held) look() *world {
 	w := &world{}
 	for _, list := range []client.ObjectList{&w.clusters, &w.pods, &w.claims} {
 		if err := h.stage.List(h.stage.Context(), list, client.InNamespace(h.stage.ns)); err != nil {
 			h.stage.Error(err)
 		}
 	}
+	return w
+}
+
+// show the world as it was once.
+func (h *held) show(w *world) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.world = w
 }
 
-func (h *held) release() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.world = nil
-}
+func (h *held) release() { h.show(nil) }
 
 func (h *held) seen() *world {
 	h.mu.Lock()

@@ -45,6 +45,17 @@ func walk(seed uint64) []turn {
 	return walk
 }
 
+// made is how a cluster was made, which is what its end depends on.
+type made struct {
+	Version string
+	Size    int32
+}
+
+// end of the walk of that seed: each third walk is one of etcd 3.5, and each third one of etcd 3.7.
+func end(seed uint64) made {
+	return made{Version: []string{etcd36, etcd35, etcd37}[seed%3], Size: walk(seed)[turns-1].Replicas}
+}
+
 func (w turn) apply(c *api.EtcdCluster) {
 	c.Spec.Replicas, c.Spec.Suspend = new(w.Replicas), w.Suspend
 	c.Spec.Storage.Retention = &api.Retention{WhenScaled: w.WhenScaled}
@@ -65,8 +76,9 @@ func TestWalk(t *testing.T) {
 		t.Skip("TestChaos runs these and more")
 	}
 	t.Parallel()
-	ends := fresh(t)
-	for seed := range uint64(4) {
+	seeds := []uint64{0, 1, 2, 3}
+	ends := fresh(t, seeds)
+	for _, seed := range seeds {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			walkOn(t, seed, ends)
@@ -74,30 +86,36 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// fresh are the ends of clusters that were made with a size and never changed.
-func fresh(t *testing.T) map[int32][]string {
-	ends := map[int32][]string{}
+// fresh are the ends of clusters that were made as those walks end, and never changed.
+func fresh(t *testing.T, seeds []uint64) map[made][]string {
+	wanted := map[made]bool{}
+	for _, seed := range seeds {
+		wanted[end(seed)] = true
+	}
+	ends := map[made][]string{}
 	var mu sync.Mutex
 	t.Run("Fresh", func(t *testing.T) {
-		for _, size := range []int32{1, 3, 5} {
-			t.Run(strconv.Itoa(int(size)), func(t *testing.T) {
+		for m := range wanted {
+			t.Run(fmt.Sprintf("%s/%d", m.Version, m.Size), func(t *testing.T) {
 				s := newStage(t)
+				s.version = m.Version
 				s.operate()
-				c := s.cluster("db", size)
+				c := s.cluster("db", m.Size)
 				s.settled(c, s.born(c))
 				mu.Lock()
 				defer mu.Unlock()
-				ends[size] = s.picture(c)
+				ends[m] = s.picture(c)
 			})
 		}
 	})
 	return ends
 }
 
-func walkOn(t *testing.T, seed uint64, ends map[int32][]string) {
+func walkOn(t *testing.T, seed uint64, ends map[made][]string) {
 	s := newStageAlone(t)
+	s.version = end(seed).Version
 	way := walk(seed)
-	t.Logf("%+v", way)
+	t.Logf("etcd %s: %+v", s.version, way)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("once more: -run TestChaos -chaos.plan 'walk/%d'", seed)
@@ -117,7 +135,7 @@ func walkOn(t *testing.T, seed uint64, ends map[int32][]string) {
 		s.tryWrite(c, kept)
 	}
 	s.settled(c, kept)
-	if diff := cmp.Diff(ends[way[turns-1].Replicas], s.picture(c)); diff != "" {
+	if diff := cmp.Diff(ends[end(seed)], s.picture(c)); diff != "" {
 		t.Errorf("the end is not that of a cluster made with the last spec: -want +got:\n%s", diff)
 	}
 }
