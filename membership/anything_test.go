@@ -5,15 +5,20 @@ import (
 	"slices"
 )
 
-// anything is facts that the seed stands for: those of a cluster that has been resized, or whatever can be written down.
+// anything is facts that the seed stands for: those of a cluster that has been resized, those of one that is being changed, or
+// whatever can be written down.
 func anything(seed []byte) (Desired, Observed) {
 	var key [32]byte
 	copy(key[:], seed)
 	r := rand.New(rand.NewChaCha8(key))
-	if r.IntN(2) == 0 {
+	switch r.IntN(3) {
+	case 0:
 		return incoherent(r)
+	case 1:
+		return resized(r)
+	default:
+		return changedAmidst(r)
 	}
-	return resized(r)
 }
 
 // incoherent facts have few different values, which makes it likely that some meet.
@@ -21,12 +26,18 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 	some := func() bool { return r.IntN(4) == 0 }
 	id := func() ID { return ID(r.IntN(3)) }
 	token := func() string { return []string{"new", "new", "old", ""}[r.IntN(4)] }
-	version := func() Version { return []Version{etcd36, etcd36, etcd37, {}}[r.IntN(4)] }
+	version := func() Version { return []Version{etcd36, etcd36, etcd37, {}, etcd35}[r.IntN(5)] }
+	rarely := func(v Version) Version {
+		if r.IntN(8) > 0 {
+			return Version{}
+		}
+		return v
+	}
 	first := func() First { return First{Token: token(), Size: r.IntN(5)} }
 
 	d := Desired{
 		Size: r.IntN(5), Version: version(), Suspended: r.IntN(16) == 0, Deleting: r.IntN(16) == 0,
-		Ephemeral: some(), Token: "new", Retain: some(),
+		Ephemeral: some(), Token: "new", Retain: some(), GivenUp: []string{"", "", "", "it did not work"}[r.IntN(4)],
 	}
 	o := Observed{Reach: Reach(r.IntN(3)), Remembered: some(), Fresh: []string{name(8), name(9)}[:r.IntN(3)]}
 	if some() {
@@ -44,16 +55,27 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 				Joins: ID(0xa0+n) * id(), Retired: r.IntN(8) == 0,
 			}
 			i.Volume.Spare = some() && !i.Volume.Recorded()
+			i.Volume.Next = rarely(version())
+			i.Volume.Small, i.Volume.Growing = r.IntN(8) == 0, r.IntN(8) == 0
+			i.Volume.Replays = []string{"", "pod"}[r.IntN(2)]
 		}
 		if !some() {
 			i.Pod = Pod{
 				UID: "pod", Terminating: some(), Foreign: r.IntN(16) == 0, Problem: []string{"", "cannot run"}[r.IntN(2)],
 				NeverRan: some(), Outdated: some(), Overdue: some(), Ended: some(),
 				Damaged: some(), Forsaken: some(), Unfenced: some(), Provisions: some(), Provisioned: some(),
+				Version: rarely(version()), Changing: r.IntN(8) == 0, Failing: some(),
+				Change: []Change{ChangeNone, ChangeNone, ChangeResources, ChangeImage, ChangePod}[r.IntN(5)],
+			}
+			if i.Pod.Change != ChangeNone {
+				i.Pod.Parts = []string{"options", "version"}
 			}
 		}
 		if !some() {
-			i.Endpoint = Endpoint{ClusterID: id(), MemberID: ID(0xa0 + n), Leader: id(), Version: version()}
+			i.Endpoint = Endpoint{
+				ClusterID: id(), MemberID: ID(0xa0 + n), Leader: id(), Version: version(),
+				Storage: version(), Downgrade: rarely(version()), RaftIndex: uint64(r.IntN(2)) * 6000, Applied: uint64(r.IntN(2)) * 6000,
+			}
 			if r.IntN(8) == 0 {
 				i.Endpoint.Alarms = []Alarm{{AlarmCorrupt, ID(0xa0+r.IntN(5)) * id()}, {AlarmNoSpace, i.Endpoint.MemberID}}[:1+r.IntN(2)]
 			}
@@ -111,6 +133,76 @@ func resized(r *rand.Rand) (Desired, Observed) {
 	}
 	r.Shuffle(len(o.Members), func(a, b int) { o.Members[a], o.Members[b] = o.Members[b], o.Members[a] })
 	o.Fresh = slices.Clone(o.Fresh)[:min(r.IntN(4), len(o.Fresh))]
+	return d, o
+}
+
+// amidst a change: some members have come to what the spec asks for, some have not, and one may be on its way.
+func amidst(r *rand.Rand, d *Desired, o *Observed) {
+	few := func(n int) bool { return r.IntN(n) == 0 }
+	versions := []Version{{3, 5, 20}, etcd35, {3, 6, 4}, etcd36, etcd37}
+	from, target := versions[r.IntN(len(versions))], versions[r.IntN(len(versions))]
+	d.Version = target
+	began := few(2)
+	kind := []Change{ChangeImage, ChangePod, ChangeResources}[r.IntN(3)]
+	for n := range o.Instances {
+		i := &o.Instances[n]
+		if !i.Endpoint.Answered() {
+			continue
+		}
+		runs(from)(i)
+		switch {
+		case began && few(3):
+			runs(target)(i)
+		case from != target:
+			if kind == ChangeResources {
+				kind = ChangeImage
+			}
+			differs(kind, "version")(i)
+		case few(2):
+			differs(kind, "resources")(i)
+		}
+		if few(4) {
+			replaying(i)
+		}
+	}
+	if few(3) {
+		onAll(stored(Version{3, target.Minor, 0}))(d, o)
+	}
+	if few(3) {
+		downgradingTo(Version{3, min(from.Minor, target.Minor), 0})(d, o)
+	}
+	one := &o.Instances[r.IntN(len(o.Instances))]
+	on := []func(*Instance){broken(target), changingStill, next(target), func(i *Instance) { i.Pod.Version = etcd37 }, same, same, same}
+	on[r.IntN(len(on))](one)
+}
+
+// changedAmidst facts are those of a cluster that is whole but for what is being changed, and where little else is wrong.
+func changedAmidst(r *rand.Rand) (Desired, Observed) {
+	few := func(n int) bool { return r.IntN(n) == 0 }
+	base := []func() (Desired, Observed){formed1, formed3, formed3, formed5}[r.IntN(4)]
+	d, o := base()
+	if few(4) {
+		voter(len(o.Instances))(&d, &o)
+	}
+	leader(r.IntN(len(o.Instances)))(&d, &o)
+	d.Size, d.Ephemeral = len(o.voters()), few(8)
+	amidst(r, &d, &o)
+	wrong := []func(*Instance){silent, leaderless, gone, going, stopping, stuck, forsaken, outdated, overdue}
+	if few(6) {
+		wrong[r.IntN(len(wrong))](&o.Instances[r.IntN(len(o.Instances))])
+	}
+	if few(12) {
+		d.Size++
+	}
+	if few(12) {
+		learner(len(o.Instances))(&d, &o)
+	}
+	if few(12) {
+		alarm(0, AlarmNoSpace, 0xa0)(&d, &o)
+	}
+	if few(8) {
+		abandonedChange(&d, &o)
+	}
 	return d, o
 }
 

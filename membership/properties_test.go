@@ -77,6 +77,8 @@ func TestAnything(t *testing.T) {
 		"None Healthy", "Promote Joining", "Provision Provisioning", "Provision ScalingUp", "Record Recording",
 		"Remove CorruptMember", "Remove MemberFailed", "Remove MemberLost", "Remove ScalingDown", "Stall Alarm", "Stall DataLost",
 		"Start Starting", "Stop Hibernating", "Stop Replacing", "Stop Retiring", "Wait Joining", "Wait MemberDown", "Wait QuorumLost", "Wait ScalingUp",
+		"Update Changing", "PutBack ChangeFailed", "Downgrade Downgrading", "CancelDowngrade Downgrading", "Wait Changing", "Wait Downgrading",
+		"Stall ChangeFailed", "Stall VersionNotAllowed", "Stall VersionMismatch", "Stall ChangeNotSupported",
 	}
 	got := map[string]int{}
 	for n := range uint64(8192) {
@@ -98,13 +100,15 @@ func promises(d Desired, o Observed, s Step) error {
 		return errors.New("it does not say why")
 	case s.Acts() && (d.Suspended || d.Deleting):
 		return errors.New("it acts on what is suspended or being deleted")
-	case s.Acts() && (len(s.Members) == 0) != (s.Action == Disarm):
+	case s.Acts() && (len(s.Members) == 0) != has([]Action{Disarm, Downgrade, CancelDowngrade}, s.Action):
 		return errors.New("it acts on nobody")
 	case s.ChangesMembership() && (len(s.Members) != 1 || o.Reach != ReachQuorum):
 		return errors.New("it changes the membership of several, or without a linearizable list")
 	case has([]Action{Join, Promote, Remove, MoveLeader, Disarm}, s.Action) != (s.ID != 0):
 		return errors.New("it does not say which member of etcd's, or says so where it needs none")
-	case has([]Action{Bootstrap, Start, Join, Provision}, s.Action) && s.Version == (Version{}) && d.Version != (Version{}):
+	case has([]Action{Update, PutBack}, s.Action) && len(s.Members) != 1:
+		return errors.New("it changes several")
+	case has([]Action{Bootstrap, Start, Join, Provision, Update, Downgrade}, s.Action) && s.Version == (Version{}) && d.Version != (Version{}):
 		return errors.New("it does not say which version")
 	case s.Action == Bootstrap && (o.Formed() || s.First.Size == 0):
 		return errors.New("a first start of what has formed, or of nobody")
@@ -114,6 +118,9 @@ func promises(d Desired, o Observed, s Step) error {
 		return errors.New("the alarm is that of a member")
 	case s.Action == AddLearner && slices.ContainsFunc(o.Members, func(m Member) bool { return m.Learner }):
 		return errors.New("there is a learner already")
+	}
+	if err := promisesChange(d, o, s); err != nil {
+		return err
 	}
 	for _, name := range s.Members {
 		if err := promisesMember(d, o, s, name); err != nil {
@@ -169,11 +176,67 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("with it the members that serve may be no quorum")
 	case s.Action == Remove && !m.Learner && (rest == 0 || serving < Quorum(rest)):
 		return errors.New("without it the members that serve are no quorum")
+	case s.Action == Update && (m == nil || m.Learner || i.Pod.Terminating || i.Pod.Changing || !i.Pod.Exists() || s.Change == ChangeNone):
+		return errors.New("it is no voter, on its way already, or there is nothing to change")
+	case s.Action == Update && (rest != serving || !i.Serves() || rest == 1 && s.Change != ChangeResources):
+		return errors.New("it is taken away while another one is away, or cannot be spared")
+	case s.Action == Update && s.Change == ChangePod && d.Ephemeral:
+		return errors.New("its data goes with its Pod")
+	case s.Action == PutBack && (i.Endpoint.Answered() || !i.Pod.Failing || i.Pod.Terminating || !i.Pod.Changing && i.Volume.Next == Version{}):
+		return errors.New("it was not changed, or may yet come up with what it was changed to")
 	case s.Action == MoveLeader && (m.Learner || i.Endpoint.Leader == 0 || i.Endpoint.Leader == i.ID):
 		return errors.New("it cannot lead, or does already")
 	default:
 		return nil
 	}
+}
+
+// promisesChange are those about what members run.
+func promisesChange(d Desired, o Observed, s Step) error {
+	if s.Action != Update && s.Action != Downgrade {
+		return nil
+	}
+	var running []Version
+	var under Version
+	for _, i := range o.Instances {
+		m := listing(o, i.ID)
+		if m == nil || m.Learner {
+			continue
+		}
+		v := i.Endpoint.Version
+		running = append(running, v)
+		if under == (Version{}) {
+			under = i.Endpoint.Downgrade
+		}
+		if v.Minor > s.Version.Minor+1 || v.Minor < s.Version.Minor-1 {
+			return errors.New("members of minors that are not neighbours")
+		}
+		if s.Action == Update && (i.Pod.Changing || len(i.Endpoint.Alarms) > 0) {
+			return errors.New("another one is on its way, or an alarm is raised")
+		}
+		if s.Action == Update && i.Leads() && slices.Contains(s.Members, i.Name) && slices.ContainsFunc(o.Instances, func(j Instance) bool {
+			other := listing(o, j.ID)
+			return other != nil && !other.Learner && !j.Leads() && j.Pod.Change != ChangeNone
+		}) {
+			return errors.New("the leader comes before a follower")
+		}
+	}
+	lowest := slices.MinFunc(running, Version.Compare)
+	ready := !slices.ContainsFunc(o.Instances, func(i Instance) bool {
+		m := listing(o, i.ID)
+		return m != nil && !m.Learner && i.Endpoint.Storage.Minor != s.Version.Minor
+	})
+	switch {
+	case s.Action == Update && d.GivenUp != "":
+		return errors.New("it was tried before, and given up")
+	case slices.ContainsFunc(o.Members, func(m Member) bool { return m.Learner }):
+		return errors.New("a learner is not yet one or the other")
+	case s.Action == Downgrade && (s.Version.Minor != lowest.Minor-1 || under != Version{}):
+		return errors.New("a downgrade to what runs, or one that is under way")
+	case s.Action == Update && s.Version.Minor < lowest.Minor && (under == Version{} || !ready):
+		return errors.New("an earlier minor whose data is not prepared")
+	}
+	return nil
 }
 
 // listing and others count anew what the rules count.

@@ -25,12 +25,21 @@ func Hop(d Desired, o Observed) Version {
 	}
 }
 
-// running are the versions that voters say they run.
+// running are the versions that voters say they run; where nobody can list them, those that ran last on the volumes of all that
+// are known.
 func running(o Observed) []Version {
 	var versions []Version
 	for _, i := range o.voters() {
 		if i.Endpoint.Answered() {
 			versions = append(versions, i.Endpoint.Version)
+		}
+	}
+	if o.Reach == ReachQuorum {
+		return versions
+	}
+	for _, i := range o.known() {
+		if i.Volume.Recorded() && i.Volume.Version != (Version{}) {
+			versions = append(versions, i.Volume.Version)
 		}
 	}
 	return versions
@@ -54,11 +63,12 @@ func putBack(_ Desired, o Observed) (Step, bool) {
 // changing reports whether the member was changed and has not answered since.
 func (i Instance) changing() bool { return i.Pod.Changing || i.Volume.Next != (Version{}) }
 
-// mislabelled: what runs is not what the image's name says. Whatever else is named so runs the same.
+// mislabelled: what runs is not what the image's name says. Whatever else is named so runs the same. Who is to get another image
+// anyway is not held up: that is what mends it.
 func mislabelled(_ Desired, o Observed) (Step, bool) {
 	var wrong []string
 	for _, i := range o.voters() {
-		if v := i.Pod.Version; v != (Version{}) && v != i.Endpoint.Version && !i.changing() && !i.Pod.Terminating {
+		if v := i.Pod.Version; v != (Version{}) && v != i.Endpoint.Version && i.Pod.Change == ChangeNone && !i.changing() && !i.Pod.Terminating {
 			wrong = append(wrong, fmt.Sprintf("the image of %s says %s, and what runs is %s", i.Name, v, i.Endpoint.Version))
 		}
 	}
@@ -74,7 +84,7 @@ func underWay(_ Desired, o Observed) (Step, bool) {
 	var parts []string
 	for _, i := range o.voters() {
 		switch {
-		case i.changing():
+		case i.Pod.Changing: // one whose Pod is to be made anew and that serves all the same is updated again
 			waiting = append(waiting, i)
 			parts = append(parts, "waiting for "+i.Name+" to answer from what it was changed to")
 		case o.behind(i) > catchUp:
@@ -169,6 +179,9 @@ func updated(d Desired, o Observed) (Step, bool) {
 	voters := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Pod.Change == ChangeNone })
 	if len(voters) == 0 {
 		return Step{}, false
+	}
+	if going := names(o.voters(), func(i Instance) bool { return i.Pod.Terminating }); len(going) > 0 {
+		return Step{Action: Wait, Reason: Changing, Message: "waiting for " + list(going) + ", which may still answer while its Pod is terminating"}, true
 	}
 	slices.SortStableFunc(voters, func(a, b Instance) int {
 		return cmp.Or(one(a.Leads())-one(b.Leads()), a.Endpoint.Version.Compare(b.Endpoint.Version))

@@ -35,12 +35,16 @@ func started(d Desired, o Observed) (Step, bool) {
 // name in etcd's list for seven seconds: it publishes its name once it has started, and when its first attempt meets the
 // snapshot that it is just being sent, the next comes that much later (publishV3 in server/etcdserver/server.go). Its peer URL
 // says as well who it is.
+//
+// What comes next on a volume goes when the member has answered from it, or when that is wanted no more. Until then the Pod of
+// before may answer: its end is not seen yet, or the operator was interrupted before it began.
 func recorded(_ Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.MemberID)
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
 			!i.Pod.Changing &&
-			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}))
+			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version ||
+				i.Volume.Next != (Version{}) && (i.Volume.Next == i.Endpoint.Version || i.Pod.Change == ChangeNone))
 	})
 	return Step{
 		Action: Record, Members: unrecorded, Reason: Recording,

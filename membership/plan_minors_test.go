@@ -1,0 +1,236 @@
+package membership
+
+import "testing"
+
+// TestPlanMinors is for the ways to another minor, up and down, on which etcd has a say of its own.
+func TestPlanMinors(t *testing.T) {
+	const takenBack = "taking back the downgrade until the members are complete again"
+	down := upgrading(etcd37, etcd36)
+	told := downgradingTo(storage36)
+	prepared := onAll(stored(storage36))
+	testPlan(t, map[string]planCase{
+		// down
+		"Downgrade": {
+			reason: "etcd is told first",
+			base:   down,
+			want: Step{
+				Action: Downgrade, Version: etcd36, Reason: Downgrading,
+				Message: "having etcd make its data readable for 3.6",
+			},
+		},
+		"DowngradeToFive": {
+			reason: "By the minor that comes, whatever it is",
+			base:   upgrading(etcd36, etcd35),
+			want: Step{
+				Action: Downgrade, Version: etcd35, Reason: Downgrading,
+				Message: "having etcd make its data readable for 3.5",
+			},
+		},
+		"DowngradeUnready": {
+			reason: "Nobody runs the earlier minor before the data of all can be read by it",
+			base:   down,
+			args:   []change{told, prepared, on(1, stored(storage37)), on(2, stored(Version{}))},
+			want:   Step{Action: Wait, Reason: Downgrading, Message: "waiting for etcd to make the data of m-1, m-2 readable for 3.6"},
+		},
+		"DowngradeReady": {
+			reason: "Then they change as in an upgrade",
+			base:   down,
+			args:   []change{told, prepared},
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: etcd36, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.7.3 to 3.6.16, then m-2, m-0",
+			},
+		},
+		"DowngradeHalfWay": {
+			reason: "etcd is not told again",
+			base:   down,
+			args:   []change{told, prepared, on(1, changedTo(etcd36))},
+			want: Step{
+				Action: Update, Members: []string{"m-2"}, Version: etcd36, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-2 in place from 3.7.3 to 3.6.16, then m-0",
+			},
+		},
+		"DowngradeTakenBackHalfWay": {
+			reason: "With one that runs the earlier minor the others may, whether etcd is told of it or not",
+			base:   down,
+			args:   []change{prepared, on(1, changedTo(etcd36))},
+			want: Step{
+				Action: Update, Members: []string{"m-2"}, Version: etcd36, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-2 in place from 3.7.3 to 3.6.16, then m-0",
+			},
+		},
+		"Downgraded": {
+			reason: "etcd ends it by itself, and nobody takes it back meanwhile",
+			base:   down,
+			args:   []change{onAll(changedTo(etcd36)), told},
+			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
+		},
+		"RolledBack": {
+			reason: "While one still runs the earlier minor there is nothing to prepare",
+			base:   upgrading(etcd35, etcd35),
+			args:   []change{onAll(same), on(1, runs(etcd36)), on(1, differs(ChangeImage, "version"))},
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: etcd35, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.6.16 to 3.5.35",
+			},
+		},
+		"TwoMinorsDown": {
+			reason: "One after the other, as a person decides each time",
+			base:   upgrading(etcd37, etcd35),
+			want: Step{
+				Action: Stall, Reason: VersionNotAllowed,
+				Message: "what runs goes on: from 3.7.3 to 3.5.35 is a downgrade over two minors: set spec.version to 3.6.16 first, and to 3.5.35 when that is done",
+			},
+		},
+		"MemberDownWhileDowngrading": {
+			reason: "Time brings it back",
+			base:   down,
+			args:   []change{told, prepared, on(2, silent)},
+			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-2 does not answer"},
+		},
+
+		// a downgrade that is taken back
+		"SpecUpAgain": {
+			reason: "The spec wants the later minor after all: etcd would not go on using what is new",
+			base:   down,
+			args:   []change{to(etcd37), onAll(same), told},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade to 3.6"},
+		},
+		"SpecUpAgainHalfWay": {
+			reason: "Before those that went down come up again",
+			base:   down,
+			args:   []change{to(etcd37), onAll(same), on(1, runs(etcd36)), on(1, differs(ChangeImage, "version")), told},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade to 3.6"},
+		},
+		"LostWhileDowngrading": {
+			reason: "etcd takes no new member meanwhile, and who is lost must be replaced",
+			base:   down,
+			args:   []change{on(2, gone), told},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: takenBack},
+		},
+		"LostAfterwards": {
+			reason: "Then it is replaced as ever",
+			base:   down,
+			args:   []change{on(2, gone)},
+			want:   Step{Action: Remove, Members: []string{"m-2"}, ID: 0xa2, Reason: MemberLost, Message: "removing m-2, whose data is gone; a new member takes its place"},
+		},
+		"FailedWhileDowngrading": {
+			reason: "Its successor is a new member too",
+			base:   down,
+			args:   []change{on(2, forsaken), told},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: takenBack},
+		},
+		"GrownWhileDowngrading": {
+			reason: "So is who makes it larger",
+			base:   down,
+			args:   []change{size(4), told},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: takenBack},
+		},
+		"ShrunkWhileDowngrading": {
+			reason: "Size first, whichever way",
+			base:   down,
+			args:   []change{size(2), told},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: takenBack},
+		},
+		"LearnerWhileDowngrading": {
+			reason: "A learner is not promoted then",
+			base:   down,
+			args:   []change{learner(3), size(4), told},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: takenBack},
+		},
+
+		// several minors up
+		"Hop": {
+			reason: "The minor between first, all of it, and what comes after is told",
+			base:   upgrading(etcd35, etcd37),
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: etcd36, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.5.35 to 3.6.16, then m-2, m-0; after that to 3.7.3",
+			},
+		},
+		"HopByPatch": {
+			reason: "And the patch to leave from before that",
+			base:   upgrading(Version{3, 5, 20}, etcd37),
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: etcd35, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.5.20 to 3.5.35, then m-2, m-0; after that to 3.6.16, 3.7.3",
+			},
+		},
+		"HopUnderWay": {
+			reason: "Nobody goes on before all have come there",
+			base:   upgrading(etcd35, etcd37),
+			args:   []change{on(1, changedTo(etcd36)), on(2, changedTo(etcd36))},
+			want: Step{
+				Action: Update, Members: []string{"m-0"}, Version: etcd36, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-0 in place from 3.5.35 to 3.6.16; after that to 3.7.3",
+			},
+		},
+		"HopUnraised": {
+			reason: "Nor before etcd has raised its own version: data of two minors ago nobody can read",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{on(0, stored(Version{3, 5, 0})), on(2, stored(Version{}))},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in 3.6.16: m-0, m-2"},
+		},
+		"UnraisedWithinMinor": {
+			reason: "Another patch needs none of it",
+			base:   upgrading(etcd36, Version{3, 6, 15}),
+			args:   []change{onAll(stored(Version{}))},
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: Version{3, 6, 15}, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.6.16 to 3.6.15, then m-2, m-0",
+			},
+		},
+		"UnraisedFive": {
+			reason: "3.5 does not tell",
+			base:   upgrading(etcd35, etcd36),
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: etcd36, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.5.35 to 3.6.16, then m-2, m-0",
+			},
+		},
+
+		// what 3.5 has left in the log
+		"Replays": {
+			reason: "The Pod that came from 3.5 is made anew before it goes on to 3.7",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(replaying)},
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: etcd36, Change: ChangePod, Reason: Changing,
+				Message: "starting m-1 once more with 3.6.16, for its log to begin after the last entry of 3.5, which 3.7.3 could not read, then m-2, m-0",
+			},
+		},
+		"ReplaysNoMore": {
+			reason: "Another Pod has run there since",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(replaying), on(1, func(i *Instance) { i.Pod.UID = "another" })},
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: etcd37, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.6.16 to 3.7.3, then m-2, m-0",
+			},
+		},
+		"ReplaysWithinMinor": {
+			reason: "3.6 reads it",
+			base:   upgrading(etcd36, Version{3, 6, 15}),
+			args:   []change{onAll(replaying)},
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: Version{3, 6, 15}, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.6.16 to 3.6.15, then m-2, m-0",
+			},
+		},
+		"ReplaysTwo": {
+			reason: "Which of two members none can be spared for either",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{two, onAll(replaying)},
+			want: Step{
+				Action: Stall, Reason: ChangeNotSupported,
+				Message: "of two members none can be spared while m-1 is changed (version): set spec.replicas to 3 for the change, or to 1",
+			},
+		},
+		"ReplaysUnraised": {
+			reason: "It helps only once the cluster's version has risen",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(replaying), onAll(stored(Version{}))},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in 3.6.16: m-0, m-1, m-2"},
+		},
+	})
+}
