@@ -117,6 +117,8 @@ type stub struct {
 	mu     sync.Mutex
 	writes []write
 	marks  map[string]map[string]string // the annotations that were applied, by kind and name
+	specs  map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
+	status []api.EtcdClusterStatus      // what was applied, in order
 	events *events.FakeRecorder
 }
 
@@ -128,7 +130,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			t.Fatal(err)
 		}
 	}
-	s := &stub{marks: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
+	s := &stub{marks: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, events: events.NewFakeRecorder(100)}
 	take := func(w write) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -140,20 +142,10 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 		s.writes = append(s.writes, w)
 		return nil
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(_ context.Context, _ client.WithWatch, o runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-			var meta struct {
-				Kind     string
-				Metadata struct {
-					Name, UID, ResourceVersion string
-					Annotations                map[string]string
-				}
-			}
-			raw, err := json.Marshal(o)
+			meta, err := decode(o)
 			if err != nil {
-				return err
-			}
-			if err := json.Unmarshal(raw, &meta); err != nil {
 				return err
 			}
 			if err := take(write{"apply", meta.Kind, meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion}); err != nil {
@@ -162,6 +154,9 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.marks[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Annotations
+			if meta.Kind == "Pod" {
+				s.specs["apply "+meta.Metadata.Name] = meta.Spec
+			}
 			return nil
 		},
 		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -173,12 +168,68 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			p := ptr.Deref(options.Preconditions, metav1.Preconditions{})
 			return take(write{"delete", kind.Kind, o.GetName(), string(ptr.Deref(p.UID, "")), ptr.Deref(p.ResourceVersion, "")})
 		},
-		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
-			return take(write{Verb: "apply", Kind: "status"})
+		SubResourceApply: func(_ context.Context, _ client.Client, sub string, o runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
+			meta, err := decode(o)
+			if err != nil {
+				return err
+			}
+			w := write{Verb: "apply", Kind: sub}
+			if sub != "status" {
+				w.Name, w.UID, w.ResourceVersion = meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion
+			}
+			if err := take(w); err != nil {
+				return err
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if sub == "status" {
+				s.status = append(s.status, meta.Status)
+			} else {
+				s.specs[sub+" "+meta.Metadata.Name] = meta.Spec
+			}
+			return nil
 		},
 	}).Build()
 	s.Reconciler = &Reconciler{Client: c, Reader: c, Recorder: s.events, applied: newApplied(), identity: "us"}
 	return s
+}
+
+// decoded is what the tests want to know of what is applied.
+type decoded struct {
+	Kind     string
+	Metadata struct {
+		Name, UID, ResourceVersion string
+		Annotations                map[string]string
+	}
+	Spec   corev1.PodSpec        // of a Pod
+	Status api.EtcdClusterStatus // of an EtcdCluster
+}
+
+func decode(o runtime.ApplyConfiguration) (d decoded, err error) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return d, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return d, err
+	}
+	wanted := map[string]any{"kind": &d.Kind, "metadata": &d.Metadata}
+	if string(fields["kind"]) == `"Pod"` {
+		wanted["spec"] = &d.Spec
+	}
+	if string(fields["kind"]) == `"EtcdCluster"` {
+		wanted["status"] = &d.Status
+	}
+	for name, into := range wanted {
+		if fields[name] == nil {
+			continue
+		}
+		if err := json.Unmarshal(fields[name], into); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
 }
 
 // told are the events so far.

@@ -117,8 +117,10 @@ func done(op *api.Operation, t api.OperationTarget, seen observed) bool {
 	switch membership.Action(op.Step) {
 	case membership.Stop:
 		return i.Pod.UID != t.UID || i.Pod.Terminating
-	case membership.Update, membership.PutBack:
+	case membership.Update:
 		return i.Pod.UID != t.UID || i.Pod.Terminating || i.Pod.Changing || i.Pod.Change == membership.ChangeNone
+	case membership.PutBack:
+		return i.Pod.UID != t.UID || i.Pod.Terminating || !i.Pod.Changing && i.Volume.Next == (membership.Version{})
 	case membership.Discard:
 		return i.Volume.UID != t.UID || i.Volume.Terminating || i.Volume.Retired
 	case membership.AddLearner:

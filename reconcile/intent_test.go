@@ -86,6 +86,14 @@ func TestPendingOperation(t *testing.T) {
 	move := func() *api.Operation {
 		return operation(membership.MoveLeader, "a0", 0, target("db-0", "claim-of-db-0"))
 	}
+	change := func() *api.Operation { return operation(membership.Update, "", 0, target("db-2", "pod-of-db-2")) }
+	back := func() *api.Operation { return operation(membership.PutBack, "", 0, target("db-2", "pod-of-db-2")) }
+	differs := func(change func(*membership.Instance)) func(*observed) {
+		return func(seen *observed) {
+			seen.Instances[2].Pod.Change = membership.ChangeImage
+			change(&seen.Instances[2])
+		}
+	}
 	joining := func(seen *observed) { spare(seen, 3); learner(seen, "db-3") }
 	unlisted := func(seen *observed) { seen.Reach, seen.Members = membership.ReachSome, nil }
 	without := func(n int) func(*observed) {
@@ -141,6 +149,19 @@ func TestPendingOperation(t *testing.T) {
 		"MoveRemoved":  {reason: "it will never lead", op: move(), seen: without(0)},
 		"MoveNoList":   {reason: "nobody knows", op: move(), seen: unlisted, pending: true},
 		"MoveExpired":  {reason: "no request can still be under way", op: seconds(move(), 16)},
+
+		"UpdateThere":       {reason: "its Pod is what it was", op: change(), seen: differs(func(*membership.Instance) {}), pending: true},
+		"UpdateTerminating": {reason: "it is going, and another one comes", op: change(), seen: differs(func(i *membership.Instance) { i.Pod.Terminating = true })},
+		"UpdateAnother":     {reason: "it is another one", op: change(), seen: differs(func(i *membership.Instance) { i.Pod.UID = "another" })},
+		"UpdateChanging":    {reason: "its image has been changed", op: change(), seen: differs(func(i *membership.Instance) { i.Pod.Changing = true })},
+		"UpdateChanged":     {reason: "it is what the spec asks for", op: change(), seen: differs(func(i *membership.Instance) { i.Pod.Change = membership.ChangeNone })},
+		"UpdateExpired":     {reason: "it had time enough", op: seconds(change(), 16), seen: differs(func(*membership.Instance) {})},
+
+		"PutBackThere":       {reason: "it has the image that it does not come up with", op: back(), seen: differs(func(i *membership.Instance) { i.Pod.Changing, i.Pod.Change = true, membership.ChangeNone }), pending: true},
+		"PutBackNext":        {reason: "its volume says still what comes next", op: back(), seen: differs(func(i *membership.Instance) { i.Volume.Next.Major, i.Pod.Change = 3, membership.ChangeNone }), pending: true},
+		"PutBackImage":       {reason: "it has its former image, which is not what the spec asks for", op: back(), seen: differs(func(*membership.Instance) {})},
+		"PutBackTerminating": {reason: "it is going, and another one comes", op: back(), seen: differs(func(i *membership.Instance) { i.Pod.Changing, i.Pod.Terminating = true, true })},
+		"PutBackAnother":     {reason: "it is another one", op: back(), seen: differs(func(i *membership.Instance) { i.Pod.Changing, i.Pod.UID = true, "another" })},
 
 		"Young":    {reason: "a request may be under way for all of its life", op: seconds(remove(), 14), pending: true},
 		"Timeless": {reason: "nobody knows when it was begun, so that an earlier release did", op: timeless(remove())},

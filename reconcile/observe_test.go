@@ -162,6 +162,33 @@ func (w world) pod(name string) *corev1.Pod {
 	return pod
 }
 
+// changed is a member whose image was changed in place.
+func (w world) changed(name, version string) {
+	pod := w.pods[name]
+	pod.Annotations[api.AnnotationPrevious] = pod.Status.ContainerStatuses[0].ContainerID + " " + pod.Spec.Containers[0].Image
+	pod.Spec.Containers[0].Image = render.Image(w.cluster, version)
+}
+
+// putBack is a member that was put back after it had failed to come up with an image from elsewhere, and whose container the
+// kubelet has yet to start from the one that it had.
+func (w world) putBack(name string) {
+	w.cluster.Spec.Image = &api.Image{Repository: "example.com/etcd"}
+	w.cluster.Status.FailedChange = &api.FailedChange{Generation: w.cluster.Generation, Message: "it did not work"}
+	w.pods[name].Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{Image: "x", State: waiting("ImagePullBackOff", "")})
+	delete(w.asked.endpoints, name)
+}
+
+// failed is what is different about the facts then.
+func failed(o *membership.Observed) {
+	i := &o.Instances[0]
+	i.Endpoint = membership.Endpoint{}
+	i.Pod.Problem, i.Pod.NeverRan, i.Pod.Failing = "cannot pull the image x", true, true
+	i.Pod.Overdue = true
+	for n := range o.Instances {
+		o.Instances[n].Pod.Change, o.Instances[n].Pod.Parts = membership.ChangeImage, []string{"image"}
+	}
+}
+
 // TestFacts mutates a healthy world, and says what is different about the facts then.
 func TestFacts(t *testing.T) {
 	const elsewhere = "http://10.0.0.9:2380"
@@ -353,6 +380,56 @@ func TestFacts(t *testing.T) {
 				for n, change := range []membership.Change{membership.ChangePod, membership.ChangeImage, membership.ChangeImage} {
 					o.Instances[n].Pod.Change, o.Instances[n].Pod.Parts = change, []string{"version"} // db-0 has lost its token with its record
 				}
+			},
+		},
+		"Next": {
+			reason: "what comes next on a volume is what its Pod is to run, and one that came from 3.5 is known",
+			given: func(w *world) {
+				w.cluster.Spec.Version = "3.7.3"
+				w.claims["db-0"].Annotations[api.AnnotationNext] = "3.7.3"
+				w.claims["db-1"].Annotations[api.AnnotationReplays] = "pod-of-db-1"
+			},
+			want: func(o *membership.Observed) {
+				o.Instances[0].Volume.Next, o.Instances[1].Volume.Replays = membership.Version{Major: 3, Minor: 7, Patch: 3}, "pod-of-db-1"
+				o.Instances[0].Pod.Outdated = true
+				for n := range o.Instances {
+					o.Instances[n].Pod.Change, o.Instances[n].Pod.Parts = membership.ChangeImage, []string{"version"}
+				}
+			},
+		},
+		"Changing": {
+			reason: "its image was changed, and the container of before answers yet; what it runs now is no news",
+			given: func(w *world) {
+				w.cluster.Spec.Version = "3.6.17"
+				w.changed("db-0", "3.6.17")
+			},
+			want: func(o *membership.Observed) {
+				o.Instances[0].Pod.Version.Patch, o.Instances[0].Pod.Changing, o.Instances[0].Pod.Outdated = 17, true, true
+				for n := range 2 {
+					o.Instances[n+1].Pod.Change, o.Instances[n+1].Pod.Parts = membership.ChangeImage, []string{"version"}
+				}
+			},
+		},
+		"Fails": {
+			reason: "a Pod of another spec that does not run",
+			given:  func(w *world) { w.putBack("db-0"); w.cluster.Status.FailedChange.Generation-- },
+			want: func(o *membership.Observed) {
+				failed(o)
+				for n := range o.Instances {
+					o.Instances[n].Pod.Outdated = true
+				}
+			},
+		},
+		"PutBack": {
+			reason: "it has what it had before a change that does not work: no Pod is made anew with what the spec asks for",
+			given:  func(w *world) { w.putBack("db-0") }, want: failed,
+		},
+		"PutBackAndBehind": {
+			reason: "nor does that keep a Pod which runs another version than its volume is to be run by",
+			given:  func(w *world) { w.putBack("db-0"); w.pods["db-0"].Spec.Containers[0].Image += "0" },
+			want: func(o *membership.Observed) {
+				failed(o)
+				o.Instances[0].Pod.Outdated, o.Instances[0].Pod.Version.Patch, o.Instances[0].Pod.Parts = true, 160, []string{"image", "version"}
 			},
 		},
 		"Memory": {

@@ -148,11 +148,12 @@ func failing(pod *corev1.Pod) bool {
 	}
 }
 
-// unsettled reports whether the Pod was changed under its container, and no container that came after that has answered.
+// unsettled reports whether the Pod was changed under its container, and no container that came after that has answered, or
+// the one that answers has not been given its resources yet. One that is away gets them when it comes.
 func unsettled(pod *corev1.Pod, answered bool) bool {
 	previous := pod.Annotations[api.AnnotationPrevious]
 	if previous == "" {
-		return !render.Resourced(pod)
+		return answered && !render.Resourced(pod)
 	}
 	before, _, _ := strings.Cut(previous, " ")
 	s := containerStatus(pod)

@@ -47,7 +47,7 @@ func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, er
 	} else if etcd.Image != *want.Spec.Containers[0].Image && !slices.Contains(parts, "image") {
 		parts = append([]string{"image"}, parts...)
 	}
-	if quotaOf(etcd.Args) != quotaOf(want.Spec.Containers[0].Args) && !slices.Contains(parts, "options") {
+	if !inMemory(c) && quotaOf(etcd.Args) != quotaOf(want.Spec.Containers[0].Args) && !slices.Contains(parts, "options") {
 		parts = append(parts, "storage.size")
 	}
 	change := ChangeNone
@@ -149,8 +149,7 @@ func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*co
 	return pod, nil
 }
 
-// PodResources is a live Pod with other cpu and memory, to be applied to its subresource resize. PodResourced is the same as
-// the whole Pod is to be applied after that.
+// PodResources is a live Pod with other cpu and memory, to be applied to its subresource resize, and then as a whole.
 func PodResources(live *corev1.Pod, c *api.EtcdCluster) (*corev1ac.PodApplyConfiguration, error) {
 	pod, err := corev1ac.ExtractPod(live, api.Manager)
 	if err != nil {

@@ -171,6 +171,69 @@ func TestFlagProblems(t *testing.T) {
 	}
 }
 
+// TestNameOn: a flag of the spec is called as the version calls it that a member runs for now, and is left out where that has
+// no such setting.
+func TestNameOn(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason        string
+		flag, version string
+		want          string
+	}{
+		"Steady":         {reason: "one name on all", flag: "max-request-bytes", version: "3.5.35", want: "max-request-bytes"},
+		"NewOn5":         {reason: "the spec is ahead", flag: "corrupt-check-time", version: "3.5.35", want: "experimental-corrupt-check-time"},
+		"NewOn6":         {reason: "3.6 knows it", flag: "corrupt-check-time", version: "3.6.16", want: "corrupt-check-time"},
+		"NewOn7":         {reason: "and so does 3.7", flag: "corrupt-check-time", version: "3.7.3", want: "corrupt-check-time"},
+		"OldOn5":         {reason: "3.5 knows it", flag: "experimental-corrupt-check-time", version: "3.5.35", want: "experimental-corrupt-check-time"},
+		"OldOn6":         {reason: "and 3.6 still does", flag: "experimental-corrupt-check-time", version: "3.6.16", want: "experimental-corrupt-check-time"},
+		"OldOn7":         {reason: "the spec goes back, and not all have yet", flag: "experimental-corrupt-check-time", version: "3.7.3", want: "corrupt-check-time"},
+		"Later":          {reason: "no such setting yet", flag: "log-format", version: "3.5.35"},
+		"FeatureGate":    {reason: "no such setting any more", flag: "experimental-stop-grpc-service-on-defrag", version: "3.7.3"},
+		"NeverInBetween": {reason: "a name that lived on 3.6 alone", flag: "experimental-warning-unary-request-duration", version: "3.7.3", want: "warning-unary-request-duration"},
+		"NorBefore":      {reason: "a name that lived on 3.6 alone leads nowhere on 3.5", flag: "experimental-warning-unary-request-duration", version: "3.5.35"},
+		"Unknown":        {reason: "what nobody knows is refused elsewhere, and not renamed", flag: "frobnicate", version: "3.7.3", want: "frobnicate"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, err := parseVersion(tc.version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, ok := nameOn(v, tc.flag)
+			if ok != (tc.want != "") || ok && got != tc.want {
+				t.Errorf("%s: %q, %t, want %q", tc.reason, got, ok, tc.want)
+			}
+		})
+	}
+}
+
+// TestRenamedFlagsAccepted: whichever of its names a flag has in the spec, each version is given one that it accepts, and
+// options that differ in nothing but the name are the same.
+func TestRenamedFlagsAccepted(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"3.5.35", "3.6.16", "3.7.3"} {
+		v, err := parseVersion(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		takes := accepted(t, version)
+		for flag := range renamed {
+			for _, name := range []string{flag, experimental + flag} {
+				if on, ok := nameOn(v, name); !ok || !slices.Contains(takes, on) {
+					t.Errorf("etcd %s is given %s for %s, and does not accept it", version, on, name)
+				}
+			}
+			before, after := load(t, "minimal"), load(t, "minimal")
+			before.Spec.Options = &api.Options{Flags: map[string]string{experimental + flag: "1"}}
+			after.Spec.Options = &api.Options{Flags: map[string]string{flag: "1"}}
+			if diff := cmp.Diff(revision(before).String(), revision(after).String()); diff != "" {
+				t.Errorf("%s: another name makes Pods outdated: %s", flag, diff)
+			}
+		}
+	}
+}
+
 func text(err error) string {
 	if err == nil {
 		return ""
