@@ -22,7 +22,7 @@ func version(t *testing.T, s string) Version {
 func way(t *testing.T, running, target string) string {
 	t.Helper()
 	var versions []Version
-	for _, s := range strings.Fields(running) {
+	for s := range strings.FieldsSeq(running) {
 		versions = append(versions, version(t, s))
 	}
 	path, err := Path(versions, version(t, target))

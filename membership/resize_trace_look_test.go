@@ -133,7 +133,7 @@ func seatSeen(i Instance, o Observed) ringSeat {
 }
 
 // breaches is what no cluster may ever look like.
-func breaches(d Desired, o Observed) string {
+func breaches(o Observed) string {
 	learners, known := 0, 0
 	for _, i := range o.Instances {
 		if i.Ordinal >= ringSeats {

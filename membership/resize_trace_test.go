@@ -87,7 +87,7 @@ func conforms(trace []traceEntry, budget ringBudget) *ringStory {
 
 // look keeps the worlds that look like this, in the order in which an operator looks: meanwhile the world goes on.
 func (r *ringTrace) look(e *traceEntry) (violation string) {
-	if bad := breaches(e.Desired, e.Observed); bad != "" {
+	if bad := breaches(e.Observed); bad != "" {
 		return bad
 	}
 	r.x.bound.sizes = []uint8{uint8(e.Desired.Size)}

@@ -44,7 +44,7 @@ func (w world) managed() {
 		}
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: api.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: raw},
+			FieldsV1: metav1.NewFieldsV1(string(raw)),
 		}}
 		if s := pod.Status.ContainerStatuses; len(s) == 1 && s[0].ContainerID == "" {
 			s[0].ContainerID = "containerd://" + name

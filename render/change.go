@@ -37,19 +37,7 @@ func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, er
 	if etcd == nil {
 		return ChangePod, []string{"image"}, nil
 	}
-	parts := Outdated(c, live)
-	if Infeasible(live) && !slices.Contains(parts, "resources") {
-		parts = append(parts, "resources")
-	}
-	runs, _ := ImageVersion(etcd.Image)
-	if !sameVersion(runs, m.Version) {
-		parts = append(parts, "version")
-	} else if etcd.Image != *want.Spec.Containers[0].Image && !slices.Contains(parts, "image") {
-		parts = append([]string{"image"}, parts...)
-	}
-	if !inMemory(c) && quotaOf(etcd.Args) != quotaOf(want.Spec.Containers[0].Args) && !slices.Contains(parts, "options") {
-		parts = append(parts, "storage.size")
-	}
+	parts := differing(live, etcd, c, m, &want.Spec.Containers[0])
 	change := ChangeNone
 	for _, part := range parts {
 		switch part {
@@ -79,6 +67,24 @@ func quotaOf(args []string) string {
 		return ""
 	}
 	return args[n]
+}
+
+// differing are the parts of the spec in which a live Pod differs from the wanted one, "version" among them.
+func differing(live *corev1.Pod, etcd *corev1.Container, c *api.EtcdCluster, m Member, want *corev1ac.ContainerApplyConfiguration) []string {
+	parts := Outdated(c, live)
+	if Infeasible(live) && !slices.Contains(parts, "resources") {
+		parts = append(parts, "resources")
+	}
+	runs, _ := ImageVersion(etcd.Image)
+	if !sameVersion(runs, m.Version) {
+		parts = append(parts, "version")
+	} else if etcd.Image != *want.Image && !slices.Contains(parts, "image") {
+		parts = append([]string{"image"}, parts...)
+	}
+	if !inMemory(c) && quotaOf(etcd.Args) != quotaOf(want.Args) && !slices.Contains(parts, "options") {
+		parts = append(parts, "storage.size")
+	}
+	return parts
 }
 
 // resizable reports whether a running container can be given the wanted resources: requests and limits of the same kinds,
