@@ -63,7 +63,7 @@ test-unit: ## Tests that need nothing (a minute)
 
 .PHONY: explore
 explore: ## Explore the planner's states in the large bounds (many minutes)
-	go test ./membership -run TestExplore -explore.full -timeout 3h -v
+	go test ./membership -run Explore -explore.full -timeout 3h -v
 
 .PHONY: test-env
 test-env: ## Tests against a real API server and real etcd processes

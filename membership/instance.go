@@ -22,10 +22,10 @@ type Volume struct {
 	ClusterID, MemberID ID
 	// First is the first start that it was made for.
 	First First
-	// Version that ran on it last. Next is the one to which its member is being changed by making its Pod anew, until the
-	// member has answered from it.
+	// Version that ran on it last. Next is the one to which its member is being changed, until the member has answered from it.
 	Version, Next Version
-	// Replays is the Pod that came from 3.5 to 3.6 on it.
+	// Replays is ReplaysAny where its member came from 3.5 to 3.6, and then the last Pod to read the log of 3.5: one that is to
+	// be made anew since the data is that of 3.6.
 	Replays string
 	// Spare: it was made for a member to come, and nothing has ever run on it. Joins is the member that it was then given to;
 	// from there on it is nobody else's, whatever is on it.
@@ -36,6 +36,9 @@ type Volume struct {
 	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
 	Retired bool
 }
+
+// ReplaysAny says that whichever Pod runs on a volume reads a log of 3.5.
+const ReplaysAny = "any"
 
 // Exists reports whether there is a volume that this cluster may use.
 func (v Volume) Exists() bool { return v.UID != "" && !v.Foreign }

@@ -23,6 +23,7 @@ var rules = []rule{
 	foreignMember,    // etcd lists somebody we did not make: report, do not fight
 	corrupt,          // etcd distrusts the data of one member, which goes, or of nobody knows whom
 	retired,          // who is no member any more leaves nothing behind
+	halfway,          // who is being changed is back before anybody comes or goes
 	interrupted,      // no downgrade while a member is missing
 	lostVoter,        // one voter's data is gone: remove it before anything is added
 	givenUp,          // a learner that is wanted no more, or that cannot become a voter, goes
@@ -40,8 +41,8 @@ var rules = []rule{
 	mislabelled,      // what runs is not what the image's name says
 	underWay,         // who was changed last must be back first
 	abandoned,        // a change that did not work is not tried again
-	noPath,           // a version that cannot be reached from the one that runs
 	downgraded,       // back to an earlier minor: etcd prepares its data first
+	noPath,           // a version that cannot be reached from the one that runs
 	updated,          // who does not run yet what the spec asks for, one after the other
 	grown,            // volumes that are to be larger, all at once
 	growing,          // and they are

@@ -112,10 +112,14 @@ func (o Observed) behind(i Instance) uint64 {
 
 // abandoned: the change that is asked for was tried and taken back, and is tried again when the spec asks for another one.
 func abandoned(d Desired, o Observed) (Step, bool) {
-	return Step{
+	step := Step{
 		Action: Stall, Reason: ChangeFailed,
 		Message: d.GivenUp + ". It was put back, and all members run what they ran before; set the spec right, or back",
-	}, d.GivenUp != "" && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone })
+	}
+	if o.downgrade() != (Version{}) {
+		step.Action, step.Message = CancelDowngrade, "taking back the downgrade: "+d.GivenUp
+	}
+	return step, d.GivenUp != "" && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone })
 }
 
 func noPath(d Desired, o Observed) (Step, bool) {
@@ -125,53 +129,6 @@ func noPath(d Desired, o Observed) (Step, bool) {
 		step.Message = "what runs goes on: " + err.Error()
 	}
 	return step, err != nil
-}
-
-// downgraded: etcd itself makes the data readable for the earlier minor, before the first member runs that. While some still
-// run it there is nothing to prepare: etcd has not begun to use what is new.
-func downgraded(d Desired, o Observed) (Step, bool) {
-	lowest, _ := span(running(o))
-	hop, under := Hop(d, o), o.downgrade()
-	switch {
-	case under != (Version{}) && hop.Minor > under.Minor:
-		return Step{Action: CancelDowngrade, Reason: Downgrading, Message: fmt.Sprintf("taking back the downgrade to %d.%d", under.Major, under.Minor)}, true
-	case lowest == (Version{}) || hop.Minor >= lowest.Minor:
-		return Step{}, false
-	case under == (Version{}):
-		return Step{
-			Action: Downgrade, Version: hop, Reason: Downgrading,
-			Message: fmt.Sprintf("having etcd make its data readable for %d.%d", hop.Major, hop.Minor),
-		}, true
-	}
-	unready := names(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor != hop.Minor })
-	return Step{
-		Action: Wait, Reason: Downgrading,
-		Message: fmt.Sprintf("waiting for etcd to make the data of %s readable for %d.%d", list(unready), hop.Major, hop.Minor),
-	}, len(unready) > 0
-}
-
-// downgrade that is under way, as any member tells; zero of none.
-func (o Observed) downgrade() Version {
-	for _, i := range o.voters() {
-		if i.Endpoint.Downgrade != (Version{}) {
-			return i.Endpoint.Downgrade
-		}
-	}
-	return Version{}
-}
-
-// interrupted: a new member cannot come while etcd is being downgraded, and who is lost must be replaced first. Those that
-// run the earlier minor already go on with it: it is a mixed cluster then, as in the middle of an upgrade.
-func interrupted(d Desired, o Observed) (Step, bool) {
-	if o.downgrade() == (Version{}) {
-		return Step{}, false
-	}
-	missing := len(o.voters()) != d.Size || len(o.learners()) > 0 || wanting(d, o) > 0 ||
-		slices.ContainsFunc(o.voters(), o.lost)
-	return Step{
-		Action: CancelDowngrade, Reason: Downgrading,
-		Message: "taking back the downgrade until the members are complete again",
-	}, missing
 }
 
 // updated: the next member, followers first and the leader last, the earliest version first.
@@ -187,7 +144,8 @@ func updated(d Desired, o Observed) (Step, bool) {
 		return cmp.Or(one(a.Leads())-one(b.Leads()), a.Endpoint.Version.Compare(b.Endpoint.Version))
 	})
 	i, hop := voters[0], Hop(d, o)
-	if waiting := o.unraised(hop); len(waiting) > 0 {
+	lowest, _ := span(running(o))
+	if waiting := o.unraised(); hop.Minor > lowest.Minor && len(waiting) > 0 {
 		return Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in " + i.Endpoint.Version.String() + ": " + list(waiting)}, true
 	}
 	n := len(o.voters())
@@ -224,7 +182,15 @@ func updated(d Desired, o Observed) (Step, bool) {
 // begins its log anew: it finds the earlier version in it, and takes that for a downgrade, after which it saves a snapshot
 // (ClusterVersionSet, in the same package). By itself it does that only after --snapshot-count entries.
 func (i Instance) replays(hop Version) bool {
-	return hop.Minor >= 7 && i.Endpoint.Version.Minor == 6 && i.Volume.Replays != "" && i.Volume.Replays == i.Pod.UID
+	reads := i.Volume.Replays == ReplaysAny || i.Volume.Replays != "" && i.Volume.Replays == i.Pod.UID
+	return hop.Minor >= 7 && i.Endpoint.Version.Minor == 6 && reads
+}
+
+// Rereads reports whether any start would have to read the log of 3.5 on a volume that says that one Pod was the last to do so:
+// the data has become that of 3.5 since, or is about to.
+func (i Instance) Rereads() bool {
+	return i.Endpoint.Version.Minor == 6 && (i.Endpoint.Storage.Minor == 5 || i.Endpoint.Downgrade.Minor == 5) &&
+		i.Volume.Replays != "" && i.Volume.Replays != ReplaysAny
 }
 
 func one(b bool) int {
@@ -235,10 +201,10 @@ func one(b bool) int {
 }
 
 // unraised are the members whose data is still that of an earlier minor than all of them run. The cluster's version rises
-// by itself when the last member runs the new one, and only then may the next minor come.
-func (o Observed) unraised(hop Version) []string {
+// by itself when the last member runs the new one, and only then may the next minor come, or etcd be asked to go back.
+func (o Observed) unraised() []string {
 	lowest, _ := span(running(o))
-	if hop.Minor <= lowest.Minor || lowest.Minor < 6 { // 3.5 does not tell
+	if lowest.Minor < 6 { // 3.5 does not tell
 		return nil
 	}
 	return names(o.voters(), func(i Instance) bool {

@@ -102,7 +102,11 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		})
 	case membership.Start:
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-			return render.Pod(c, member(c, seen, name))
+			pod, err := render.Pod(c, member(c, seen, name))
+			if err != nil {
+				return nil, err
+			}
+			return pod.WithResourceVersion(onlyIfAbsent), nil // one that is there may run something else by now
 		})
 	case membership.Record:
 		return r.record(ctx, c, seen, step)
@@ -148,13 +152,23 @@ func (r *Reconciler) event(c *api.EtcdCluster, step membership.Step, note string
 
 // record writes on each volume whose data it holds.
 func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	// A change that is taken back because nothing has come of it may have been made a moment ago, and the cache not know of it.
+	takenBack := slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
+		next := i.Volume.Next
+		return slices.Contains(step.Members, i.Name) && next != (membership.Version{}) && next != i.Endpoint.Version
+	})
+	if takenBack {
+		if err := r.confirm(ctx, c, step); err != nil {
+			return err
+		}
+	}
 	err := each(step.Members, func(name string) error {
 		i, _ := seen.Instance(name)
 		m := member(c, seen, name)
 		m.ClusterID, m.MemberID = i.Endpoint.ClusterID.String(), i.Endpoint.MemberID.String()
 		m.Ran, m.Next = i.Endpoint.Version.String(), ""
-		if i.Volume.Version.Minor == 5 && i.Endpoint.Version.Minor == 6 {
-			m.Replays = i.Pod.UID
+		if i.Volume.Version.Minor == 5 && i.Endpoint.Version.Minor == 6 || i.Rereads() {
+			m.Replays = membership.ReplaysAny
 		}
 		return r.applyMetadata(ctx, c, seen, m)
 	})
@@ -220,7 +234,7 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 // it was let start.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
 	as := client.Preconditions{UID: &pod.UID}
-	if step.Reason == membership.Replacing || pod.Annotations[api.AnnotationProvisions] != "" {
+	if step.Reason == membership.Replacing || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
 		as.ResourceVersion = &pod.ResourceVersion
 	}
 	err := r.Client.Delete(ctx, pod, as)

@@ -91,7 +91,7 @@ func TestAct(t *testing.T) {
 			step:   start,
 			refuse: noService,
 			want: []write{
-				{Verb: "apply", Kind: "Pod", Name: "db-1"}, {Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"},
+				{"apply", "Pod", "db-1", "", onlyIfAbsent}, {Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"},
 				claim("db-0"), claim("db-1"), claim("db-2"), pod("db-0"), pod("db-2"),
 			},
 			err: forbidden,

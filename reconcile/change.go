@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,8 +70,23 @@ func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observe
 }
 
 // adjust tells etcd something that changes no membership, and that may be said twice: to take back an alarm, which is seen again
-// where it is raised again, and to prepare a downgrade, or not.
+// where it is raised again, and to prepare a downgrade, or not. What a member is being changed to may not start after the latter:
+// it is written down and looked at again like every other change.
 func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if step.Action != membership.Disarm {
+		all := step
+		for _, i := range seen.Instances {
+			if seen.Member(i.ID) != nil {
+				all.Members = append(all.Members, i.Name)
+			}
+		}
+		if err := r.intend(ctx, c, seen, all, podUID); err != nil {
+			return err
+		}
+		if err := r.confirm(ctx, c, step); err != nil {
+			return err
+		}
+	}
 	err := r.atLeader(seen, func(etcd membership.Client) error {
 		switch step.Action {
 		case membership.Downgrade:
@@ -176,6 +192,9 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	m.Join, m.Version = step.ID.String(), step.Version.String()
 	m.InitialCluster, m.InitialClusterState = joinCluster(c, seen), render.StateExisting
 	m.InitialCorruptCheck = false // it has no data yet
+	if step.Version.Minor == 6 && slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool { return i.Volume.Replays != "" }) {
+		m.Replays = membership.ReplaysAny // the leader may send it the log of 3.5
+	}
 	if claim := seen.claims[name]; claim != nil && claim.Annotations[api.AnnotationJoin] != m.Join {
 		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {
 			return err

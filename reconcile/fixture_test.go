@@ -74,7 +74,7 @@ func ownedBy[T client.Object](uid string, o T) T {
 func healthy() observed {
 	seen := observed{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
 	seen.ClusterID, seen.Reach, seen.Remembered = 0xc0, membership.ReachQuorum, true
-	seen.Fresh = fresh(3)
+	seen.Fresh, seen.generation = fresh(3), 7
 	for n, name := range []string{"db-0", "db-1", "db-2"} {
 		id := membership.ID(0xa0 + n)
 		seen.pods[name], seen.claims[name] = newPod(name), newClaim(name)

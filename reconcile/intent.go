@@ -118,9 +118,14 @@ func done(op *api.Operation, t api.OperationTarget, seen observed) bool {
 	case membership.Stop:
 		return i.Pod.UID != t.UID || i.Pod.Terminating
 	case membership.Update:
-		return i.Pod.UID != t.UID || i.Pod.Terminating || i.Pod.Changing || i.Pod.Change == membership.ChangeNone
+		asked := op.Generation == seen.generation // what the spec does not ask for any more may still be done
+		return i.Pod.UID != t.UID || i.Pod.Terminating || i.Pod.Changing || i.Pod.Change == membership.ChangeNone && asked
 	case membership.PutBack:
 		return i.Pod.UID != t.UID || i.Pod.Terminating || !i.Pod.Changing && i.Volume.Next == (membership.Version{})
+	case membership.Downgrade:
+		return downgrading(seen)
+	case membership.CancelDowngrade:
+		return listed && !downgrading(seen)
 	case membership.Discard:
 		return i.Volume.UID != t.UID || i.Volume.Terminating || i.Volume.Retired
 	case membership.AddLearner:
@@ -134,6 +139,13 @@ func done(op *api.Operation, t api.OperationTarget, seen observed) bool {
 	default:
 		return true
 	}
+}
+
+// downgrading reports whether any member tells of a downgrade.
+func downgrading(seen observed) bool {
+	return slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
+		return i.Endpoint.Downgrade != (membership.Version{})
+	})
 }
 
 func volumeUID(i membership.Instance) string { return i.Volume.UID }

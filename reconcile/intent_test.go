@@ -27,7 +27,7 @@ var aboutNow = cmp.Comparer(func(a, b *metav1.Time) bool {
 // operation that we decided so long ago.
 func operation(step membership.Action, member string, ago time.Duration, targets ...api.OperationTarget) *api.Operation {
 	return &api.Operation{
-		Step: string(step), Generation: 6, MemberID: member, Holder: "us", Since: new(metav1.NewTime(time.Now().Add(-ago))), Targets: targets,
+		Step: string(step), Generation: 7, MemberID: member, Holder: "us", Since: new(metav1.NewTime(time.Now().Add(-ago))), Targets: targets,
 	}
 }
 

@@ -23,14 +23,15 @@ import (
 // observed is one look at a cluster: the facts for the planner, and the objects they were read from.
 type observed struct {
 	membership.Observed
-	pods   map[string]*corev1.Pod
-	claims map[string]*corev1.PersistentVolumeClaim
+	generation int64 // of the spec
+	pods       map[string]*corev1.Pod
+	claims     map[string]*corev1.PersistentVolumeClaim
 }
 
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That etcd does not answer is a
 // fact, no error.
 func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader client.Reader) (observed, error) {
-	seen := observed{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
+	seen := observed{generation: c.Generation, pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
 	ours := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels(render.Selector(c))}
 	pods := &corev1.PodList{}
 	if err := reader.List(ctx, pods, ours...); err != nil {
@@ -108,7 +109,7 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 			reach = membership.ReachSome
 		}
 		if pod := pods[i.Name]; pod != nil {
-			i.Pod.Changing = unsettled(pod, i.Endpoint.Answered())
+			i.Pod.Changing = unsettled(pod, *i)
 		}
 	}
 	if asked.members != nil {

@@ -149,15 +149,23 @@ func failing(pod *corev1.Pod) bool {
 }
 
 // unsettled reports whether the Pod was changed under its container, and no container that came after that has answered, or
-// the one that answers has not been given its resources yet. One that is away gets them when it comes.
-func unsettled(pod *corev1.Pod, answered bool) bool {
+// the one that answers has not been given its resources yet. One that is away gets them when it comes. Where the volume says that
+// what the Pod is to run has run on it, one has answered.
+func unsettled(pod *corev1.Pod, i membership.Instance) bool {
 	previous := pod.Annotations[api.AnnotationPrevious]
 	if previous == "" {
-		return answered && !render.Resourced(pod)
+		return i.Endpoint.Answered() && !render.Resourced(pod)
 	}
-	before, _, _ := strings.Cut(previous, " ")
+	before, image, _ := strings.Cut(previous, " ")
 	s := containerStatus(pod)
-	return !answered || s == nil || s.State.Running == nil || s.ContainerID == before
+	if s == nil || s.ContainerID == before {
+		return true
+	}
+	from, _ := render.ImageVersion(image)
+	if i.Pod.Version != (membership.Version{}) && i.Volume.Version == i.Pod.Version && from != i.Pod.Version.String() {
+		return false
+	}
+	return !i.Endpoint.Answered() || s.State.Running == nil
 }
 
 // podCondition of that type; nil where the Pod has none.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -38,9 +37,13 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	case membership.ChangeResources:
 		err = r.resize(ctx, c, pod)
 	case membership.ChangeImage:
-		err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), previous(pod))
+		if err = r.announce(ctx, c, seen, m, step); err == nil {
+			err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), previous(pod))
+		}
 	default:
-		err = r.remake(ctx, c, seen, m, step)
+		if err = r.announce(ctx, c, seen, m, step); err == nil {
+			err = r.deletePod(ctx, c, pod, step) // it is made anew in the next pass
+		}
 	}
 	if err == nil {
 		r.event(c, step, step.Message)
@@ -90,16 +93,24 @@ func previous(pod *corev1.Pod) string {
 	return id + " " + etcdImage(pod)
 }
 
-// remake stops the Pod of a member, which is made anew in the next pass. Which version is to run in it is on the volume first.
-func (r *Reconciler) remake(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
+// announce writes on the volume of a member what is to run on it: whoever makes its Pod anew, for whatever reason, makes that. Once
+// etcd has run what it is changed to, it may never start with what ran before. A Pod that is made anew since the data is that of
+// 3.6 begins its log anew (membership.ReplaysAny).
+func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
 	i, _ := seen.Instance(m.Name)
-	if claim := seen.claims[m.Name]; claim != nil && step.Version != i.Volume.Version {
-		m.Next = step.Version.String()
-		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {
-			return err
-		}
+	next := step.Version != i.Volume.Version
+	begins := step.Change == membership.ChangePod && i.Volume.Replays == membership.ReplaysAny && i.Endpoint.Storage.Minor >= 6
+	claim := seen.claims[m.Name]
+	if claim == nil || !next && !begins {
+		return nil
 	}
-	return r.deletePod(ctx, c, seen.pods[m.Name], step)
+	if next {
+		m.Next = step.Version.String()
+	}
+	if begins {
+		m.Replays = i.Pod.UID
+	}
+	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 
 // resize gives a running container other cpu and memory. To the API server an applier is another one for each subresource, so
@@ -140,23 +151,25 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	if err := r.intend(ctx, c, seen, step, podUID); err != nil {
 		return err
 	}
+	// The Pod first: one that comes up after all, and serves, must not be made anew as what it was before.
 	m := member(c, seen, name)
 	if i.Pod.Changing {
 		_, image, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
-		m.Version, _ = render.ImageVersion(image)
-		err := r.changeImage(ctx, c, pod, m, image, "")
-		if err == nil {
-			r.event(c, step, step.Message)
-		}
-		return err
-	}
-	m.Next = ""
-	if claim := seen.claims[name]; claim != nil {
-		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil && !apierrors.IsNotFound(err) {
+		back := m
+		back.Version, _ = render.ImageVersion(image)
+		if err := r.changeImage(ctx, c, pod, back, image, ""); err != nil {
 			return err
 		}
+		r.event(c, step, step.Message)
+	} else if err := r.deletePod(ctx, c, pod, step); err != nil {
+		return err
 	}
-	return r.deletePod(ctx, c, pod, step)
+	claim := seen.claims[name]
+	if claim == nil || i.Volume.Next == (membership.Version{}) {
+		return nil
+	}
+	m.Next = ""
+	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 
 // tried says what was tried in vain.

@@ -106,9 +106,9 @@ func TestPutBackChange(t *testing.T) {
 			},
 		},
 		"Anew": {
-			reason: "nothing comes next on its volume, before its Pod goes", given: anew,
+			reason: "its Pod goes as it was seen, before its volume says that nothing comes next: one that comes up after all is no other", given: anew,
 			want: result{
-				Writes: []write{status, status, claim, {Verb: "delete", Kind: "Pod", Name: "db-0", UID: "pod-of-db-0"}},
+				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
 				Failed: &api.FailedChange{Generation: 7, Message: message}, Events: []string{"Normal ChangeFailed PutBack member db-0"},
 			},
 		},

@@ -86,6 +86,7 @@ func (w world) leaderLeft() {
 func TestUpdate(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "db-0", errors.New("changed"))
 	status := write{Verb: "apply", Kind: "status"}
+	claimed := func(name string) write { return write{"apply", "PersistentVolumeClaim", name, "claim-of-" + name, "5"} }
 	applied := func(name string) write { return write{"apply", "Pod", name, "pod-of-" + name, "5"} }
 	deleted := func(name string) write { return write{Verb: "delete", Kind: "Pod", Name: name, UID: "pod-of-" + name} }
 	options := func(w *world) {
@@ -125,10 +126,10 @@ func TestUpdate(t *testing.T) {
 		err    error
 	}{
 		"Image": {
-			reason: "this very Pod as it was seen, which says what ran in it before",
+			reason: "what is to run is on the volume first; then this very Pod as it was seen, which says what ran in it before",
 			given:  func(w *world) { w.upgrading() },
 			want: result{
-				Change: membership.ChangeImage, Writes: []write{status, applied("db-0")}, Events: []string{inPlace},
+				Change: membership.ChangeImage, Writes: []write{status, claimed("db-0"), applied("db-0")}, Events: []string{inPlace}, Next: "3.7.3",
 				Previous: "containerd://db-0 " + image36, Image: image37,
 			},
 		},
@@ -136,7 +137,7 @@ func TestUpdate(t *testing.T) {
 			reason: "its leadership goes to whoever has most of the log, before its image does",
 			given:  func(w *world) { w.leaderLeft() },
 			want: result{
-				Change: membership.ChangeImage, Requests: []string{"move to a2 at db-1"}, Writes: []write{status, applied("db-1")}, Events: []string{last},
+				Change: membership.ChangeImage, Requests: []string{"move to a2 at db-1"}, Writes: []write{status, claimed("db-1"), applied("db-1")}, Events: []string{last}, Next: "3.7.3",
 				Previous: "containerd://db-1 " + image36, Image: image37,
 			},
 		},
@@ -144,7 +145,7 @@ func TestUpdate(t *testing.T) {
 			reason: "etcd hands it over by itself when it ends", etcd: errors.New("etcd: no"),
 			given: func(w *world) { w.leaderLeft() },
 			want: result{
-				Change: membership.ChangeImage, Requests: []string{"move to a2 at db-1"}, Writes: []write{status, applied("db-1")}, Events: []string{last},
+				Change: membership.ChangeImage, Requests: []string{"move to a2 at db-1"}, Writes: []write{status, claimed("db-1"), applied("db-1")}, Events: []string{last}, Next: "3.7.3",
 				Previous: "containerd://db-1 " + image36, Image: image37,
 			},
 		},
@@ -160,7 +161,7 @@ func TestUpdate(t *testing.T) {
 			reason: "what is to run in the next Pod is on the volume before this one goes",
 			given:  func(w *world) { w.upgrading(); options(w) },
 			want: result{
-				Change: membership.ChangePod, Writes: []write{status, {"apply", "PersistentVolumeClaim", "db-0", "claim-of-db-0", "5"}, deleted("db-0")},
+				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
 				Events: []string{"Normal Changing Update member db-0", "Normal Changing making the Pod of db-0 anew from 3.6.16 to 3.7.3 (spec.options), then db-2, db-1"},
 				Next:   "3.7.3",
 			},
@@ -207,7 +208,7 @@ func TestUpdate(t *testing.T) {
 				}
 				return nil
 			},
-			given: func(w *world) { w.upgrading() }, want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: conflict,
+			given: func(w *world) { w.upgrading() }, want: result{Change: membership.ChangeImage, Writes: []write{status, claimed("db-0")}, Next: "3.7.3"}, err: conflict,
 		},
 		"AnotherDown": {
 			reason: "two would be away", given: func(w *world) { w.upgrading() }, since: func(w *world) { delete(w.asked.endpoints, "db-2") },

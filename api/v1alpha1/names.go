@@ -26,12 +26,13 @@ const (
 	// AnnotationVersion says, on a PersistentVolumeClaim, which etcd version ran on it last.
 	AnnotationVersion = "etcd.quorate.dev/version"
 
-	// AnnotationNext says, on a PersistentVolumeClaim, to which etcd version its member is being changed by making its Pod anew,
-	// until the member has answered from it.
+	// AnnotationNext says, on a PersistentVolumeClaim, to which etcd version its member is being changed, until the member has
+	// answered from it.
 	AnnotationNext = "etcd.quorate.dev/next-version"
 
-	// AnnotationReplays says, on a PersistentVolumeClaim, which Pod came from etcd 3.5 to 3.6 on it. Until another one has run
-	// there, its log may begin with entries that etcd 3.7 cannot read.
+	// AnnotationReplays says, on a PersistentVolumeClaim, which Pod has a log that may begin with entries that etcd 3.7 cannot
+	// read: any, where its member came from 3.5 to 3.6 on it, and then the one that was there when the next one was to begin its
+	// log anew.
 	AnnotationReplays = "etcd.quorate.dev/replays"
 
 	// AnnotationJoin says, on a PersistentVolumeClaim that was made for a member to come, JoinPending while nothing has run

@@ -282,7 +282,7 @@ func TestSaysWhatItDoesNotDo(t *testing.T) {
 	s.waitContainer(pod, "refused", func(c *corev1.ContainerStatus) bool {
 		return c.State.Waiting != nil && c.State.Waiting.Reason == "CreateContainerConfigError"
 	})
-	if got, want := pod.Status.ContainerStatuses[0].State.Waiting.Message, "volume tls: only claims and emptyDir are supported"; got != want {
+	if got, want := pod.Status.ContainerStatuses[0].State.Waiting.Message, "volume tls: only claims, emptyDir and downwardAPI are supported"; got != want {
 		t.Errorf("message is %q, want %q", got, want)
 	}
 }

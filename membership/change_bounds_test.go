@@ -1,0 +1,92 @@
+package membership
+
+// rollBounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes
+// between any two effects, or cannot reach the members; kubelets and etcd are slow, the cluster's version and the data follow what
+// runs late or soon; and where the budget says so, the spec changes, processes end or Pods are deleted, a volume is lost, the
+// leadership moves, an alarm is raised, and an operator is slow to carry out what it has decided, beside one that is not.
+var rollBounds = map[string]struct {
+	reason string
+	bound  rollBound
+	full   bool
+}{
+	"One": {
+		reason: "One member, by any way",
+		bound:  rollBound{size: 1, from: rollEarly, specs: []rollVersion{rollEarly, roll35, rollEarly36, roll36, roll37}, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+	},
+	"OneAnew": {
+		reason: "One member, with options that another minor calls by another name",
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, options: true, anew: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+	},
+	"OneBroken": {
+		reason: "One member, and an image in the middle of the way that does not come up",
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll37}, broken: []rollVersion{roll36}, options: true, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+	},
+	"OneSlow": {
+		reason: "One member, and an operator that is slow",
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2, delays: 1}},
+	},
+	"Two": {
+		reason: "Of two members none can be spared",
+		bound:  rollBound{size: 2, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
+	},
+	"Up": {
+		reason: "Three members, up over two minors and back at any point",
+		bound:  rollBound{size: 3, from: rollEarly, specs: []rollVersion{roll35, roll36, roll37}, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"Down": {
+		reason: "Three members, down a minor and back at any point, with another leader",
+		bound:  rollBound{size: 3, from: roll37, specs: []rollVersion{roll35, roll36, roll37}, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, moves: 1}},
+	},
+	"Anew": {
+		reason: "Three members, whose Pods are made anew",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, options: true, anew: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2}},
+	},
+	"Lost": {
+		reason: "A member of three is lost in the middle of a change",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, states: 1_500_000, budget: rollBudget{specs: 2, losses: 1, alarms: 1}},
+	},
+	"LostOfFive": {
+		reason: "A member of five is lost in the middle of a change",
+		bound:  rollBound{size: 5, from: roll36, specs: []rollVersion{roll37}, states: 1_500_000, budget: rollBudget{specs: 1, losses: 1}},
+	},
+	"Broken": {
+		reason: "An image does not come up",
+		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"BrokenDown": {
+		reason: "The image of an earlier minor does not come up",
+		bound:  rollBound{size: 3, from: roll37, specs: []rollVersion{roll36, roll37}, broken: []rollVersion{roll36}, mends: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"Mislabelled": {
+		reason: "An image holds something else than its name says",
+		bound:  rollBound{size: 3, from: rollEarly, specs: []rollVersion{rollEarly, roll35, roll36}, lies: true, states: 1_500_000, budget: rollBudget{specs: 2}},
+	},
+	"Lagging": {
+		reason: "Who was changed has to catch up",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, lags: true, led: true, states: 1_500_000, budget: rollBudget{specs: 2}},
+	},
+	"Slow": {
+		reason: "Three members, and an operator that is slow",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 1, crashes: 1, delays: 1}},
+	},
+	"SlowDown": {
+		reason: "Three members go up and down, and an operator is slow",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, states: 1_500_000, budget: rollBudget{specs: 2, delays: 1}},
+	},
+
+	"UpAndDown": {
+		reason: "Three members go anywhere, while a member crashes and another one is lost",
+		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, kills: true, states: 6_000_000, budget: rollBudget{specs: 3, crashes: 1, losses: 1}},
+		full:   true,
+	},
+	"SlowBroken": {
+		reason: "An image does not come up, and an operator is slow",
+		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, options: true, kills: true, states: 6_000_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
+		full:   true,
+	},
+	"Five": {
+		reason: "Five members go up and down, one of which is lost",
+		bound:  rollBound{size: 5, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, states: 6_000_000, budget: rollBudget{specs: 2, losses: 1}},
+		full:   true,
+	},
+}

@@ -1,0 +1,160 @@
+package membership
+
+import "testing"
+
+// rollKey is a state, packed: a word for each seat, and one for the rest.
+type rollKey [rollSeats + 1]uint64
+
+// canonical forgets what cannot matter any more.
+func (s *rollState) canonical() {
+	for i := range s.roll.seats {
+		m := &s.roll.seats[i]
+		if m.previous == rollNone && m.next == rollNone {
+			m.served = false
+			m.before = m.before && m.runs != rollNone
+		}
+	}
+	if s.late.action == actNone {
+		s.late = rollFlight{}
+	}
+}
+
+// pack and unpack are each other's inverse on canonical states.
+func (s *rollState) pack() rollKey {
+	w := &s.roll
+	var k rollKey
+	for i := range w.seats {
+		k[i] = w.seats[i].bits()
+	}
+	var g ringBits
+	g.put(3, w.size)
+	g.put(3, uint8(w.spec))
+	g.put(1, w.template)
+	g.flag(w.givenUp)
+	g.put(6, w.broken)
+	g.flag(w.lies)
+	g.flag(w.alarm)
+	g.put(3, w.leader)
+	g.put(3, uint8(w.cluster))
+	g.put(3, uint8(w.down))
+	g.put(2, s.budget.specs)
+	g.put(2, s.budget.crashes)
+	g.put(1, s.budget.losses)
+	g.put(1, s.budget.delays)
+	g.put(1, s.budget.moves)
+	g.put(1, s.budget.alarms)
+	g.put(3, uint8(s.late.action))
+	g.put(2, uint8(s.late.change))
+	g.put(3, s.late.seat)
+	g.put(3, uint8(s.late.to))
+	g.flag(s.late.none)
+	g.flag(s.late.pod)
+	g.flag(s.late.podVersion)
+	g.flag(s.late.claim)
+	g.flag(s.late.spec)
+	k[rollSeats] = uint64(g)
+	return k
+}
+
+func (k rollKey) unpack() rollState {
+	var s rollState
+	w := &s.roll
+	g := ringBits(k[rollSeats])
+	on := func() bool { return g.take(1) == 1 }
+	s.late.spec, s.late.claim, s.late.podVersion, s.late.pod, s.late.none = on(), on(), on(), on(), on()
+	s.late.to = rollVersion(g.take(3))
+	s.late.seat = g.take(3)
+	s.late.change = rollChange(g.take(2))
+	s.late.action = rollAct(g.take(3))
+	s.budget.alarms = g.take(1)
+	s.budget.moves = g.take(1)
+	s.budget.delays = g.take(1)
+	s.budget.losses = g.take(1)
+	s.budget.crashes = g.take(2)
+	s.budget.specs = g.take(2)
+	w.down = rollMinor(g.take(3))
+	w.cluster = rollMinor(g.take(3))
+	w.leader = g.take(3)
+	w.alarm = on()
+	w.lies = on()
+	w.broken = g.take(6)
+	w.givenUp = on()
+	w.template = g.take(1)
+	w.spec = rollVersion(g.take(3))
+	w.size = g.take(3)
+	for i := range w.seats {
+		w.seats[i] = rollSeatOf(k[i])
+	}
+	return s
+}
+
+func (s *rollSeat) bits() uint64 {
+	var b ringBits
+	b.put(3, uint8(s.role))
+	b.put(3, uint8(s.image))
+	b.put(3, uint8(s.previous))
+	b.put(3, uint8(s.runs))
+	b.flag(s.before)
+	b.flag(s.failing)
+	b.flag(s.going)
+	b.flag(s.undone)
+	b.put(1, s.template)
+	b.flag(s.lags)
+	b.put(3, uint8(s.volume))
+	b.put(3, uint8(s.next))
+	b.put(2, uint8(s.replays))
+	b.flag(s.lost)
+	b.flag(s.old)
+	storage := uint8(0)
+	if s.storage > 0 {
+		storage = uint8(s.storage) - 4
+	}
+	b.put(2, storage)
+	b.flag(s.served)
+	b.flag(s.ours)
+	b.put(2, s.tried)
+	b.flag(s.stray)
+	return uint64(b)
+}
+
+func rollSeatOf(v uint64) rollSeat {
+	b := ringBits(v)
+	on := func() bool { return b.take(1) == 1 }
+	var s rollSeat
+	s.stray, s.tried = on(), b.take(2)
+	s.ours, s.served = on(), on()
+	if storage := b.take(2); storage > 0 {
+		s.storage = rollMinor(storage) + 4
+	}
+	s.old, s.lost = on(), on()
+	s.replays = rollMark(b.take(2))
+	s.next = rollVersion(b.take(3))
+	s.volume = rollVersion(b.take(3))
+	s.lags = on()
+	s.template = b.take(1)
+	s.undone, s.going, s.failing, s.before = on(), on(), on(), on()
+	s.runs = rollVersion(b.take(3))
+	s.previous = rollVersion(b.take(3))
+	s.image = rollVersion(b.take(3))
+	s.role = rollRole(b.take(3))
+	return s
+}
+
+// TestChangePacks shows that no two states are taken for one by the way in which they are packed.
+func TestChangePacks(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"OneSlow", "Lost", "Mislabelled"} {
+		x, bad := exploreRoll(rollBounds[name].bound, rollPlanner{rules: rules})
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		for _, k := range x.states {
+			s := k.unpack()
+			x.successors(&s, func(e *rollEdge) {
+				if got := e.to.pack().unpack(); got != e.to {
+					t.Fatalf("%v becomes %v", e.to, got)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package membership
+
+// rollBound is how far an exploration goes.
+type rollBound struct {
+	size    uint8
+	from    rollVersion   // that all members run at first
+	specs   []rollVersion // that the spec may have
+	options bool          // spec.options may change
+	anew    bool          // from minor to minor a Pod is made anew
+	broken  []rollVersion // of which the images do not come up
+	mends   bool          // they come up later
+	lies    bool          // what is called 3.5.35 is 3.6.16
+	lags    bool          // who has started has to catch up
+	kills   bool          // of crashes: somebody deletes a Pod
+	safety  bool          // look for safety only, and not how it goes on
+	led     bool          // it matters whether the leader ends as such
+	states  int
+	budget  rollBudget
+}
+
+// rollBudget bounds what would make the states infinite.
+type rollBudget struct{ specs, crashes, losses, delays, moves, alarms uint8 }
+
+type rollState struct {
+	roll   roll
+	budget rollBudget
+	late   rollFlight
+}
+
+// rollEdge is something that happens.
+type rollEdge struct {
+	what      string
+	to        rollState
+	violation string
+}
+
+type rollVisit func(what string, to rollState, violation string)
+
+// environment is what Kubernetes, etcd, people and misfortune may do next.
+func (b *rollBound) environment(s *rollState, visit rollVisit) {
+	for i := range s.roll.seats {
+		if s.roll.seats[i].role != rollNobody {
+			b.kubelet(s, i, visit)
+			b.misfortune(s, i, visit)
+		}
+	}
+	b.etcd(s, visit)
+	b.people(s, visit)
+}
+
+func (b *rollBound) kubelet(s *rollState, i int, visit rollVisit) {
+	m := &s.roll.seats[i]
+	to := *s
+	w := &to.roll
+	switch {
+	case m.going:
+		w.vanish(i)
+		visit(seatName(i)+"'s Pod is gone", to, b.judgeEnd(s, i))
+	case m.image == rollNone || m.role < rollLearner:
+	case m.before && m.runs != rollNone:
+		w.end(i)
+		visit(seatName(i)+" ends, for its image has changed", to, b.judgeEnd(s, i))
+	case m.runs == rollNone:
+		violation := w.launch(i, b.lags)
+		visit(seatName(i)+"'s container starts", to, violation)
+	case m.lags && s.roll.quorate():
+		w.seats[i].lags = false
+		visit(seatName(i)+" catches up", to, "")
+	}
+}
+
+func (b *rollBound) judgeEnd(s *rollState, i int) string {
+	if b.led && s.roll.seats[i].ours && int(s.roll.leader) == i+1 && s.roll.voters() > 1 {
+		return "S15: the leader is ended, and not its leadership first"
+	}
+	return ""
+}
+
+func (b *rollBound) misfortune(s *rollState, i int, visit rollVisit) {
+	m := &s.roll.seats[i]
+	if s.budget.crashes > 0 && m.member() && m.runs != rollNone {
+		to := *s
+		to.budget.crashes--
+		to.roll.end(i)
+		visit(seatName(i)+" crashes", to, "")
+	}
+	if b.kills && s.budget.crashes > 0 && m.role >= rollLearner && m.image != rollNone && !m.going {
+		to := *s
+		to.budget.crashes--
+		to.roll.seats[i].going = true
+		if m.runs == rollNone {
+			to.roll.vanish(i)
+		}
+		visit(seatName(i)+"'s Pod is deleted by somebody", to, "")
+	}
+	if s.budget.losses > 0 && m.voter() && !m.lost && s.roll.voters() > 2 {
+		to := *s
+		to.budget.losses--
+		to.roll.vanish(i)
+		to.roll.seats[i] = rollSeat{role: rollVoter, lost: true, ours: m.ours}
+		visit(seatName(i)+"'s volume and Pod are gone", to, "")
+	}
+	if s.budget.moves > 0 && m.voter() && m.runs != rollNone && !m.lags && s.roll.leader != 0 && int(s.roll.leader) != i+1 {
+		to := *s
+		to.budget.moves--
+		to.roll.leader = uint8(i) + 1
+		visit(seatName(i)+" becomes the leader", to, "")
+	}
+}
+
+// etcd does by itself what follows from the versions of its members (Monitor in server/etcdserver/version).
+func (b *rollBound) etcd(s *rollState, visit rollVisit) {
+	w := &s.roll
+	if cluster := w.decided(); cluster != w.cluster {
+		to := *s
+		to.roll.cluster = cluster
+		visit("the cluster's version changes", to, "")
+	}
+	if w.downgraded() {
+		to := *s
+		to.roll.down = 0
+		visit("etcd ends the downgrade", to, "")
+	}
+	for i := range w.seats {
+		if w.migrates(i) {
+			to := *s
+			to.roll.seats[i].storage = w.cluster
+			visit(seatName(i)+"'s data follows the cluster's version", to, "")
+		}
+	}
+}
+
+// decided is what the cluster's version is to be.
+func (w *roll) decided() rollMinor {
+	lowest, _ := w.minors()
+	switch {
+	case !w.quorate() || !w.complete():
+		return w.cluster
+	case w.down != 0:
+		return w.down
+	default:
+		return max(w.cluster, min(lowest, w.cluster+1))
+	}
+}
+
+// downgraded reports whether a downgrade has come to its end.
+func (w *roll) downgraded() bool {
+	lowest, highest := w.minors()
+	return w.down != 0 && w.quorate() && w.complete() && lowest == w.down && highest == w.down
+}
+
+// migrates reports whether a member's data has yet to follow the cluster's version. 3.5 leaves it as it is.
+func (w *roll) migrates(i int) bool {
+	s := &w.seats[i]
+	return s.runs.minor() >= 6 && s.storage != w.cluster && s.member() && w.quorate()
+}
+
+// people change the spec, and mend what is broken.
+func (b *rollBound) people(s *rollState, visit rollVisit) {
+	apply := func(what string, change func(*roll)) {
+		to := *s
+		to.budget.specs--
+		change(&to.roll)
+		to.roll.givenUp = false
+		for i := range to.roll.seats {
+			to.roll.seats[i].tried = 0
+		}
+		visit(what, to, "")
+	}
+	if s.budget.specs > 0 {
+		for _, v := range b.specs {
+			if v != s.roll.spec {
+				apply("the spec asks for "+rollVersions[v].String(), func(w *roll) { w.spec = v })
+				if b.options {
+					apply("the spec asks for "+rollVersions[v].String()+" and other options", func(w *roll) { w.spec, w.template = v, 1-w.template })
+				}
+			}
+		}
+		if b.options {
+			apply("the spec asks for other options", func(w *roll) { w.template = 1 - w.template })
+		}
+	}
+	if b.mends && s.roll.broken != 0 {
+		to := *s
+		to.roll.broken = 0
+		visit("the broken image is mended", to, "")
+	}
+	if s.roll.alarm {
+		to := *s
+		to.roll.alarm = false
+		visit("the alarm is taken back", to, "")
+	} else if s.budget.alarms > 0 {
+		to := *s
+		to.budget.alarms--
+		to.roll.alarm = true
+		visit("an alarm is raised", to, "")
+	}
+}

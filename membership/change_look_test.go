@@ -1,0 +1,180 @@
+package membership
+
+// rollGlance is a world without what no operator sees, and whether members could be asked: decisions are remembered by it.
+type rollGlance struct {
+	roll
+	blind bool
+}
+
+func (w *roll) glance(blind bool) rollGlance {
+	g := rollGlance{roll: *w, blind: blind}
+	g.broken, g.cluster = 0, 0 // but it is known whether a container is the one of before
+	if blind {
+		g.leader, g.down, g.alarm = 0, 0, false
+	}
+	for i := range g.seats {
+		s := &g.seats[i]
+		s.old, s.served, s.ours, s.tried, s.stray = false, false, false, 0, false
+		if blind {
+			s.runs, s.lags = rollNone, false
+		}
+		if s.going { // who is being stopped is not asked
+			s.runs, s.lags = rollNone, false
+		}
+		if s.runs.minor() < 6 {
+			s.storage = 0
+		}
+	}
+	return g
+}
+
+func rollUID(i int) string { return "Pod of " + seatName(i) }
+
+// facts is the glance in the terms of Plan, as package reconcile has them.
+func (g *rollGlance) facts(anew bool) (Desired, Observed) {
+	d := Desired{Size: int(g.size), Version: rollVersions[g.spec], Token: "token"}
+	if g.givenUp {
+		d.GivenUp = "it was tried in vain"
+	}
+	o := Observed{ClusterID: ringClusterID, Remembered: true}
+	quorate := g.leader != 0 && g.seats[g.leader-1].runs != rollNone
+	down := Version{}
+	for i := range g.seats {
+		s := &g.seats[i]
+		if s.runs != rollNone {
+			o.Reach = max(o.Reach, ReachSome)
+			if quorate {
+				o.Reach = ReachQuorum
+			}
+			if s.runs.minor() >= 6 && g.down != 0 {
+				down = Version{3, int(g.down), 0}
+			}
+		}
+	}
+	for i := range g.seats {
+		s := &g.seats[i]
+		if s.role == rollNobody {
+			if i < int(g.size) {
+				o.Fresh = append(o.Fresh, seatName(i))
+			}
+			continue
+		}
+		in := Instance{Name: seatName(i), Ordinal: i}
+		if s.member() {
+			in.ID = ringID(i)
+			if o.Reach == ReachQuorum {
+				m := Member{ID: in.ID, PeerURLs: []string{"http://" + in.Name}, Learner: !s.voter()}
+				if s.role != rollListed {
+					m.Name = in.Name
+				}
+				o.Members = append(o.Members, m)
+			}
+		}
+		in.Volume = s.claim(i)
+		in.Pod = s.pod(i)
+		in.Pod.Changing = in.Pod.Exists() && !in.Pod.Provisions && !s.settled()
+		if s.runs != rollNone {
+			in.Endpoint = g.answer(s, in.ID, quorate, down)
+		}
+		o.Instances = append(o.Instances, in)
+	}
+	g.compare(d, &o, anew)
+	return d, o
+}
+
+// answer of a member that runs.
+func (g *rollGlance) answer(s *rollSeat, id ID, quorate bool, down Version) Endpoint {
+	e := Endpoint{ClusterID: ringClusterID, MemberID: id, Version: rollVersions[s.runs], Learner: !s.voter(), RaftIndex: 2 * catchUp, Applied: 2 * catchUp}
+	if s.lags {
+		e.Applied = 0
+	}
+	if quorate {
+		e.Leader = ringID(int(g.leader) - 1)
+	}
+	if s.storage != 0 {
+		e.Storage = Version{3, int(s.storage), 0}
+	}
+	if s.runs.minor() >= 6 {
+		e.Downgrade = down
+	}
+	if g.alarm {
+		e.Alarms = []Alarm{{Kind: AlarmNoSpace}}
+	}
+	return e
+}
+
+func (s *rollSeat) claim(i int) Volume {
+	if s.lost {
+		return Volume{}
+	}
+	v := Volume{UID: "volume of " + seatName(i), Version: rollVersions[s.volume], Next: rollVersions[s.next]}
+	switch s.role {
+	case rollSpare, rollListed:
+		v.Spare = true
+	default:
+		v.ClusterID, v.MemberID = ringClusterID, ringID(i)
+	}
+	switch s.replays {
+	case marksNobody:
+	case marksAny:
+		v.Replays = ReplaysAny
+	case marksThis:
+		v.Replays = rollUID(i)
+	case marksBefore:
+		v.Replays = "one that is gone"
+	}
+	return v
+}
+
+func (s *rollSeat) pod(i int) Pod {
+	if s.role == rollSpare || s.role == rollListed {
+		return Pod{UID: rollUID(i), Provisions: true, Provisioned: true, NeverRan: true}
+	}
+	if s.image == rollNone {
+		return Pod{}
+	}
+	p := Pod{UID: rollUID(i), Terminating: s.going, Version: rollVersions[s.image], Failing: s.failing}
+	if s.failing {
+		p.Problem = "exited with code 1"
+	}
+	return p
+}
+
+// compare is as package reconcile compares Pods with the spec.
+func (g *rollGlance) compare(d Desired, o *Observed, anew bool) {
+	hop := rollOf(Hop(d, *o))
+	for n := range o.Instances {
+		i := &o.Instances[n]
+		s := &g.seats[i.Ordinal]
+		if s.image == rollNone || s.role < rollLearner {
+			continue
+		}
+		now := s.volume
+		if s.next != rollNone {
+			now = s.next
+		}
+		change, _ := s.needs(now, g.template, anew)
+		i.Pod.Outdated = change != ChangeNone
+		i.Pod.Change, i.Pod.Parts = s.needs(hop, g.template, anew)
+	}
+}
+
+// needs is what it takes to make a Pod that of a version, as package render has it. Where the options have other names in
+// another minor, the Pod is made anew.
+func (s *rollSeat) needs(v rollVersion, template uint8, anew bool) (Change, []string) {
+	var parts []string
+	change := ChangeNone
+	if s.image != v {
+		change, parts = ChangeImage, append(parts, "version")
+		if anew && s.image.minor() != v.minor() {
+			change = ChangePod
+		}
+	}
+	if s.undone {
+		change, parts = max(change, ChangeImage), append(parts, "image")
+	}
+	if s.template != template {
+		change, parts = ChangePod, append(parts, "options")
+	}
+	return change, parts
+}

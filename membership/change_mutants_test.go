@@ -1,0 +1,246 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rollMutants are rules missing or weakened, and package reconcile careless: what is named here is what keeps a cluster serving
+// while its versions change, with the invariant that falls without it.
+var rollMutants = map[string]struct {
+	reason string
+	bound  string // one of rollBounds
+	safety bool   // look for that only
+	mutant rollPlanner
+	want   string // how the violation begins
+}{
+	"WithoutPutBack": {
+		reason: "A member stays down with an image that does not come up",
+		bound:  "Broken", mutant: rollWithout(putBack), want: "L",
+	},
+	"WithoutAbandoned": {
+		reason: "What was put back is tried again and again",
+		bound:  "Broken", mutant: rollWithout(abandoned), want: "L1: it goes round",
+	},
+	"WithoutUnderWay": {
+		reason: "The next member is changed while the last one still runs what it ran before",
+		bound:  "Down", mutant: rollWithout(underWay), want: "S8",
+	},
+	"NotCaughtUp": {
+		reason: "The next member is changed while the last one needs a snapshot",
+		bound:  "Lagging", mutant: rollReplace(underWay, func(d Desired, o Observed) (Step, bool) {
+			return underWay(d, each(o, func(i *Instance) { i.Endpoint.Applied = i.Endpoint.RaftIndex }))
+		}), want: "S7: a member is changed while another one has not caught up",
+	},
+	"WithoutMemberDown": {
+		reason: "That a member is down keeps nothing up, and is not told",
+		bound:  "Down", safety: true, mutant: func() rollPlanner {
+			p := rollWithout(memberDown)
+			p.rules[slices.IndexFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(underWay) })] = func(d Desired, o Observed) (Step, bool) {
+				return underWay(d, each(o, func(i *Instance) { i.Endpoint.Applied = i.Endpoint.RaftIndex; i.Endpoint.RaftIndex = 0 }))
+			}
+			return p
+		}(), want: "it says that all is well",
+	},
+	"AlarmedLast": {
+		reason: "A member is changed while an alarm is raised",
+		bound:  "Lost", mutant: rollLast(alarmed), want: "S7: a member is changed while an alarm",
+	},
+	"JoiningLast": {
+		reason: "A member is changed while another one learns",
+		bound:  "LostOfFive", mutant: rollLast(joining), want: "S7: a member is changed while another one learns",
+	},
+	"TwoAllowed": {
+		reason: "One of two is changed, and nobody serves meanwhile",
+		bound:  "Two", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
+			step, ok := updated(d, o)
+			if step.Reason == ChangeNotSupported {
+				return Step{Action: Update, Members: []string{o.voters()[0].Name}, Version: Hop(d, o), Change: ChangeImage, Reason: Changing}, true
+			}
+			return step, ok
+		}), want: "S7: one of two",
+	},
+	"TwoAtOnce": {
+		reason: "Two members are changed in one step",
+		bound:  "Down", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
+			step, ok := updated(d, o)
+			if step.Action == Update {
+				step.Members = names(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone && !i.Leads() })
+			}
+			return step, ok
+		}), want: "S8",
+	},
+	"TwoPrepared": {
+		reason: "A downgrade is begun that cannot be carried out",
+		bound:  "Two", mutant: rollReplace(downgraded, func(d Desired, o Observed) (Step, bool) {
+			if hop := Hop(d, o); o.downgrade() == (Version{}) && hop.Minor < o.voters()[0].Endpoint.Version.Minor {
+				return Step{Action: Downgrade, Version: hop, Reason: Downgrading}, true
+			}
+			return Step{}, false
+		}), want: "L1: it stalls in the middle of a downgrade",
+	},
+	"LeaderFirst": {
+		reason: "The leader is changed first, and leads again as a mixed cluster's earliest version",
+		bound:  "Down", mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
+			led := ID(0)
+			for _, i := range o.voters() {
+				if i.Leads() {
+					led = i.ID
+				}
+			}
+			return updated(d, each(o, func(i *Instance) { // as if all led but the leader
+				i.Endpoint.Leader = i.ID
+				if i.ID == led {
+					i.Endpoint.Leader = 0xff
+				}
+			}))
+		}), want: "S15: the leader is changed",
+	},
+	"WithoutNoPath": {
+		reason: "A way that there is not is called done",
+		bound:  "One", mutant: rollWithout(noPath), want: "it says that all is well",
+	},
+	"WithoutDowngraded": {
+		reason: "A member is changed to an earlier minor of which etcd knows nothing",
+		bound:  "Down", safety: true, mutant: rollWithout(downgraded), want: "S13: a member is changed to 3.6.16, which is earlier",
+	},
+	"WithoutWaitForData": {
+		reason: "A member is changed to an earlier minor that cannot read its data",
+		bound:  "Down", safety: true, mutant: rollReplace(downgraded, func(d Desired, o Observed) (Step, bool) {
+			step, ok := downgraded(d, o)
+			return step, ok && step.Action != Wait
+		}), want: "S13",
+	},
+	"OthersDataUnready": {
+		reason: "The first member is changed to an earlier minor when its own data can be read, and the others' not yet",
+		bound:  "Down", mutant: rollReplace(downgraded, func(d Desired, o Observed) (Step, bool) {
+			step, ok := downgraded(d, o)
+			waits := ok && step.Action == Wait && o.downgrade() != (Version{})
+			next, _ := updated(d, o)
+			if i, known := o.Instance(strings.Join(next.Members, "")); waits && known && i.Endpoint.Storage.Minor == Hop(d, o).Minor {
+				return Step{}, false
+			}
+			return step, ok
+		}), want: "S13: a member is changed to an earlier minor before all data",
+	},
+	"WithoutInterrupted": {
+		reason: "A new member comes while etcd is being downgraded",
+		bound:  "Lost", mutant: rollWithout(interrupted), want: "S13: a member is added",
+	},
+	"WithoutHalfway": {
+		reason: "The cluster's version rises before a member arrives that is being changed back",
+		bound:  "Lost", mutant: rollWithout(halfway), want: "S13: m-1 is started with",
+	},
+	"Unraised": {
+		reason: "The next minor comes before etcd uses the one that all run",
+		bound:  "Up", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
+			return updated(d, each(o, func(i *Instance) {
+				i.Endpoint.Storage, i.Volume.Replays = Version{3, i.Endpoint.Version.Minor, 0}, ""
+			}))
+		}), want: "S13: a member is changed to 3.7.3, which is more than one minor",
+	},
+	"DowngradedUnraised": {
+		reason: "etcd is asked to go back from a version to which it has not come",
+		bound:  "Up", mutant: rollReplace(downgraded, func(d Desired, o Observed) (Step, bool) {
+			return downgraded(d, each(o, func(i *Instance) {
+				if i.Endpoint.Downgrade == (Version{}) {
+					i.Endpoint.Storage = Version{3, i.Endpoint.Version.Minor, 0}
+				}
+			}))
+		}), want: "S13: etcd refuses this downgrade",
+	},
+	"ReplaysForgotten": {
+		reason: "3.7 is started on a log of 3.5",
+		bound:  "Up", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
+			return updated(d, each(o, func(i *Instance) { i.Volume.Replays = "" }))
+		}), want: "S13: a member is changed to 3.7.3, which cannot read the log",
+	},
+	"MislabelledOff": {
+		reason: "An image that holds something else comes to all members",
+		bound:  "Mislabelled", mutant: rollWithout(mislabelled), want: "a wrong image touches a second member",
+	},
+
+	"ForgetsNext": {
+		reason: "A Pod that was to be made anew is made as it was",
+		bound:  "Anew", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsNext: true}}, want: "L1: it goes round",
+	},
+	"ForgetsVersion": {
+		reason: "A member whose image was changed in place comes back as what it was before, which etcd refuses",
+		bound:  "One", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsVersion: true}}, want: "S13: m-0 is started with 3.5",
+	},
+	"RepeatsReplays": {
+		reason: "A Pod that came after the one that came from 3.5, and too early, is taken for one that has begun its log anew",
+		bound:  "One", mutant: func() rollPlanner {
+			p := rollReplace(recorded, func(d Desired, o Observed) (Step, bool) {
+				return recorded(d, each(o, func(i *Instance) { i.Volume.Replays = "" }))
+			})
+			p.operator.repeatsReplays = true
+			return p
+		}(), want: "S13: m-0 is started with 3.7.3, which cannot read the log",
+	},
+	"RereadsForgotten": {
+		reason: "A Pod is taken for one that has begun its log anew, and the data has become that of 3.5 again",
+		bound:  "One", mutant: rollReplace(recorded, func(d Desired, o Observed) (Step, bool) {
+			return recorded(d, each(o, func(i *Instance) {
+				if i.Volume.Version.Minor == 6 && i.Endpoint.Version.Minor == 6 {
+					i.Volume.Replays = ""
+				}
+			}))
+		}), want: "S13: m-0 is started with 3.7.3, which cannot read the log",
+	},
+	"ForgetsFailure": {
+		reason: "What was put back is tried again and again",
+		bound:  "Broken", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsFailure: true}}, want: "L1: it goes round",
+	},
+	"KeepsLeader": {
+		reason: "The cluster is without a leader for an election",
+		bound:  "Lagging", mutant: rollPlanner{rules: rules, operator: rollCareless{keepsLeader: true}}, want: "S15: the leader is ended",
+	},
+	"IgnoresVersions": {
+		reason: "An operator that is slow puts a member back that runs by then",
+		bound:  "SlowBroken", mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresVersions: true, ignoresUIDs: true}}, want: "who runs what it was changed to",
+	},
+	"IgnoresIntents": {
+		reason: "Two operators change a member each",
+		bound:  "SlowDown", mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresIntents: true}}, want: "S",
+	},
+	"ForgetsSpec": {
+		reason: "An operator that is slow changes a member that needs no change any more, while another one is changed",
+		bound:  "SlowDown", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsSpec: true}}, want: "S8",
+	},
+	"StartsOver": {
+		reason: "An operator that is slow to start a member changes what it runs by then",
+		bound:  "OneSlow", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{startsOver: true}}, want: "S13",
+	},
+}
+
+// TestChangeMutants shows that the exploration would find each of them.
+func TestChangeMutants(t *testing.T) {
+	for name, tc := range rollMutants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := rollBounds[tc.bound].bound
+			b.safety = tc.safety
+			x, bad := exploreRoll(b, tc.mutant)
+			if bad == nil {
+				t.Fatalf("%s: not found in %d states", tc.reason, len(x.states))
+			}
+			if !strings.HasPrefix(bad.violation, tc.want) {
+				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
+			}
+			t.Logf("%.100s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.lines))
+		})
+	}
+}
+
+func rollWithout(r rule) rollPlanner { return rollPlanner{rules: ringWithout(r).rules} }
+
+// rollLast asks a rule last.
+func rollLast(r rule) rollPlanner {
+	p := rollWithout(r)
+	p.rules = slices.Insert(p.rules, len(p.rules)-1, r)
+	return p
+}
+
+func rollReplace(r, by rule) rollPlanner { return rollPlanner{rules: ringReplace(r, by).rules} }

@@ -1,0 +1,193 @@
+package membership
+
+import "slices"
+
+// The model of the operator around Plan: what package reconcile does for a step, effect by effect. Between any two of them it
+// may crash, and where it is slow the world goes on meanwhile.
+
+// rollPlanner is what is explored: the rules, and the operator that carries out what they decide.
+type rollPlanner struct {
+	rules    []rule
+	see      func(Desired, Observed) (Desired, Observed) // nil: what there is
+	operator rollCareless
+}
+
+// rollCareless are ways in which package reconcile could go wrong around a Plan that is right. The zero value is as it must be.
+type rollCareless struct {
+	forgetsNext     bool // makes a Pod anew without a word on its volume of what is to run in it
+	forgetsVersion  bool // writes nothing on the volume when it changes an image in place
+	ignoresVersions bool // writes to volumes and Pods though they have changed since its look
+	ignoresUIDs     bool // deletes whichever Pod has the name
+	ignoresIntents  bool // begins though another operator's act is under way
+	startsOver      bool // applies a Pod that is to be started to one that is there
+	forgetsFailure  bool // does not remember what it has put back
+	repeatsReplays  bool // marks a log of 3.5 with the Pod that came from it, and not until it was started again
+	keepsLeader     bool // hands no leadership over
+	forgetsSpec     bool // takes an act for done because the spec does not ask for it any more
+}
+
+// rollDecision is a Step in the terms of the model.
+type rollDecision struct {
+	step   Step
+	who    uint8       // the seats that it names
+	target int         // the first of them
+	to     rollVersion // its version
+	same   uint8       // the seats of which nothing needs to change
+}
+
+func (p *rollPlanner) decide(g *rollGlance, anew bool) rollDecision {
+	d, o := g.facts(anew)
+	if p.see != nil {
+		d, o = p.see(d, o)
+	}
+	t := rollDecision{step: plan(p.rules, d, o)}
+	for _, i := range o.Instances {
+		if i.Pod.Change == ChangeNone {
+			t.same |= 1 << i.Ordinal
+		}
+	}
+	if !t.step.Acts() {
+		return t
+	}
+	for _, name := range slices.Backward(t.step.Members) {
+		t.target = int(name[len(name)-1] - '0')
+		t.who |= 1 << t.target
+	}
+	switch t.step.Action {
+	case Update, PutBack, Start, Provision, Join:
+		t.to = rollOf(t.step.Version)
+	case Downgrade:
+		t.to = map[int]rollVersion{5: roll35, 6: roll36}[t.step.Version.Minor]
+	default: // no version
+	}
+	return t
+}
+
+// carry yields the world after each effect of a step, and tells of the last one.
+func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete bool)) {
+	s := &w.seats[f.seat]
+	c := p.operator
+	podSame, podVersion, claim := s.image != rollNone && (f.pod || c.ignoresUIDs), s.image != rollNone && f.pod && (f.podVersion || c.ignoresVersions), !s.lost && (f.claim || c.ignoresVersions)
+	switch f.action {
+	case actDowngrade:
+		if w.down == 0 && w.quorate() && f.to.minor() == w.cluster-1 {
+			w.down = f.to.minor()
+		}
+	case actCancel:
+		if w.quorate() {
+			w.cancel()
+		}
+	case actStart:
+		// One that is slow for as long as another one takes to change the member, and a Pod to go again, is beyond this.
+		if s.lost || s.role < rollLearner || s.going || (s.image != rollNone || !f.claim) && !c.startsOver {
+			return
+		}
+		s.image, s.previous, s.failing, s.undone, s.template = f.to, rollNone, false, false, w.template
+	case actRecord:
+		if !claim {
+			return
+		}
+		rereads := s.replays != marksNobody && f.to.minor() == 6 && (s.storage == 5 || w.down == 5)
+		if s.volume.minor() == 5 && f.to.minor() == 6 || rereads {
+			s.replays = marksAny
+			if c.repeatsReplays {
+				s.replays = marksThis
+			}
+		}
+		s.volume, s.next = f.to, rollNone
+		yield(w, false)
+		if podVersion && s.settled() {
+			s.previous = rollNone
+		}
+	case actStop:
+		if podVersion {
+			p.remove(&w, f.seat)
+		}
+	case actUpdate:
+		if s.voter() && int(w.leader) == int(f.seat)+1 && !c.keepsLeader {
+			w.handOver()
+			yield(w, false)
+		}
+		if !p.mark(&w, f, claim) {
+			return
+		}
+		yield(w, false)
+		switch {
+		case f.change != rollInPlace && podSame:
+			p.remove(&w, f.seat)
+			s.ours = true
+			s.change(f)
+		case f.change == rollInPlace && podVersion && !s.going:
+			s.previous, s.image, s.before = s.image, f.to, true
+			s.failing, s.undone, s.served, s.ours = false, false, false, true
+			s.change(f)
+		}
+	case actPutBack:
+		if f.none && !c.forgetsFailure {
+			w.givenUp = true
+			yield(w, false)
+		}
+		switch { // the kubelet still says that the container failed
+		case s.previous != rollNone && podVersion && !s.going:
+			s.image, s.previous, s.before = s.previous, rollNone, true
+			s.undone, s.served, s.ours = true, false, true
+		case s.previous == rollNone && podSame && (podVersion || c.ignoresUIDs):
+			p.remove(&w, f.seat)
+			s.ours = true
+		default:
+			return
+		}
+		if s.next != rollNone && claim {
+			yield(w, false)
+			s.next = rollNone
+		}
+	default:
+	}
+	yield(w, true)
+}
+
+// cancel a downgrade. For some seconds nobody could know whether the data of those that run are about to follow the cluster's
+// version down, or to stay, for it rises again: that is over at once here.
+func (w *roll) cancel() {
+	w.down = 0
+	w.cluster = w.decided()
+	for i := range w.seats {
+		if w.migrates(i) {
+			w.seats[i].storage = w.cluster
+		}
+	}
+}
+
+// change is remembered, where it was decided for the spec of now.
+func (s *rollSeat) change(f rollFlight) {
+	if f.spec {
+		s.tried = max(s.tried, 1)
+	}
+}
+
+// mark writes on the volume what is to run on it.
+func (p *rollPlanner) mark(w *roll, f rollFlight, claim bool) bool {
+	s := &w.seats[f.seat]
+	c := p.operator
+	next := f.to != s.volume && (f.change == rollAnew && !c.forgetsNext || f.change == rollInPlace && !c.forgetsVersion)
+	begins := f.change == rollAnew && s.replays == marksAny && s.storage >= 6 // its log begins anew with the next start
+	if !next && !begins {
+		return true
+	}
+	if claim && next {
+		s.next, s.stray = f.to, s.stray || !f.pod
+	}
+	if claim && begins {
+		s.replays = marksThis
+	}
+	return claim
+}
+
+// remove deletes a Pod, which takes its time if it runs.
+func (p *rollPlanner) remove(w *roll, i uint8) {
+	if w.seats[i].runs == rollNone {
+		w.vanish(int(i))
+	} else {
+		w.seats[i].going = true
+	}
+}

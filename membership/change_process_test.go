@@ -1,0 +1,96 @@
+package membership
+
+import "fmt"
+
+// The processes of members: who leads, and which etcd starts on which data.
+
+// elect a leader where there is none.
+func (w *roll) elect() {
+	if !w.quorate() {
+		w.leader = 0
+	}
+	if w.leader != 0 || !w.quorate() {
+		return
+	}
+	for i := range w.seats {
+		if s := &w.seats[i]; s.voter() && s.runs != rollNone && !s.lags {
+			w.leader = uint8(i) + 1
+			return
+		}
+	}
+}
+
+// end a process.
+func (w *roll) end(i int) {
+	w.seats[i].runs, w.seats[i].lags = rollNone, false
+	if int(w.leader) == i+1 {
+		w.leader = 0
+	}
+	w.elect()
+}
+
+// refuses is why etcd of that version does not start on a member's data, or panics: MustDetectDowngrade in
+// server/etcdserver/version, schema.Validate in server/storage/schema, and apply.Apply for the entries of 3.5.
+func (w *roll) refuses(i int, v rollVersion) string {
+	s, m := &w.seats[i], v.minor()
+	switch {
+	case m < w.cluster:
+		return "is earlier than the cluster's version"
+	case m < s.storage:
+		return "cannot read the data"
+	case m > w.cluster+1:
+		return "is more than one minor above the cluster's version"
+	case m == 7 && s.old:
+		return "cannot read the log of 3.5"
+	default:
+		return ""
+	}
+}
+
+// launch starts the container of a Pod. It returns what must never happen.
+func (w *roll) launch(i int, lags bool) (violation string) {
+	s := &w.seats[i]
+	s.before = false
+	bad := w.broken>>s.image&1 == 1
+	if bad || w.holds(s.image) != s.image {
+		s.failing = bad
+		if s.tried > 0 {
+			s.tried = 2
+		}
+		if w.count(func(s *rollSeat) bool { return s.tried >= 2 }) > 1 {
+			return "a wrong image touches a second member"
+		}
+	}
+	if bad {
+		return ""
+	}
+	if why := w.refuses(i, w.holds(s.image)); why != "" {
+		s.failing = true
+		if s.stray {
+			return ""
+		}
+		return fmt.Sprintf("S13: %s is started with %s, which %s", seatName(i), rollVersions[s.image], why)
+	}
+	s.runs, s.failing, s.served, s.ours, s.stray = w.holds(s.image), false, true, false, false
+	s.lags = lags && w.quorate()
+	switch {
+	case s.runs.minor() == 5:
+		s.old = true
+	case s.runs.minor() == 6 && s.storage >= 6: // it finds an earlier version of the cluster in it, and saves a snapshot
+		s.old = false
+	}
+	w.elect()
+	return ""
+}
+
+// vanish takes a Pod away.
+func (w *roll) vanish(i int) {
+	w.end(i)
+	s := &w.seats[i]
+	s.before = false
+	s.image, s.previous, s.failing, s.going, s.undone, s.served, s.template = rollNone, rollNone, false, false, false, false, 0
+	s.stray = s.stray && s.next != rollNone
+	if s.replays == marksThis {
+		s.replays = marksBefore
+	}
+}
