@@ -183,6 +183,9 @@ func (d *demo) next() string {
   kubectl scale etcdcluster %[2]s --replicas=3            # and shrink: the least valuable member first
   kubectl delete pvc,pod %[2]s-2                          # lose a member's data: another one takes its place
 
+  kubectl patch etcdcluster %[2]s --type=merge --patch='{"spec":{"version":"%[4]s"}}'   # upgrade: one member after the other, in place
+  kubectl patch etcdcluster %[2]s --type=merge --patch='{"spec":{"version":"%[5]s"}}'  # and back, by etcd's own downgrade
+
   kubectl scale etcdcluster %[2]s --replicas=0            # hibernate: Pods go, volumes stay
   kubectl scale etcdcluster %[2]s --replicas=3            # and awake
   kubectl wait etcdcluster %[2]s --for=condition=Ready
@@ -192,7 +195,7 @@ func (d *demo) next() string {
   kubectl logs --namespace=%[3]s deployment/quorate
 
 "make demo" goes on from what is there. "make demo-clean" removes all of it.
-`, d.kubectl.setup(), c, render.InstallNamespace)
+`, d.kubectl.setup(), c, render.InstallNamespace, node.Etcd37, node.Etcd36)
 }
 
 // kubeconfigFile is a file of its own: the demo does not touch the kubeconfig of the person who runs it.
