@@ -143,6 +143,11 @@ func (w *worker) grace() time.Duration {
 // again, it only ever brings the kill forward.
 func (w *worker) stop(grace time.Duration, why string) {
 	r := w.run
+	if grace == 0 {
+		r.stopping = true
+		r.signal(syscall.SIGKILL)
+		return
+	}
 	if !r.stopping {
 		r.stopping = true
 		w.host.logf("%s: stopping: %s", w.pod.Name, why)
