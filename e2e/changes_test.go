@@ -25,6 +25,7 @@ func TestChanges(t *testing.T) {
 		change   func(*api.EtcdClusterSpec)
 		restarts int32 // of each container
 		anew     bool  // each Pod is another one
+		once     bool  // a Pod may be made anew first, for its log to begin after the last entry of 3.5
 	}{
 		{name: "from 3.5 to 3.6", change: func(s *api.EtcdClusterSpec) { s.Version = node.Etcd36 }, restarts: 1},
 		{name: "cpu and memory", change: func(s *api.EtcdClusterSpec) {
@@ -34,7 +35,7 @@ func TestChanges(t *testing.T) {
 		{name: "options", change: func(s *api.EtcdClusterSpec) {
 			s.Options = &api.Options{Flags: map[string]string{"max-request-bytes": "3145728"}}
 		}, anew: true},
-		{name: "from 3.6 to 3.7", change: func(s *api.EtcdClusterSpec) { s.Version = node.Etcd37 }, restarts: 1},
+		{name: "from 3.6 to 3.7", change: func(s *api.EtcdClusterSpec) { s.Version = node.Etcd37 }, restarts: 1, once: true},
 		{name: "scheduling", change: func(s *api.EtcdClusterSpec) {
 			s.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"kubernetes.io/os": "linux"}}
 		}, anew: true},
@@ -60,7 +61,11 @@ func TestChanges(t *testing.T) {
 			after := processes(s.pods(c))
 			for name, was := range before {
 				now := after[name]
-				if anew := now.uid != was.uid; anew != row.anew || !anew && now.restarts-was.restarts != row.restarts {
+				anew := now.uid != was.uid
+				if row.once && anew && now.restarts == row.restarts {
+					continue
+				}
+				if anew != row.anew || !anew && now.restarts-was.restarts != row.restarts {
 					s.Errorf("%s: was %v, is %v", name, was, now)
 				}
 			}

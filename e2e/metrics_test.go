@@ -89,9 +89,14 @@ func (s *stage) scrape(token string) (status int, body string) {
 		s.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := podHTTP(render.InstallNamespace).Do(request)
+	var response *http.Response
+	var failed error // of a connection that breaks, as one through the API server may while much else begins
+	err = wait.PollUntilContextTimeout(s.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		response, failed = podHTTP(render.InstallNamespace).Do(request) //nolint:bodyclose // it is closed below
+		return failed == nil, nil
+	})
 	if err != nil {
-		s.Fatal(err)
+		s.Fatalf("ask for metrics: %v: %v", err, failed)
 	}
 	defer func() { _ = response.Body.Close() }() // only read from
 	raw, err := io.ReadAll(response.Body)
