@@ -117,6 +117,11 @@ func value(o Observed, i Instance) int {
 	}
 }
 
+// Heir is who is to lead instead of a voter: the most advanced of the others; false where none of them serves.
+func (o Observed) Heir(of string) (Instance, bool) {
+	return mostAdvanced(slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Name == of }))
+}
+
 // mostAdvanced of the members that serve: what has most of the log needs the least time to lead.
 func mostAdvanced(members []Instance) (Instance, bool) {
 	var best Instance

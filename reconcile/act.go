@@ -102,11 +102,7 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		})
 	case membership.Start:
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-			pod, err := render.Pod(c, member(c, seen, name))
-			if err != nil {
-				return nil, err
-			}
-			return pod.WithResourceVersion(onlyIfAbsent), nil // one that is there may run something else by now
+			return absentPod(c, member(c, seen, name)) // one that is there may run something else by now
 		})
 	case membership.Record:
 		return r.record(ctx, c, seen, step)
@@ -200,6 +196,12 @@ func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *c
 	return err
 }
 
+// applyPod does the same to a Pod.
+func (r *Reconciler) applyPod(ctx context.Context, c *api.EtcdCluster, seen *corev1.Pod, want *corev1ac.PodApplyConfiguration) error {
+	_, err := r.apply(ctx, c, want.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion))
+	return err
+}
+
 // applyMetadata changes the claim and the Pod of a member, these very ones, where they differ from what they are to say.
 func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
 	if claim := seen.claims[m.Name]; claim != nil {
@@ -225,8 +227,7 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 	if metadata == nil {
 		return nil
 	}
-	_, err = r.apply(ctx, c, metadata.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion))
-	return err
+	return r.applyPod(ctx, c, pod, metadata)
 }
 
 // deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership: no later one of its name, and

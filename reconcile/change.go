@@ -22,10 +22,7 @@ import (
 // be lost; what is never to happen is a change that was decided on facts that are no longer true. The request to etcd is
 // given up (membership.CallTimeout, and etcd's own of seven seconds) long before another operation may take its place.
 func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if err := r.intend(ctx, c, seen, step, volumeUID); err != nil {
-		return err
-	}
-	if err := r.confirm(ctx, c, step); err != nil {
+	if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
 		return err
 	}
 	if err := r.spend(ctx, c, seen, step); err != nil {
@@ -101,6 +98,14 @@ func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observ
 		r.event(c, step, step.Message)
 	}
 	return err
+}
+
+// begin writes a step down, and looks again whether it is still to be done.
+func (r *Reconciler) begin(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, uid func(membership.Instance) string) error {
+	if err := r.intend(ctx, c, seen, step, uid); err != nil {
+		return err
+	}
+	return r.confirm(ctx, c, step)
 }
 
 // errChanged: what was decided is not what would be decided now.
@@ -202,13 +207,7 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	}
 	pod := seen.pods[name]
 	if pod == nil {
-		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) {
-			pod, err := render.Pod(c, m)
-			if err != nil {
-				return nil, err
-			}
-			return pod.WithResourceVersion(onlyIfAbsent), nil
-		})
+		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return absentPod(c, m) })
 	}
 	if i, _ := seen.Instance(name); i.Pod.Outdated || etcdImage(pod) != render.Image(c, m.Version) {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on
@@ -217,7 +216,7 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	if err != nil {
 		return &invalidError{err}
 	}
-	if _, err := r.apply(ctx, c, told.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion)); err != nil {
+	if err := r.applyPod(ctx, c, pod, told); err != nil {
 		return err
 	}
 	r.event(c, step, string(step.Action)+" "+name)
@@ -228,6 +227,15 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 // version 1, and one that is not there is not compared. A Pod that is there may be a voter's by now, and must not be told
 // again that it may start empty.
 const onlyIfAbsent = "1"
+
+// absentPod is the Pod of a member, to be created where there is none.
+func absentPod(c *api.EtcdCluster, m render.Member) (runtime.ApplyConfiguration, error) {
+	pod, err := render.Pod(c, m)
+	if err != nil {
+		return nil, err
+	}
+	return pod.WithResourceVersion(onlyIfAbsent), nil
+}
 
 // joinCluster is what a new member is told of the others: their peer URLs verbatim.
 func joinCluster(c *api.EtcdCluster, seen observed) string {
@@ -247,10 +255,7 @@ func joinCluster(c *api.EtcdCluster, seen observed) string {
 // discard deletes the volumes of who is no member, or marks them where the spec keeps them, after a look past the cache. A
 // volume on which nothing has ever run is of no use to anybody.
 func (r *Reconciler) discard(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if err := r.intend(ctx, c, seen, step, volumeUID); err != nil {
-		return err
-	}
-	if err := r.confirm(ctx, c, step); err != nil {
+	if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
 		return err
 	}
 	err := each(step.Members, func(name string) error {

@@ -172,16 +172,20 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			continue
 		}
 		now := render.Member{Name: i.Name, Version: runs(c, *i), Token: i.Volume.First.Token, BootstrapSize: i.Volume.First.Size, Capacity: capacity(claims[i.Name])}
-		if change, parts, err := render.Needs(pod, c, now); err == nil { // what cannot be rendered is told where it is applied
+		change, parts, err := render.Needs(pod, c, now)
+		if err == nil { // what cannot be rendered is told where it is applied
 			// With an image that did not work no Pod is better off than with the one that it has.
 			i.Pod.Outdated = change != render.ChangeNone && (givenUp(c) == "" || !slices.Equal(parts, []string{"image"}))
 		}
 		if hop == "" || i.Pod.Provisions {
 			continue
 		}
-		next := now
-		next.Version = hop
-		if change, parts, err := render.Needs(pod, c, next); err == nil {
+		if hop != now.Version { // mostly it is the same
+			next := now
+			next.Version = hop
+			change, parts, err = render.Needs(pod, c, next)
+		}
+		if err == nil {
 			i.Pod.Change, i.Pod.Parts = membership.Change(change), parts
 		}
 	}

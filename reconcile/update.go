@@ -20,10 +20,7 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	if !r.changing.enter(c, r.MaxChanging) {
 		return errOthersFirst
 	}
-	if err := r.intend(ctx, c, seen, step, podUID); err != nil {
-		return err
-	}
-	if err := r.confirm(ctx, c, step); err != nil {
+	if err := r.begin(ctx, c, seen, step, podUID); err != nil {
 		return err
 	}
 	name := step.Members[0]
@@ -54,17 +51,9 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 // handOver moves the leadership away from a member that is about to go, to whoever has most of the log. Where that fails etcd
 // does it by itself when it ends, to whoever it likes best; so it never keeps a change up.
 func (r *Reconciler) handOver(ctx context.Context, seen observed, name string) {
-	var heir membership.Instance
-	for _, i := range seen.Instances {
-		m := seen.Member(i.ID)
-		if i.Name == name && !i.Leads() {
-			return
-		}
-		if i.Name != name && m != nil && !m.Learner && i.Serves() && (heir.Name == "" || i.Endpoint.RaftIndex > heir.Endpoint.RaftIndex) {
-			heir = i
-		}
-	}
-	if heir.Name == "" {
+	leader, _ := seen.Instance(name)
+	heir, ok := seen.Heir(name)
+	if !leader.Leads() || !ok {
 		return
 	}
 	err := r.atLeader(seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })
@@ -80,8 +69,7 @@ func (r *Reconciler) changeImage(ctx context.Context, c *api.EtcdCluster, pod *c
 	if err != nil {
 		return &invalidError{err}
 	}
-	_, err = r.apply(ctx, c, changed.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion))
-	return err
+	return r.applyPod(ctx, c, pod, changed)
 }
 
 // previous is what a Pod runs now, as AnnotationPrevious says it.
