@@ -1,0 +1,169 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Result is how much was at stake.
+type Result struct {
+	Attempted, Acknowledged int           // writes
+	Longest                 time.Duration // without an acknowledged write
+}
+
+// Check ends the load and fails the test unless what the clients saw is what one single store would have shown them: every
+// acknowledged write is there, in the order of real time; reads and writes are linearizable; a watch told of every change
+// once and in order; and all members have the same data.
+func (l *Load) Check(t testing.TB) Result {
+	t.Helper()
+	l.TB = t // it may be a part of the test that began the load
+	l.end()
+	lasted := time.Since(l.begun)
+	ctx, cancel := context.WithTimeout(t.Context(), l.config.Patience)
+	defer cancel()
+	etcd := l.dial(l.config.Pods.serving(ctx)...)
+	last, err := etcd.Put(ctx, prefix+"end", "")
+	if err != nil {
+		l.Fatalf("write after the load: %v", err)
+	}
+	told := l.hear(last.Header.Revision)
+	truth := l.replay(ctx, etcd, last.Header.Revision)
+	if diff := gocmp.Diff(truth, told); diff != "" {
+		l.Errorf("the watch has not told of every change once and in order: -want +got:\n%s", diff)
+	}
+	l.checkRevisions(ctx, etcd, truth)
+	history := slices.Concat(l.histories...)
+	l.checkWrites(history, truth)
+	l.checkLinearizable(history, truth)
+	l.checkHashes(ctx, last.Header.Revision)
+	return l.report(history, lasted)
+}
+
+// replay reads all that was written since the load began out of etcd's history, which nothing has compacted.
+func (l *Load) replay(ctx context.Context, etcd *clientv3.Client, last int64) []event {
+	l.Helper()
+	var events []event
+	for r := range etcd.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(l.first+1)) {
+		if err := r.Err(); err != nil {
+			l.Fatalf("replay the history: %v", err)
+		}
+		events = append(events, eventsOf(r)...)
+		if n := len(events); n > 0 && events[n-1].Revision >= last {
+			return events
+		}
+	}
+	l.Fatalf("the history ends after %d events, before revision %d", len(events), last)
+	return nil
+}
+
+// checkRevisions compares the events with what a key itself says: when it was last written, and how often.
+func (l *Load) checkRevisions(ctx context.Context, etcd *clientv3.Client, truth []event) {
+	l.Helper()
+	r, err := etcd.Get(ctx, prefix, clientv3.WithPrefix())
+	if err != nil {
+		l.Fatal(err)
+	}
+	type written struct {
+		Last  event
+		Times int64
+	}
+	want, got := map[string]written{}, map[string]written{}
+	for _, kv := range r.Kvs {
+		want[string(kv.Key)] = written{event{kv.ModRevision, string(kv.Key), string(kv.Value)}, kv.Version}
+	}
+	var previous int64
+	for _, e := range truth {
+		got[e.Key] = written{e, got[e.Key].Times + 1}
+		if e.Revision <= previous {
+			l.Errorf("event of revision %d after that of %d", e.Revision, previous)
+		}
+		previous = e.Revision
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		l.Errorf("the events are not those that made the keys: -keys +events:\n%s", diff)
+	}
+}
+
+// checkWrites fails where an acknowledged write is not where etcd said, or lies before one that was acknowledged before it
+// was asked for.
+func (l *Load) checkWrites(history []operation, truth []event) {
+	l.Helper()
+	events := map[int64]event{}
+	for _, e := range truth {
+		events[e.Revision] = e
+	}
+	acked := slices.DeleteFunc(slices.Clone(history), func(o operation) bool { return !o.write || o.err != nil })
+	slices.SortFunc(acked, func(a, b operation) int { return cmp.Compare(a.revision, b.revision) })
+	var latest operation
+	for _, o := range acked {
+		if e := events[o.revision]; e.Key != o.key || e.Value != o.value {
+			l.Errorf("acknowledged write of %s=%s is lost: at revision %d is %+v", o.key, o.value, o.revision, e)
+		}
+		if o.ended < latest.called {
+			l.Errorf("write of %s=%s at revision %d was acknowledged before that at %d was asked for", o.key, o.value, o.revision, latest.revision)
+		}
+		if o.called > latest.called {
+			latest = o
+		}
+	}
+}
+
+// checkHashes compares the data of all members at that revision.
+func (l *Load) checkHashes(ctx context.Context, revision int64) {
+	l.Helper()
+	hashes := map[string]uint32{}
+	pods, err := l.config.Pods.staying(ctx)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for i := range pods {
+		name, endpoint := pods[i].Name, l.config.Pods.Endpoint(&pods[i])
+		etcd := l.dial(endpoint)
+		if _, err := etcd.Get(ctx, prefix); err != nil { // a linearizable read: then it has all there is
+			l.Fatalf("read at %s: %v", name, err)
+		}
+		r, err := etcd.HashKV(ctx, endpoint, revision)
+		if err != nil {
+			l.Fatalf("hash of %s: %v", name, err)
+		}
+		hashes[name] = r.Hash
+	}
+	for name, hash := range hashes {
+		for other, different := range hashes {
+			if name < other && hash != different {
+				l.Errorf("the data of %s and %s differ: hashes %v at revision %d", name, other, hashes, revision)
+			}
+		}
+	}
+}
+
+// report says how much was at stake, and that a run with next to no load shows nothing.
+func (l *Load) report(history []operation, lasted time.Duration) Result {
+	l.Helper()
+	var r Result
+	ends := []time.Duration{0, lasted}
+	for _, o := range history {
+		if o.write {
+			r.Attempted++
+		}
+		if o.write && o.err == nil {
+			r.Acknowledged++
+			ends = append(ends, o.ended)
+		}
+	}
+	slices.Sort(ends)
+	for n := range ends[1:] {
+		r.Longest = max(r.Longest, ends[n+1]-ends[n])
+	}
+	l.Logf("%d writes attempted in %s, %d acknowledged; longest without one %s", r.Attempted, lasted.Round(time.Second), r.Acknowledged, r.Longest.Round(time.Millisecond))
+	if float64(r.Acknowledged) < l.config.Floor*lasted.Seconds() {
+		l.Errorf("void: fewer than %.0f writes a second were acknowledged", l.config.Floor)
+	}
+	return r
+}

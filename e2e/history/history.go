@@ -1,0 +1,176 @@
+// Package history is a load on an etcd cluster whose answers are checked: clients read and write while a test does to the
+// cluster what it does, and afterwards everything that they were told must be what one single store would have told them.
+package history
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Config is where a load goes, and how hard it is.
+type Config struct {
+	// Dial connects a client to endpoints, one for each member.
+	Dial func(endpoints ...string) (*clientv3.Client, error)
+	// Pods of the cluster: clients go to those that are ready, at each time, and the data in all is compared in the end.
+	Pods Pods
+
+	// Clients is how many there are, each of which makes one request at a time, Pace after the last one began or when that is
+	// over. One that failed is not repeated, since it may have been carried out.
+	Clients int
+	Pace    time.Duration
+	// Timeout is that of one request, short, so that a client tries another member soon.
+	Timeout time.Duration
+	// Keys is how many there are: few, for clients to meet.
+	Keys int
+	// WritesOnly: nobody reads meanwhile.
+	WritesOnly bool
+	// Floor is how many acknowledged writes a second there must be at least: a run with next to no load shows nothing.
+	Floor float64
+	// Patience bounds every wait.
+	Patience time.Duration
+}
+
+const prefix = "load/"
+
+// Load is what the clients asked for, and what became of it.
+type Load struct {
+	testing.TB
+	config    Config
+	begun     time.Time
+	first     int64 // the revision after which the load began
+	end       func()
+	acked     atomic.Int64
+	clients   []*clientv3.Client // the last one watches
+	histories [][]operation
+
+	mu     sync.Mutex
+	events []event
+	heard  chan struct{} // closed and made anew at each event
+}
+
+// Start returns a load whose clients are at work. It ends with the test, or with Check.
+func Start(t testing.TB, config Config) *Load {
+	t.Helper()
+	ctx := t.Context()
+	l := &Load{TB: t, config: config, heard: make(chan struct{}), histories: make([][]operation, config.Clients)}
+	endpoints := config.Pods.serving(ctx)
+	for range config.Clients + 1 {
+		l.clients = append(l.clients, l.dial(endpoints...))
+	}
+	asking, enough := context.WithTimeout(ctx, config.Patience)
+	defer enough()
+	r, err := l.clients[config.Clients].Get(asking, prefix)
+	if err != nil {
+		t.Fatalf("read before the load: %v", err)
+	}
+	l.begun, l.first = time.Now(), r.Header.Revision
+	writing, cancel := context.WithCancel(ctx)
+	var working, listening sync.WaitGroup
+	for n, etcd := range l.clients[:config.Clients] {
+		working.Go(func() { l.histories[n] = l.ask(writing, n, etcd) })
+	}
+	hearing, deafen := context.WithCancel(ctx)
+	listening.Go(func() { l.watch(hearing, l.clients[config.Clients]) })
+	listening.Go(func() { config.Pods.follow(hearing, func() { l.redirect(hearing) }) })
+	l.end = sync.OnceFunc(func() { cancel(); working.Wait() })
+	t.Cleanup(func() { l.end(); deafen(); listening.Wait() })
+	l.Await(10)
+	return l
+}
+
+func (l *Load) dial(endpoints ...string) *clientv3.Client {
+	l.Helper()
+	etcd, err := l.config.Dial(endpoints...)
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(func() { _ = etcd.Close() }) // a test that fails here has failed before
+	return etcd
+}
+
+// redirect sends the clients where the Service leads now.
+func (l *Load) redirect(ctx context.Context) {
+	endpoints := l.config.Pods.serving(ctx)
+	if len(endpoints) == 0 || slices.Equal(endpoints, l.clients[0].Endpoints()) {
+		return
+	}
+	for _, etcd := range l.clients {
+		etcd.SetEndpoints(endpoints...)
+	}
+}
+
+// operation is one request. An empty value that was read is a key that is not there.
+type operation struct {
+	client        int
+	write         bool
+	key, value    string
+	revision      int64         // at which an acknowledged write was made
+	called, ended time.Duration // since the load began
+	err           error
+}
+
+// ask for one thing after the other, reads and writes in turn.
+func (l *Load) ask(ctx context.Context, n int, etcd *clientv3.Client) []operation {
+	random := rand.New(rand.NewPCG(uint64(n), 0))
+	pace := time.NewTicker(l.config.Pace)
+	defer pace.Stop()
+	var history []operation
+	for {
+		select {
+		case <-ctx.Done():
+			return history
+		case <-pace.C:
+		}
+		o := operation{client: n, write: l.config.WritesOnly || len(history)%2 == 0, key: fmt.Sprintf("%s%d", prefix, random.IntN(l.config.Keys))}
+		if o.write {
+			o.value = fmt.Sprintf("%d-%d", n, len(history)) // no two writes write the same
+		}
+		attempt, cancel := context.WithTimeout(ctx, l.config.Timeout)
+		o.called = time.Since(l.begun)
+		o.err = o.make(attempt, etcd)
+		o.ended = time.Since(l.begun)
+		cancel()
+		if o.write && o.err == nil {
+			l.acked.Add(1)
+		}
+		history = append(history, o)
+	}
+}
+
+func (o *operation) make(ctx context.Context, etcd *clientv3.Client) error {
+	if o.write {
+		r, err := etcd.Put(ctx, o.key, o.value)
+		if err == nil {
+			o.revision = r.Header.Revision
+		}
+		return err
+	}
+	r, err := etcd.Get(ctx, o.key)
+	if err == nil && len(r.Kvs) > 0 {
+		o.value = string(r.Kvs[0].Value)
+	}
+	return err
+}
+
+// Await that many acknowledged writes from now on.
+func (l *Load) Await(writes int64) {
+	l.Helper()
+	pace := time.NewTicker(l.config.Pace)
+	defer pace.Stop()
+	late := time.After(l.config.Patience)
+	for enough := l.acked.Load() + writes; l.acked.Load() < enough; {
+		select {
+		case <-pace.C:
+		case <-late:
+			l.Fatalf("%d writes acknowledged, want %d", l.acked.Load(), enough)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package history
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// register is one key.
+var register = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		keys := map[string][]porcupine.Operation{}
+		for _, o := range history {
+			key := o.Input.(operation).key
+			keys[key] = append(keys[key], o)
+		}
+		return slices.Collect(maps.Values(keys))
+	},
+	Init: func() any { return "" },
+	Step: func(state, input, output any) (bool, any) {
+		if o := input.(operation); o.write {
+			return true, o.value
+		}
+		return state == output, state
+	},
+}
+
+// checkLinearizable leaves out the reads that failed, which say nothing, and the writes that failed and never happened. One that
+// failed and did happen was over when a later revision was acknowledged, and else nobody knows when it ended.
+func (l *Load) checkLinearizable(history []operation, truth []event) {
+	l.Helper()
+	happened := map[string]int64{}
+	for _, e := range truth {
+		happened[e.Value] = e.Revision
+	}
+	var known []porcupine.Operation
+	for _, o := range history {
+		ended := int64(o.ended)
+		if o.err != nil {
+			revision, did := happened[o.value]
+			if !o.write || !did {
+				continue
+			}
+			ended = over(history, revision)
+		}
+		known = append(known, porcupine.Operation{ClientId: o.client, Input: o, Output: o.value, Call: int64(o.called), Return: ended})
+	}
+	if result := porcupine.CheckOperationsTimeout(register, known, l.config.Patience); result != porcupine.Ok {
+		l.Errorf("linearizable: %s", result)
+	}
+}
+
+// over is when the first write after that revision was acknowledged.
+func over(history []operation, revision int64) int64 {
+	ended := int64(math.MaxInt64)
+	for _, o := range history {
+		if o.write && o.err == nil && o.revision > revision {
+			ended = min(ended, int64(o.ended))
+		}
+	}
+	return ended
+}
