@@ -3,11 +3,13 @@ package hostlet
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,6 +97,15 @@ func (w *worker) launch(c *corev1.Container, cmd *exec.Cmd) {
 	now := metav1.Now()
 	logged, _ := w.log.Seek(0, io.SeekEnd) // without it, earlier runs' words are in the message, too
 	p, err := startProcess(cmd)
+	if errors.Is(err, syscall.ENOEXEC) {
+		// For another architecture. runc has made the container by then, and
+		// what it can only say in its log.
+		_, _ = fmt.Fprintf(w.log, "exec %s: exec format error\n", cmd.Args[0]) // who reads it will miss it
+		const code = 255
+		w.ended(corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", Message: w.lastWords(&run{logged: logged}, code), StartedAt: now, ContainerID: s.ContainerID})
+		w.wakeAfter(0)
+		return
+	}
 	if err != nil {
 		w.ended(corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", Message: err.Error(), StartedAt: now})
 		return
