@@ -68,8 +68,15 @@ explore: ## Explore the planner's states in the large bounds (many minutes)
 .PHONY: test-env
 test-env: ## Tests against a real API server and real etcd processes
 	assets=$$(go run ./e2e/node/quorate-kind assets) && \
-		KUBEBUILDER_ASSETS="$$assets" go test -tags env -timeout 30m -parallel 8 ./reconcile/... ./e2e/hostlet/...
+		KUBEBUILDER_ASSETS="$$assets" go test -tags env -timeout 45m -parallel 8 ./reconcile/... ./e2e/hostlet/...
 	go test -tags env -run '^Test(Client|Fence)' ./membership
+
+.PHONY: record
+record: ## Write what this code leaves in an API server, for later releases to take over (RELEASE=name)
+	$(if $(RELEASE),,$(error say RELEASE=name))
+	assets=$$(go run ./e2e/node/quorate-kind assets) && cd reconcile && \
+		KUBEBUILDER_ASSETS="$$assets" go test -tags env -run '^TestRecord$$' -record=$(RELEASE)
+	go test ./reconcile -run '^Test(PreviousStays|RenderedOtherwise)$$'
 
 .PHONY: chaos
 chaos: ## Disturb the operator at everything it does, and walk at random, for a while (FOR=30m)
@@ -78,6 +85,7 @@ chaos: ## Disturb the operator at everything it does, and walk at random, for a 
 
 .PHONY: e2e
 e2e: ## Tests on a kind cluster
+	go test -tags e2e -count 1 -run '^TestPull$$' ./e2e/node
 	go test -tags e2e -count 1 -timeout 60m -parallel 5 -v -skip '^Test(Bench|Nodes)' ./e2e
 	go test -tags e2e -count 1 -timeout 30m -v -run '^TestNodes' ./e2e -workers 4
 

@@ -19,7 +19,7 @@ import (
 func (s *stage) byHand(c *api.EtcdCluster) []*unstructured.Unstructured {
 	s.Helper()
 	size := int(*c.Spec.Replicas)
-	configurations, err := render.Static(c, render.State{Formed: true, Voters: size})
+	configurations, err := render.Static(c, render.State{Admits: true, Voters: size})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"quorate.dev/e2e/history"
 )
 
 // Benchmarks compare the operator with the same objects written by hand, on one cluster and in one run: what a machine
@@ -157,7 +159,5 @@ func (s *stage) untilReady(w watch.Interface, count int) {
 }
 
 func isReady(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp.IsZero() && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	return pod.DeletionTimestamp.IsZero() && history.Ready(pod)
 }

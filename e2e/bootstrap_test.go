@@ -29,10 +29,10 @@ func TestBootstrap(t *testing.T) {
 		})).
 		Assess("no client can reach a half-made cluster", step(func(s *stage) {
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "db-client"}}
-			s.await(service, "there", func() bool { return service.UID != "" })
+			s.await(service, "open", func() bool { return len(service.Spec.Selector) > 0 })
 			for _, claim := range s.claims(c) {
 				if claim.Annotations[api.AnnotationMemberID] == "" {
-					s.Errorf("the Service for clients exists, and the volume of %s says nothing of its member", claim.Name)
+					s.Errorf("the Service for clients leads to members, and the volume of %s says nothing of its member", claim.Name)
 				}
 			}
 		})).

@@ -5,17 +5,19 @@ import (
 	"slices"
 )
 
-// anything is facts that the seed stands for: those of a cluster that has been resized, those of one that is being changed, or
-// whatever can be written down.
+// anything is facts that the seed stands for: those of a cluster that has been resized, those of one that is being changed or
+// moves to other volumes, or whatever can be written down.
 func anything(seed []byte) (Desired, Observed) {
 	var key [32]byte
 	copy(key[:], seed)
 	r := rand.New(rand.NewChaCha8(key))
-	switch r.IntN(3) {
+	switch r.IntN(4) {
 	case 0:
 		return incoherent(r)
 	case 1:
 		return resized(r)
+	case 2:
+		return movedAmidst(r)
 	default:
 		return changedAmidst(r)
 	}
@@ -57,6 +59,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 			i.Volume.Spare = some() && !i.Volume.Recorded()
 			i.Volume.Next = rarely(version())
 			i.Volume.Small, i.Volume.Growing = r.IntN(8) == 0, r.IntN(8) == 0
+			i.Volume.Unfit = []string{"", "", "", "is of another class"}[r.IntN(4)]
 			i.Volume.Replays = []string{"", "pod"}[r.IntN(2)]
 		}
 		if !some() {
@@ -69,6 +72,9 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 			}
 			if i.Pod.Change != ChangeNone {
 				i.Pod.Parts = []string{"options", "version"}
+			}
+			if r.IntN(8) == 0 {
+				i.Pod.Untried = []string{"options"}
 			}
 		}
 		if !some() {
@@ -172,7 +178,7 @@ func amidst(r *rand.Rand, d *Desired, o *Observed) {
 		downgradingTo(Version{3, min(from.Minor, target.Minor), 0})(d, o)
 	}
 	one := &o.Instances[r.IntN(len(o.Instances))]
-	on := []func(*Instance){broken(target), changingStill, next(target), func(i *Instance) { i.Pod.Version = etcd37 }, same, same, same}
+	on := []func(*Instance){broken(target), changingStill, next(target), wrongOptions, func(i *Instance) { i.Pod.Version = etcd37 }, same, same, same}
 	on[r.IntN(len(on))](one)
 }
 
@@ -202,6 +208,34 @@ func changedAmidst(r *rand.Rand) (Desired, Observed) {
 	}
 	if few(8) {
 		abandonedChange(&d, &o)
+	}
+	return d, o
+}
+
+// movedAmidst facts are those of a cluster that is whole, some of whose members are to move to other volumes.
+func movedAmidst(r *rand.Rand) (Desired, Observed) {
+	few := func(n int) bool { return r.IntN(n) == 0 }
+	base := []func() (Desired, Observed){formed1, formed3, formed3, formed5}[r.IntN(4)]
+	d, o := base()
+	leader(r.IntN(len(o.Instances)))(&d, &o)
+	for n := range o.Instances {
+		if !few(3) {
+			unfit(&o.Instances[n])
+		}
+	}
+	if kind := []func(int) change{spare, spare, listed, learner, voter, voter, nil}[r.IntN(7)]; kind != nil {
+		kind(len(o.Instances))(&d, &o)
+	}
+	wrong := []func(*Instance){silent, leaderless, gone, going, stopping, forsaken, outdated, small, unfit, preparingStill, preparingStill}
+	if few(2) {
+		wrong[r.IntN(len(wrong))](&o.Instances[len(o.Instances)-1-r.IntN(min(2, len(o.Instances)))])
+	}
+	if few(8) {
+		room(1)(&d, &o)
+		o.Instances[0].Endpoint.DBSize = 2
+	}
+	if few(8) {
+		d.Size += 1 - 2*r.IntN(2)
 	}
 	return d, o
 }

@@ -51,11 +51,35 @@ var rollBounds = map[string]struct {
 	},
 	"Broken": {
 		reason: "An image does not come up",
-		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 	},
 	"BrokenDown": {
 		reason: "The image of an earlier minor does not come up",
 		bound:  rollBound{size: 3, from: roll37, specs: []rollVersion{roll36, roll37}, broken: []rollVersion{roll36}, mends: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"OneWrong": {
+		reason: "One member, with options with which etcd does not start, and such with which it does not any more",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, spoils: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+	},
+	"OneWrongAnew": {
+		reason: "One member, with such options that another minor calls by another name, and an image that does not come up",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, broken: []rollVersion{roll37}, options: true, anew: true, wrong: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+	},
+	"OneWrongSlow": {
+		reason: "One member, with such options, and an operator that is slow",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
+	},
+	"OneUnmarked": {
+		reason: "One member, whose volume does not say with which options it has served",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, unmarked: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+	},
+	"Wrong": {
+		reason: "Three members, and options with which etcd does not start",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"WrongLost": {
+		reason: "A member of three is lost while such options are tried",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, states: 1_500_000, budget: rollBudget{specs: 1, losses: 1}},
 	},
 	"Mislabelled": {
 		reason: "An image holds something else than its name says",
@@ -82,6 +106,11 @@ var rollBounds = map[string]struct {
 	"SlowBroken": {
 		reason: "An image does not come up, and an operator is slow",
 		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, options: true, kills: true, states: 6_000_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
+		full:   true,
+	},
+	"SlowWrong": {
+		reason: "Three members, options with which etcd does not start, and an operator that is slow",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, kills: true, states: 6_000_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
 		full:   true,
 	},
 	"Five": {

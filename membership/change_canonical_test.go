@@ -13,6 +13,9 @@ func (s *rollState) canonical() {
 			m.served = false
 			m.before = m.before && m.runs != rollNone
 		}
+		if m.next == rollNone {
+			m.trying = rollFirst
+		}
 	}
 	if s.late.action == actNone {
 		s.late = rollFlight{}
@@ -29,7 +32,8 @@ func (s *rollState) pack() rollKey {
 	var g ringBits
 	g.put(3, w.size)
 	g.put(3, uint8(w.spec))
-	g.put(1, w.template)
+	g.put(2, uint8(w.template))
+	g.put(3, w.wrong)
 	g.flag(w.givenUp)
 	g.put(6, w.broken)
 	g.flag(w.lies)
@@ -47,6 +51,7 @@ func (s *rollState) pack() rollKey {
 	g.put(2, uint8(s.late.change))
 	g.put(3, s.late.seat)
 	g.put(3, uint8(s.late.to))
+	g.put(2, uint8(s.late.made))
 	g.flag(s.late.none)
 	g.flag(s.late.pod)
 	g.flag(s.late.podVersion)
@@ -62,6 +67,7 @@ func (k rollKey) unpack() rollState {
 	g := ringBits(k[rollSeats])
 	on := func() bool { return g.take(1) == 1 }
 	s.late.spec, s.late.claim, s.late.podVersion, s.late.pod, s.late.none = on(), on(), on(), on(), on()
+	s.late.made = rollOptions(g.take(2))
 	s.late.to = rollVersion(g.take(3))
 	s.late.seat = g.take(3)
 	s.late.change = rollChange(g.take(2))
@@ -79,7 +85,8 @@ func (k rollKey) unpack() rollState {
 	w.lies = on()
 	w.broken = g.take(6)
 	w.givenUp = on()
-	w.template = g.take(1)
+	w.wrong = g.take(3)
+	w.template = rollOptions(g.take(2))
 	w.spec = rollVersion(g.take(3))
 	w.size = g.take(3)
 	for i := range w.seats {
@@ -98,7 +105,9 @@ func (s *rollSeat) bits() uint64 {
 	b.flag(s.failing)
 	b.flag(s.going)
 	b.flag(s.undone)
-	b.put(1, s.template)
+	b.put(2, uint8(s.template))
+	b.put(2, uint8(s.good))
+	b.put(2, uint8(s.trying))
 	b.flag(s.lags)
 	b.put(3, uint8(s.volume))
 	b.put(3, uint8(s.next))
@@ -131,7 +140,9 @@ func rollSeatOf(v uint64) rollSeat {
 	s.next = rollVersion(b.take(3))
 	s.volume = rollVersion(b.take(3))
 	s.lags = on()
-	s.template = b.take(1)
+	s.trying = rollOptions(b.take(2))
+	s.good = rollOptions(b.take(2))
+	s.template = rollOptions(b.take(2))
 	s.undone, s.going, s.failing, s.before = on(), on(), on(), on()
 	s.runs = rollVersion(b.take(3))
 	s.previous = rollVersion(b.take(3))

@@ -25,6 +25,12 @@ func exploreRoll(b rollBound, p rollPlanner) (*rollExplorer, *ringStory) {
 	start := rollState{budget: b.budget, roll: roll{size: b.size, spec: b.from, lies: b.lies, leader: 1, cluster: b.from.minor()}}
 	for i := range b.size {
 		start.roll.seats[i] = rollSeat{role: rollVoter, image: b.from, runs: b.from, volume: b.from, storage: b.from.minor(), old: b.from.minor() == 5}
+		if b.unmarked {
+			start.roll.seats[i].good = rollUnknown
+		}
+	}
+	if b.wrong {
+		start.roll.wrong = 1 << rollWrong
 	}
 	for _, v := range b.broken {
 		start.roll.broken |= 1 << v
@@ -162,8 +168,8 @@ func (x *rollExplorer) fresh(s *rollState, yield rollVisit) {
 func (x *rollExplorer) act(s *rollState, t *rollDecision, yield rollVisit) {
 	fenced := s.late.disrupts() && !x.done(s, t) && !x.operator.ignoresIntents
 	maintained := *s
-	if maintained.roll.maintain(t); maintained != *s {
-		yield("a mark is taken from a Pod that has answered", maintained, "")
+	if maintained.roll.maintain(t, x.operator); maintained != *s {
+		yield("what members have answered from is written down", maintained, "")
 	}
 	if t.changesMembers() {
 		if !fenced {
@@ -218,7 +224,7 @@ func (x *rollExplorer) all(w roll, flights []rollFlight) roll {
 // with the real rules, for a violated invariant: S7 and S8 (a member is changed only where all the others serve and are a quorum,
 // and one at a time), S13 (voters are within one minor, etcd never refuses what it is started with, no member is added during a
 // downgrade, and none is changed to an earlier minor before all data can be read by it), S15 (the leader last, its leadership
-// first), and that a wrong image touches one member and who has served is not put back; and from each state follows how it goes
+// first), and that what does not come up touches one member and who has served is not put back; and from each state follows how it goes
 // on when nothing more goes wrong (L1 to L3, L5), which must end with what the spec asks for, or at a stall that is justified.
 func TestExploreChange(t *testing.T) {
 	for name, tc := range rollBounds {

@@ -1,21 +1,26 @@
 package membership
 
+import "slices"
+
 // rollBound is how far an exploration goes.
 type rollBound struct {
-	size    uint8
-	from    rollVersion   // that all members run at first
-	specs   []rollVersion // that the spec may have
-	options bool          // spec.options may change
-	anew    bool          // from minor to minor a Pod is made anew
-	broken  []rollVersion // of which the images do not come up
-	mends   bool          // they come up later
-	lies    bool          // what is called 3.5.35 is 3.6.16
-	lags    bool          // who has started has to catch up
-	kills   bool          // of crashes: somebody deletes a Pod
-	safety  bool          // look for safety only, and not how it goes on
-	led     bool          // it matters whether the leader ends as such
-	states  int
-	budget  rollBudget
+	size     uint8
+	from     rollVersion   // that all members run at first
+	specs    []rollVersion // that the spec may have
+	options  bool          // spec.options may change
+	wrong    bool          // and to such with which etcd does not start
+	spoils   bool          // those that all have at first may stop to come up
+	unmarked bool          // no volume says with what its member has served, as before there was such a mark
+	anew     bool          // from minor to minor a Pod is made anew
+	broken   []rollVersion // of which the images do not come up
+	mends    bool          // they come up later
+	lies     bool          // what is called 3.5.35 is 3.6.16
+	lags     bool          // who has started has to catch up
+	kills    bool          // of crashes: somebody deletes a Pod
+	safety   bool          // look for safety only, and not how it goes on
+	led      bool          // it matters whether the leader ends as such
+	states   int
+	budget   rollBudget
 }
 
 // rollBudget bounds what would make the states infinite.
@@ -155,6 +160,18 @@ func (w *roll) migrates(i int) bool {
 	return s.runs.minor() >= 6 && s.storage != w.cluster && s.member() && w.quorate()
 }
 
+// others are the options that a spec may have next.
+func (b *rollBound) others(w *roll) []rollOptions {
+	all := []rollOptions{rollFirst, rollOther, rollWrong}
+	switch {
+	case !b.options:
+		return nil
+	case !b.wrong:
+		all = all[:2]
+	}
+	return slices.DeleteFunc(all, func(o rollOptions) bool { return o == w.template })
+}
+
 // people change the spec, and mend what is broken.
 func (b *rollBound) people(s *rollState, visit rollVisit) {
 	apply := func(what string, change func(*roll)) {
@@ -169,16 +186,22 @@ func (b *rollBound) people(s *rollState, visit rollVisit) {
 	}
 	if s.budget.specs > 0 {
 		for _, v := range b.specs {
-			if v != s.roll.spec {
-				apply("the spec asks for "+rollVersions[v].String(), func(w *roll) { w.spec = v })
-				if b.options {
-					apply("the spec asks for "+rollVersions[v].String()+" and other options", func(w *roll) { w.spec, w.template = v, 1-w.template })
-				}
+			if v == s.roll.spec {
+				continue
+			}
+			apply("the spec asks for "+rollVersions[v].String(), func(w *roll) { w.spec = v })
+			for _, o := range b.others(&s.roll) {
+				apply("the spec asks for "+rollVersions[v].String()+" and other options", func(w *roll) { w.spec, w.template = v, o })
 			}
 		}
-		if b.options {
-			apply("the spec asks for other options", func(w *roll) { w.template = 1 - w.template })
+		for _, o := range b.others(&s.roll) {
+			apply("the spec asks for other options", func(w *roll) { w.template = o })
 		}
+	}
+	if b.spoils && s.roll.wrong&1 == 0 {
+		to := *s
+		to.roll.wrong |= 1 << rollFirst
+		visit("members do not come up any more with what they had at first", to, "")
 	}
 	if b.mends && s.roll.broken != 0 {
 		to := *s

@@ -6,7 +6,8 @@ type rollFlight struct {
 	change rollChange
 	seat   uint8
 	to     rollVersion
-	none   bool // nothing more was to change of the Pod
+	none   bool        // the Pod was what the spec asked for
+	made   rollOptions // that the spec asked for
 	// What has not changed since: the Pod, its resource version, that of the volume, and the spec.
 	pod, podVersion, claim, spec bool
 }
@@ -39,14 +40,14 @@ func (t *rollDecision) flights(w *roll) []rollFlight {
 	}
 	var flights []rollFlight
 	for i := range rollSeats {
-		f := rollFlight{action: act, seat: uint8(i), to: t.to, none: t.same>>i&1 == 1, pod: true, podVersion: true, claim: true, spec: true}
+		f := rollFlight{action: act, seat: uint8(i), to: t.to, none: t.asked>>i&1 == 1, made: w.template, pod: true, podVersion: true, claim: true, spec: true}
 		switch {
 		case act == actDowngrade || act == actCancel:
 			f.seat = 0
 			return []rollFlight{f}
 		case t.who>>i&1 == 0:
 			continue
-		case act == actUpdate && t.step.Change == ChangePod:
+		case act == actUpdate && t.step.Change == ChangePod, act == actStop && t.stuck>>i&1 == 1:
 			f.change = rollAnew
 		}
 		if act == actRecord {
@@ -90,12 +91,12 @@ func (t *rollDecision) changeMembers(w roll) roll {
 			*s = rollSeat{}
 			w.elect()
 		case Provision:
-			*s = rollSeat{role: rollSpare, volume: t.to}
+			*s = rollSeat{role: rollSpare, volume: t.to, good: rollUnknown}
 		case AddLearner:
 			s.role = rollListed
 		case Join:
 			was := w.count(func(s *rollSeat) bool { return s.replays != marksNobody })
-			*s = rollSeat{role: rollLearner, volume: t.to, image: t.to, template: w.template, storage: w.cluster}
+			*s = rollSeat{role: rollLearner, volume: t.to, image: t.to, template: w.made(s), good: w.made(s), storage: w.cluster}
 			if t.to.minor() == 6 && was > 0 {
 				s.old, s.replays = true, marksAny // the leader may send it what it has in its log
 			}

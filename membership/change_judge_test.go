@@ -20,6 +20,9 @@ func (w *roll) judge(t *rollDecision) string {
 		if s.volume == s.image && s.previous != rollNone && s.previous != s.image {
 			return "who is known to have served with what it was changed to is put back"
 		}
+		if s.image == s.volume && (s.next == rollNone || s.next == s.volume) && s.previous == rollNone && s.template == s.good {
+			return "who was not changed is put back"
+		}
 	case Update:
 		switch running := w.running(); {
 		case learners > 0:
@@ -92,7 +95,10 @@ func (w *roll) left(t *rollDecision) bool {
 func (w *roll) breaks() string {
 	lowest, highest := w.minors()
 	ours := w.count(func(s *rollSeat) bool { return s.voter() && s.ours })
+	untrue := w.count(func(s *rollSeat) bool { return s.good == rollWrong && w.wrong>>rollWrong&1 == 1 })
 	switch {
+	case untrue > 0:
+		return "nobody has served with what is written down as that"
 	case ours > 1:
 		return "S8: two members are away by an act of the operator"
 	case highest > lowest+1:

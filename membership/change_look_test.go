@@ -8,7 +8,7 @@ type rollGlance struct {
 
 func (w *roll) glance(blind bool) rollGlance {
 	g := rollGlance{roll: *w, blind: blind}
-	g.broken, g.cluster = 0, 0 // but it is known whether a container is the one of before
+	g.broken, g.wrong, g.cluster = 0, 0, 0 // but it is known whether a container is the one of before
 	if blind {
 		g.leader, g.down, g.alarm = 0, 0, false
 	}
@@ -31,7 +31,7 @@ func (w *roll) glance(blind bool) rollGlance {
 func rollUID(i int) string { return "Pod of " + seatName(i) }
 
 // facts is the glance in the terms of Plan, as package reconcile has them.
-func (g *rollGlance) facts(anew bool) (Desired, Observed) {
+func (g *rollGlance) facts(anew bool, c rollCareless) (Desired, Observed) {
 	d := Desired{Size: int(g.size), Version: rollVersions[g.spec], Token: "token"}
 	if g.givenUp {
 		d.GivenUp = "it was tried in vain"
@@ -78,7 +78,7 @@ func (g *rollGlance) facts(anew bool) (Desired, Observed) {
 		}
 		o.Instances = append(o.Instances, in)
 	}
-	g.compare(d, &o, anew)
+	g.compare(d, &o, anew, c)
 	return d, o
 }
 
@@ -141,7 +141,7 @@ func (s *rollSeat) pod(i int) Pod {
 }
 
 // compare is as package reconcile compares Pods with the spec.
-func (g *rollGlance) compare(d Desired, o *Observed, anew bool) {
+func (g *rollGlance) compare(d Desired, o *Observed, anew bool, c rollCareless) {
 	hop := rollOf(Hop(d, *o))
 	for n := range o.Instances {
 		i := &o.Instances[n]
@@ -149,19 +149,22 @@ func (g *rollGlance) compare(d Desired, o *Observed, anew bool) {
 		if s.image == rollNone || s.role < rollLearner {
 			continue
 		}
-		now := s.volume
-		if s.next != rollNone {
-			now = s.next
+		asked, is := g.template, *s
+		if g.givenUp && !c.triesAgain {
+			asked, is.undone = g.made(s), s.undone && s.good == rollUnknown
 		}
-		change, _ := s.needs(now, g.template, anew)
+		change, _ := is.needs(s.is(), asked, anew)
 		i.Pod.Outdated = change != ChangeNone
 		i.Pod.Change, i.Pod.Parts = s.needs(hop, g.template, anew)
+		if s.good != rollUnknown && s.good != s.template {
+			i.Pod.Untried = []string{"options"}
+		}
 	}
 }
 
 // needs is what it takes to make a Pod that of a version, as package render has it. Where the options have other names in
 // another minor, the Pod is made anew.
-func (s *rollSeat) needs(v rollVersion, template uint8, anew bool) (Change, []string) {
+func (s *rollSeat) needs(v rollVersion, template rollOptions, anew bool) (Change, []string) {
 	var parts []string
 	change := ChangeNone
 	if s.image != v {

@@ -6,15 +6,18 @@ import (
 	"testing"
 )
 
-// rollMutants are rules missing or weakened, and package reconcile careless: what is named here is what keeps a cluster serving
-// while its versions change, with the invariant that falls without it.
-var rollMutants = map[string]struct {
+// rollMutant is one thing that is wrong.
+type rollMutant struct {
 	reason string
 	bound  string // one of rollBounds
 	safety bool   // look for that only
 	mutant rollPlanner
 	want   string // how the violation begins
-}{
+}
+
+// rollMutants are rules missing or weakened, and package reconcile careless: what is named here is what keeps a cluster serving
+// while its versions change, with the invariant that falls without it.
+var rollMutants = map[string]rollMutant{
 	"WithoutPutBack": {
 		reason: "A member stays down with an image that does not come up",
 		bound:  "Broken", mutant: rollWithout(putBack), want: "L",
@@ -158,7 +161,7 @@ var rollMutants = map[string]struct {
 	},
 	"MislabelledOff": {
 		reason: "An image that holds something else comes to all members",
-		bound:  "Mislabelled", mutant: rollWithout(mislabelled), want: "a wrong image touches a second member",
+		bound:  "Mislabelled", mutant: rollWithout(mislabelled), want: "what does not come up touches a second member",
 	},
 
 	"ForgetsNext": {
@@ -216,8 +219,11 @@ var rollMutants = map[string]struct {
 }
 
 // TestChangeMutants shows that the exploration would find each of them.
-func TestChangeMutants(t *testing.T) {
-	for name, tc := range rollMutants {
+func TestChangeMutants(t *testing.T) { testMutants(t, rollMutants) }
+
+func testMutants(t *testing.T, mutants map[string]rollMutant) {
+	t.Helper()
+	for name, tc := range mutants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := rollBounds[tc.bound].bound

@@ -24,6 +24,12 @@ type rollCareless struct {
 	repeatsReplays  bool // marks a log of 3.5 with the Pod that came from it, and not until it was started again
 	keepsLeader     bool // hands no leadership over
 	forgetsSpec     bool // takes an act for done because the spec does not ask for it any more
+	ignoresServed   bool // makes every Pod anew of what the spec says
+	servesEarly     bool // takes what it starts a member with for what that has served with
+	servesAnyhow    bool // takes what the spec says for what a member serves with
+	forgetsMended   bool // makes a Pod that is stuck anew of what it was made of, though the spec was mended
+	triesAgain      bool // takes a Pod for outdated that was put back
+	triesSpec       bool // makes the Pod of a member that is being changed anew of what the spec says by then
 }
 
 // rollDecision is a Step in the terms of the model.
@@ -33,10 +39,12 @@ type rollDecision struct {
 	target int         // the first of them
 	to     rollVersion // its version
 	same   uint8       // the seats of which nothing needs to change
+	asked  uint8       // the seats whose Pod is what the spec asks for, as far as that goes in one step
+	stuck  uint8       // the seats whose Pod is outdated, for a spec that was not given up
 }
 
 func (p *rollPlanner) decide(g *rollGlance, anew bool) rollDecision {
-	d, o := g.facts(anew)
+	d, o := g.facts(anew, p.operator)
 	if p.see != nil {
 		d, o = p.see(d, o)
 	}
@@ -44,6 +52,12 @@ func (p *rollPlanner) decide(g *rollGlance, anew bool) rollDecision {
 	for _, i := range o.Instances {
 		if i.Pod.Change == ChangeNone {
 			t.same |= 1 << i.Ordinal
+		}
+		if i.Asked() {
+			t.asked |= 1 << i.Ordinal
+		}
+		if i.Pod.Outdated && d.GivenUp == "" {
+			t.stuck |= 1 << i.Ordinal
 		}
 	}
 	if !t.step.Acts() {
@@ -82,7 +96,16 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 		if s.lost || s.role < rollLearner || s.going || (s.image != rollNone || !f.claim) && !c.startsOver {
 			return
 		}
-		s.image, s.previous, s.failing, s.undone, s.template = f.to, rollNone, false, false, w.template
+		s.image, s.previous, s.failing, s.undone, s.template = f.to, rollNone, false, false, w.made(s)
+		if c.ignoresServed {
+			s.template = w.template
+		}
+		if s.next == rollNone && s.template != s.good && w.wronglyMade(s) { // nobody has changed it
+			s.tried = max(s.tried, 1)
+		}
+		if c.servesEarly {
+			s.good = s.template
+		}
 	case actRecord:
 		if !claim {
 			return
@@ -94,12 +117,20 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 				s.replays = marksThis
 			}
 		}
+		w.serves(s, c)
 		s.volume, s.next = f.to, rollNone
 		yield(w, false)
 		if podVersion && s.settled() {
 			s.previous = rollNone
 		}
 	case actStop:
+		if f.change == rollAnew && (s.next == rollNone || s.trying != f.trying(s)) && !c.forgetsMended {
+			if !claim {
+				return
+			}
+			s.next, s.trying, s.stray = s.is(), f.trying(s), s.stray || !f.pod
+			yield(w, false)
+		}
 		if podVersion {
 			p.remove(&w, f.seat)
 		}
@@ -123,7 +154,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.change(f)
 		}
 	case actPutBack:
-		if f.none && !c.forgetsFailure {
+		if f.none && f.spec && !c.forgetsFailure { // of a spec that has changed since nothing can be written
 			w.givenUp = true
 			yield(w, false)
 		}
@@ -132,8 +163,8 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.image, s.previous, s.before = s.previous, rollNone, true
 			s.undone, s.served, s.ours = true, false, true
 		case s.previous == rollNone && podSame && (podVersion || c.ignoresUIDs):
+			s.ours = s.ours || s.runs != rollNone // who is down by itself is not away by this
 			p.remove(&w, f.seat)
-			s.ours = true
 		default:
 			return
 		}
@@ -169,13 +200,16 @@ func (s *rollSeat) change(f rollFlight) {
 func (p *rollPlanner) mark(w *roll, f rollFlight, claim bool) bool {
 	s := &w.seats[f.seat]
 	c := p.operator
-	next := f.to != s.volume && (f.change == rollAnew && !c.forgetsNext || f.change == rollInPlace && !c.forgetsVersion)
+	next := f.change == rollAnew && !c.forgetsNext || f.change == rollInPlace && f.to != s.volume && !c.forgetsVersion
 	begins := f.change == rollAnew && s.replays == marksAny && s.storage >= 6 // its log begins anew with the next start
 	if !next && !begins {
 		return true
 	}
 	if claim && next {
-		s.next, s.stray = f.to, s.stray || !f.pod
+		s.next, s.trying, s.stray = f.to, f.trying(s), s.stray || !f.pod
+		if c.triesSpec {
+			s.trying = rollUnknown
+		}
 	}
 	if claim && begins {
 		s.replays = marksThis

@@ -51,14 +51,15 @@ func (w *roll) refuses(i int, v rollVersion) string {
 func (w *roll) launch(i int, lags bool) (violation string) {
 	s := &w.seats[i]
 	s.before = false
-	bad := w.broken>>s.image&1 == 1
-	if bad || w.holds(s.image) != s.image {
-		s.failing = bad
+	broken, wrong := w.broken>>s.image&1 == 1, w.wronglyMade(s)
+	bad := broken || wrong
+	s.failing = bad
+	if broken || wrong && s.template != s.good || w.holds(s.image) != s.image {
 		if s.tried > 0 {
 			s.tried = 2
 		}
 		if w.count(func(s *rollSeat) bool { return s.tried >= 2 }) > 1 {
-			return "a wrong image touches a second member"
+			return "what does not come up touches a second member"
 		}
 	}
 	if bad {
@@ -88,7 +89,7 @@ func (w *roll) vanish(i int) {
 	w.end(i)
 	s := &w.seats[i]
 	s.before = false
-	s.image, s.previous, s.failing, s.going, s.undone, s.served, s.template = rollNone, rollNone, false, false, false, false, 0
+	s.image, s.previous, s.failing, s.going, s.undone, s.served, s.template = rollNone, rollNone, false, false, false, false, rollFirst
 	s.stray = s.stray && s.next != rollNone
 	if s.replays == marksThis {
 		s.replays = marksBefore

@@ -112,17 +112,22 @@ func (x *rollExplorer) turn(w roll) (roll, *rollDecision) {
 	if t.changesMembers() {
 		next = t.changeMembers(w)
 	}
-	next.maintain(t)
+	next.maintain(t, x.operator)
 	return next, t
 }
 
-// maintain takes back the mark of a Pod that was changed and has answered since. It is done in every pass after the step, but
-// not after a Record.
-func (w *roll) maintain(t *rollDecision) {
+// maintain takes back the mark of a Pod that was changed and has answered since, and writes down with what members serve. It is
+// done in every pass after the step, but not after a Record.
+func (w *roll) maintain(t *rollDecision, c rollCareless) {
 	for i := range w.seats {
-		if s := &w.seats[i]; t.step.Action != Record && s.previous != rollNone && s.settled() && !s.going {
+		s := &w.seats[i]
+		if t.step.Action == Record || s.going {
+			continue
+		}
+		if s.previous != rollNone && s.settled() {
 			s.previous = rollNone
 		}
+		w.serves(s, c)
 	}
 }
 
@@ -136,10 +141,12 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 		return ""
 	case step.Action == None:
 		return "it says that all is well: " + step.String()
+	case w.hopeless():
+		return ""
 	case step.Action == Wait:
 		return "L3: it waits for nothing: " + step.String()
 	case step.Reason == VersionNotAllowed && noWay != nil:
-	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends):
+	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || w.wrong>>w.template&1 == 1):
 	case step.Reason == ChangeNotSupported && w.voters() == 2:
 	case step.Reason == VersionMismatch && w.lies:
 	case step.Reason == DataLost && w.running() < Quorum(w.voters()):
@@ -153,6 +160,13 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 		return "L1: a member stays down: " + t.step.String()
 	}
 	return ""
+}
+
+// hopeless: a member is down that comes up neither with what it has served with nor with what the spec says.
+func (w *roll) hopeless() bool {
+	return w.count(func(s *rollSeat) bool {
+		return s.voter() && s.runs == rollNone && w.wrong>>s.good&1 == 1 && (w.wrong>>w.template&1 == 1 || w.givenUp)
+	}) > 0
 }
 
 func runningOf(w *roll) []Version {

@@ -55,5 +55,5 @@ func (s *rollState) invalidate(before *rollState) {
 	f.pod = f.pod && (was.image == rollNone || is.image != rollNone)
 	f.podVersion = f.podVersion && f.pod && was.image == is.image && was.previous == is.previous && was.runs == is.runs && was.failing == is.failing && was.going == is.going && was.undone == is.undone
 	f.spec = f.spec && s.roll.spec == before.roll.spec && s.roll.template == before.roll.template
-	f.claim = f.claim && was.volume == is.volume && was.next == is.next && was.replays == is.replays && was.lost == is.lost && was.role == is.role
+	f.claim = f.claim && was.volume == is.volume && was.next == is.next && was.good == is.good && was.trying == is.trying && was.replays == is.replays && was.lost == is.lost && was.role == is.role
 }

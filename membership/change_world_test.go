@@ -15,10 +15,11 @@ const rollSeats = 5
 type roll struct {
 	size     uint8 // spec.replicas
 	spec     rollVersion
-	template uint8 // the generation of spec.options, for which a Pod is made anew
-	givenUp  bool  // this generation of the spec was tried in vain
-	broken   uint8 // the versions whose images do not come up, one bit each
-	lies     bool  // what is called 3.5.35 is 3.6.16
+	template rollOptions // spec.options and the like, for which a Pod is made anew
+	givenUp  bool        // this generation of the spec was tried in vain
+	broken   uint8       // the versions whose images do not come up, one bit each
+	wrong    uint8       // the options that do not come up, in the same way
+	lies     bool        // what is called 3.5.35 is 3.6.16
 	alarm    bool
 	leader   uint8     // the seat that leads, and 1
 	cluster  rollMinor // etcd's cluster version
@@ -35,9 +36,11 @@ type rollSeat struct {
 	failing  bool        // the kubelet has tried the image, and puts off the next try
 	going    bool        // its Pod is being deleted
 	undone   bool        // its Pod was put back, and is marked as having another image than the spec's
-	template uint8       // of which its Pod was made
+	template rollOptions // of which its Pod was made
 	lags     bool        // it has not caught up
 
+	good    rollOptions // that the volume is marked to have served with
+	trying  rollOptions // that it is marked to be changed to, where it is being changed
 	volume  rollVersion // that the volume is marked with
 	next    rollVersion // that the volume is marked to be changed to
 	replays rollMark
@@ -59,6 +62,16 @@ const (
 	rollListed           // etcd was told of it
 	rollLearner          // it has its Pod
 	rollVoter
+)
+
+// rollOptions are options of etcd, a place to run, and what else a Pod is made of for ever.
+type rollOptions uint8
+
+const (
+	rollFirst   rollOptions = iota // that all members have at first
+	rollOther                      // with which etcd comes up as well
+	rollWrong                      // with which it does not, within bounds that say so
+	rollUnknown                    // a volume does not say
 )
 
 // rollMark is the Pod whose log is marked to begin with entries of 3.5.
@@ -109,6 +122,9 @@ func (w *roll) holds(image rollVersion) rollVersion {
 	}
 	return image
 }
+
+// wronglyMade reports whether a Pod does not come up with what it was made of.
+func (w *roll) wronglyMade(s *rollSeat) bool { return w.wrong>>s.template&1 == 1 }
 
 func (s *rollSeat) member() bool { return s.role >= rollListed }
 func (s *rollSeat) voter() bool  { return s.role == rollVoter }
@@ -162,9 +178,7 @@ func (w *roll) minors() (lowest, highest rollMinor) {
 func (w *roll) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "spec %d of %s", w.size, rollVersions[w.spec])
-	if w.template > 0 {
-		b.WriteString(", other options")
-	}
+	b.WriteString([...]string{"", ", other options", ", wrong options"}[w.template])
 	for _, flag := range []struct {
 		text string
 		on   bool
@@ -190,7 +204,8 @@ func (w *roll) String() string {
 			{[...]string{"", "spare", "listed", "learner", "voter"}[s.role], s.role != rollVoter},
 			{"leads", int(w.leader) == i+1}, {"runs " + rollVersions[s.runs].String(), s.runs != rollNone}, {"lags", s.lags},
 			{"Pod of " + rollVersions[s.image].String(), s.image != s.runs}, {"was " + rollVersions[s.previous].String(), s.previous != rollNone},
-			{"failing", s.failing}, {"terminating", s.going}, {"other options", s.image != rollNone && s.template != 0},
+			{"failing", s.failing}, {"terminating", s.going}, {[...]string{"", "other options", "wrong options"}[s.template], s.image != rollNone && s.template != rollFirst},
+			{"served with " + [...]string{"the first", "other", "wrong", "unknown"}[s.good] + " options", s.good != s.template},
 			{"volume of " + rollVersions[s.volume].String(), s.volume != s.runs}, {"next " + rollVersions[s.next].String(), s.next != rollNone},
 			{"replays", s.replays != marksNobody}, {"log of 3.5", s.old}, {fmt.Sprintf("data of 3.%d", s.storage), s.storage != s.runs.minor()}, {"no volume", s.lost},
 		} {

@@ -57,6 +57,27 @@ func broken(v Version) func(*Instance) {
 	}
 }
 
+// untried is a Pod that was made of parts of the spec with which its member has not served.
+func untried(parts ...string) func(*Instance) {
+	return func(i *Instance) { i.Pod.Untried = parts }
+}
+
+// wrongOptions is a member whose Pod was made anew with options with which etcd does not start.
+func wrongOptions(i *Instance) {
+	silent(i)
+	same(i)
+	untried("options")(i)
+	i.Volume.Next, i.Pod.Version = i.Volume.Version, i.Volume.Version
+	i.Pod.Problem, i.Pod.Failing = "exited with code 2: flag provided but not defined: -wrong", true
+}
+
+// unplaced is a member whose Pod was made anew and that no node fits.
+func unplaced(i *Instance) {
+	wrongOptions(i)
+	untried("scheduling")(i)
+	i.Pod.Problem, i.Pod.Failing, i.Pod.NeverRan = "cannot be scheduled: 0/3 nodes are available", false, true
+}
+
 // downgradingTo is what members tell of a downgrade that etcd was told of.
 func downgradingTo(v Version) change {
 	return onAll(func(i *Instance) {

@@ -89,5 +89,11 @@ func forsaken(i *Instance) {
 	i.Pod.Overdue, i.Pod.Damaged, i.Pod.Forsaken = true, true, true
 }
 
+// unfit is a member whose volume is not what the spec asks for.
+func unfit(i *Instance) { i.Volume.Unfit = "is of another class" }
+func fit(i *Instance)   { i.Volume.Unfit = "" }
+
+func room(bytes int64) change { return func(d *Desired, _ *Observed) { d.Room = bytes } }
+
 func retain(d *Desired, _ *Observed) { d.Retain = true }
 func unfenced(i *Instance)           { i.Pod.Unfenced = true }

@@ -33,6 +33,9 @@ type Volume struct {
 	Joins ID
 	// Small: it is smaller than the spec asks for. Growing: it has been asked to grow, and has not grown yet.
 	Small, Growing bool
+	// Unfit is why it is not what the spec asks for, and cannot become that, in words that follow "whose volume"; empty where it
+	// is or can, and where the spec does not ask for its member to be replaced.
+	Unfit string
 	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
 	Retired bool
 }
@@ -69,6 +72,9 @@ type Pod struct {
 	Parts    []string
 	// Changing: its image was changed under it, or its resources, and it has not answered from the new ones yet.
 	Changing bool
+	// Untried are the parts of the spec of which it was made and with which its member has never served, where it is known with
+	// which it has. There is something to go back to then.
+	Untried []string
 	// Failing: it was tried more than once, and the next try is put off.
 	Failing bool
 	// Overdue: the problem has lasted longer than waiting helps.

@@ -37,6 +37,8 @@ type Desired struct {
 	Token string
 	// Retain the volumes of members that were removed, for a person to look at; nothing ever runs on them again.
 	Retain bool
+	// Room is how large the database may be on a volume as the spec asks for, in bytes; 0: as large as it likes.
+	Room int64
 	// Patience is how long a member may be down before it is replaced, as it is told to people; empty where it is not told.
 	Patience string
 	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it was not.

@@ -38,6 +38,7 @@ var rules = []rule{
 	preparing,        // wait for the volumes of members to come
 	alarmed,          // etcd refuses writes
 	memberDown,       // a voter does not answer: wait, and say why
+	cramped,          // a database that is too large for the volumes that members are to move to
 	mislabelled,      // what runs is not what the image's name says
 	underWay,         // who was changed last must be back first
 	abandoned,        // a change that did not work is not tried again

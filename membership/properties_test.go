@@ -78,6 +78,7 @@ func TestAnything(t *testing.T) {
 		"Remove CorruptMember", "Remove MemberFailed", "Remove MemberLost", "Remove ScalingDown", "Stall Alarm", "Stall DataLost",
 		"Start Starting", "Stop Hibernating", "Stop Replacing", "Stop Retiring", "Wait Joining", "Wait MemberDown", "Wait QuorumLost", "Wait ScalingUp",
 		"Update Changing", "PutBack ChangeFailed", "Downgrade Downgrading", "CancelDowngrade Downgrading", "Wait Changing", "Wait Downgrading",
+		"Provision Moving", "AddLearner Moving", "Remove Moving", "MoveLeader Moving", "Wait Moving", "Stall VolumeTooSmall",
 		"Stall ChangeFailed", "Stall VersionNotAllowed", "Stall VersionMismatch", "Stall ChangeNotSupported",
 	}
 	got := map[string]int{}
@@ -119,7 +120,7 @@ func promises(d Desired, o Observed, s Step) error {
 	case s.Action == AddLearner && slices.ContainsFunc(o.Members, func(m Member) bool { return m.Learner }):
 		return errors.New("there is a learner already")
 	}
-	if err := promisesChange(d, o, s); err != nil {
+	if err := errors.Join(promisesChange(d, o, s), promisesMove(d, o, s)); err != nil {
 		return err
 	}
 	for _, name := range s.Members {
@@ -182,8 +183,10 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("it is taken away while another one is away, or cannot be spared")
 	case s.Action == Update && s.Change == ChangePod && d.Ephemeral:
 		return errors.New("its data goes with its Pod")
-	case s.Action == PutBack && (i.Endpoint.Answered() || !i.Pod.Failing || i.Pod.Terminating || !i.Pod.Changing && i.Volume.Next == Version{}):
-		return errors.New("it was not changed, or may yet come up with what it was changed to")
+	case s.Action == PutBack && (i.Endpoint.Answered() || i.Pod.Terminating || !i.Pod.Changing && len(i.Pod.Untried) == 0 && i.Volume.Next == Version{}):
+		return errors.New("it was not changed, or is coming up with what it was changed to")
+	case s.Action == PutBack && !i.Pod.Failing && (!i.Pod.NeverRan || !i.Pod.Overdue && !i.Pod.Outdated):
+		return errors.New("it may yet come up with what it was changed to")
 	case s.Action == MoveLeader && (m.Learner || i.Endpoint.Leader == 0 || i.Endpoint.Leader == i.ID):
 		return errors.New("it cannot lead, or does already")
 	default:

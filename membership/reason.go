@@ -37,6 +37,8 @@ const (
 	Changing           Reason = "Changing"
 	ChangeFailed       Reason = "ChangeFailed"
 	Downgrading        Reason = "Downgrading"
+	Moving             Reason = "Moving"
+	VolumeTooSmall     Reason = "VolumeTooSmall"
 	VersionNotAllowed  Reason = "VersionNotAllowed"
 	VersionMismatch    Reason = "VersionMismatch"
 	ChangeNotSupported Reason = "ChangeNotSupported"

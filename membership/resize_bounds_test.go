@@ -56,7 +56,33 @@ var ringBounds = map[string]struct {
 		reason: "The only member is lost while it becomes three",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 1, slow: true, wipes: true, claims: true, still: true, beyond: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},
 	},
+	"Moved": {
+		reason: "The spec asks for other volumes, and back, in the middle of everything",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 2}},
+	},
+	"MovedOne": {
+		reason: "The same of one member, which may become two",
+		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 2, specs: 1}},
+	},
+	"MovedLed": {
+		reason: "It matters who leads",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, leads: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 1}},
+	},
+	"MovedBehind": {
+		reason: "An operator acts on old views, and makes the volumes of an earlier spec",
+		bound:  ringBound{sizes: []uint8{1}, first: 1, still: true, safety: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 2, delays: 1}},
+	},
 
+	"MovedResized": {
+		reason: "Volumes and size change, while clients write and processes crash",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 1, specs: 1}},
+		full:   true,
+	},
+	"MovedLosing": {
+		reason: "Members move, and one loses its volume",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, still: true, slow: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 1, losses: 1}},
+		full:   true,
+	},
 	"BehindThree": {
 		reason: "An operator acts on old views of three members that lose a volume and Pods",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, claims: true, wipes: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, delays: 1}},

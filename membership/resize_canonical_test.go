@@ -11,7 +11,7 @@ type ringState struct {
 }
 
 // ringBudget bounds what would make the states infinite. Others happen as often as they like.
-type ringBudget struct{ losses, kills, specs, hands, corruptions, delays uint8 }
+type ringBudget struct{ losses, kills, specs, kinds, hands, corruptions, delays uint8 }
 
 // ringBehind is how an operator is behind.
 type ringBehind uint8
@@ -32,6 +32,14 @@ func (s *ringState) canonical() {
 	if s.behind == behindNot {
 		s.old, s.same, s.used = ring{}, 0, 0
 	}
+	w.tidy()
+	s.old.tidy()
+	if w.kind == 1 { // which of the two it is does not matter
+		w.flip()
+		if s.behind != behindNot {
+			s.old.flip()
+		}
+	}
 	if w.flights[0].action == flightNone || w.flights[1].action != flightNone && flightLess(w.flights[1], w.flights[0]) {
 		w.flights[0], w.flights[1] = w.flights[1], w.flights[0]
 	}
@@ -47,9 +55,11 @@ func (s *ringState) canonical() {
 		}
 		if (m.claim == claimNone || m.retired) && m.pod == podNone && !m.member() && s.unreferenced(i) {
 			*m = ringSeat{}
+			w.kinds &^= 1 << i
 			continue
 		}
 		if to != i {
+			w.kinds, s.old.kinds = moveBit(w.kinds, i, to), moveBit(s.old.kinds, i, to)
 			w.seats[to], *m = *m, ringSeat{}
 			s.old.seats[to], s.old.seats[i] = s.old.seats[i], ringSeat{}
 			s.same, s.used = moveBit(s.same, i, to), moveBit(s.used, i, to)
@@ -71,6 +81,22 @@ func (s *ringState) canonical() {
 			w.flights[n].seat = place[w.flights[n].seat]
 		}
 	}
+}
+
+// tidy forgets of which kind the volumes were that are gone.
+func (w *ring) tidy() { w.kinds &= w.claims() }
+
+// flip calls each of the two kinds by the name of the other.
+func (w *ring) flip() { w.kind, w.kinds = w.kind^1, w.kinds^w.claims() }
+
+// claims are the seats that have a volume.
+func (w *ring) claims() (seats uint8) {
+	for i := range w.seats {
+		if w.seats[i].claim != claimNone {
+			seats |= 1 << i
+		}
+	}
+	return seats
 }
 
 // unreferenced reports whether nobody knows that the seat was ever taken.
@@ -101,7 +127,11 @@ func (s *ringState) pack() ringKey {
 		k[0] = k[0]<<21 | s.ring.seats[i].bits()
 		k[1] = k[1]<<21 | s.ring.seats[i+3].bits()
 	}
-	k[2] = s.ring.seats[6].bits()
+	kinds := ringBits(s.budget.kinds)
+	kinds.put(7, s.ring.kinds)
+	kinds.put(1, s.old.kind)
+	kinds.put(7, s.old.kinds)
+	k[2] = uint64(kinds)<<42 | s.ring.seats[6].bits()
 	w := &s.ring
 	var g ringBits
 	g.put(3, w.size)
@@ -172,6 +202,11 @@ func (k ringKey) unpack() ringState {
 		w.seats[i+3] = seatOf(k[1] >> (21 * (2 - i)))
 	}
 	w.seats[6] = seatOf(k[2])
+	kinds := ringBits(k[2] >> 42)
+	s.old.kinds = kinds.take(7)
+	s.old.kind = kinds.take(1)
+	w.kinds = kinds.take(7)
+	s.budget.kinds = kinds.take(2)
 	return s
 }
 

@@ -60,6 +60,7 @@ func exploreRing(b ringBound, p ringPlanner) (*ringExplorer, *ringStory) {
 	x := newRingExplorer(b, p)
 	start := ringState{ring: ringOf(int(b.first)), budget: b.budget}
 	start.ring.size = max(b.first, b.size)
+	mostSteps, mostNames := b.most()
 	x.add(&start, -1)
 	for at := 0; at < len(x.states); at++ {
 		s := x.states[at].unpack()
@@ -69,9 +70,9 @@ func exploreRing(b ringBound, p ringPlanner) (*ringExplorer, *ringStory) {
 			return x, &ringStory{violation: x.violations[end.violation], lines: append(x.story(at), x.ending(s.ring)...)}
 		}
 		switch {
-		case end.steps > 24:
+		case end.steps > mostSteps:
 			return x, &ringStory{violation: "L2: it takes too many steps to come to an end", lines: append(x.story(at), x.ending(s.ring)...)}
-		case end.names > 5:
+		case end.names > mostNames:
 			return x, &ringStory{violation: "S16: it uses up too many names", lines: append(x.story(at), x.ending(s.ring)...)}
 		}
 		bad := ""
@@ -235,7 +236,7 @@ func (x *ringExplorer) fresh(s *ringState, yield func(ringEdge)) {
 			yield(ringEdge{by: "the operator decides ", what: t.step.String(), to: *s, violation: violation})
 			return
 		}
-		x.carryOut(s, t, &pass{operator: x.operator, retain: x.bound.retain, seen: &s.ring.seats, same: 0x7f}, "", yield)
+		x.carryOut(s, t, &pass{operator: x.operator, retain: x.bound.retain, kind: s.ring.kind, seen: &s.ring.seats, same: 0x7f}, "", yield)
 		x.call(s, t, yield)
 	}
 }
@@ -287,7 +288,11 @@ func (x *ringExplorer) carryOut(s *ringState, t *ringDecision, p *pass, by strin
 // behind is the operator that goes by an old view. It makes no calls to etcd: its intent would be refused.
 func (x *ringExplorer) behind(s *ringState, yield func(ringEdge)) {
 	t := x.decide(s.believes())
-	x.carryOut(s, t, &pass{operator: x.operator, retain: x.bound.retain, seen: &s.old.seats, same: s.same, used: s.used}, "with an old view: ", yield)
+	kind := s.ring.kind
+	if s.behind == behindAll {
+		kind = s.old.kind
+	}
+	x.carryOut(s, t, &pass{operator: x.operator, retain: x.bound.retain, kind: kind, seen: &s.old.seats, same: s.same, used: s.used}, "with an old view: ", yield)
 	to := *s
 	to.behind = behindNot
 	yield(ringEdge{what: "the old view is updated", to: to})
@@ -319,7 +324,7 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 // violated invariant: S1 and S2 (no acknowledged write is lost, no voter starts empty), S4 to S6 (one learner at most; who is
 // removed or promoted leaves a quorum that serves), S9 and S10 (who was removed never runs again, and no member's volume is
 // deleted), S11 (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change leaves less than a
-// quorum its data); and from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16).
+// quorum its data), S17 (who moves to another volume has a successor first); and from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16).
 func TestExploreResize(t *testing.T) {
 	for name, tc := range ringBounds {
 		t.Run(name, func(t *testing.T) {
@@ -340,7 +345,7 @@ func TestExploreResize(t *testing.T) {
 // TestRingPacks shows that no two states are taken for one by the way in which they are packed.
 func TestRingPacks(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"Behind", "Hands", "Corrupt"} {
+	for _, name := range []string{"Behind", "Hands", "Corrupt", "MovedBehind"} {
 		x, bad := exploreRing(ringBounds[name].bound, ringPlanner{rules: rules})
 		if bad != nil {
 			t.Fatal(bad)

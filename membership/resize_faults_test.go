@@ -1,5 +1,7 @@
 package membership
 
+import "slices"
+
 // ringBound is how far an exploration goes.
 type ringBound struct {
 	sizes  []uint8 // that the spec may have
@@ -22,6 +24,16 @@ type ringBound struct {
 	beyond   bool // more may be lost than a cluster survives
 	safety   bool // look for safety only, and not how it goes on
 	states   int  // at most
+}
+
+// most steps and names that it may take to come to an end: so many for a cluster that changes its size and heals, and those of each
+// member that moves to another volume.
+func (b *ringBound) most() (steps, names int) {
+	if b.budget.kinds == 0 {
+		return 24, 5
+	}
+	moves := int(slices.Max(b.sizes))
+	return 24 + 9*moves, 5 + moves
 }
 
 // ringEdge is something that happens.
@@ -208,6 +220,12 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 			to.ring.size = size
 			change("spec.replicas changes", -1, &to, "")
 		}
+	}
+	if s.budget.kinds > 0 {
+		to := *s
+		to.budget.kinds--
+		to.ring.kind ^= 1
+		change("spec.storage changes", -1, &to, "")
 	}
 	if s.ring.stranger != raftNone && s.ring.quorate() {
 		to := *s

@@ -26,6 +26,12 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 	if reach == ReachSome && w.quorate() {
 		reach = ReachQuorum
 	}
+	unfit := uint8(0)
+	for i := range w.seats {
+		if w.unfit(i) {
+			unfit |= 1 << i
+		}
+	}
 	alarm, leader, stranger := w.alarm, w.leader, w.stranger
 	if reach == ReachNone {
 		alarm, leader, stranger = 0, 0, raftNone
@@ -35,6 +41,7 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 			taken |= 1 << f.seat
 		}
 	}
+	g.rest.put(7, unfit)
 	g.rest.put(7, taken)
 	g.rest.put(3, w.size)
 	g.rest.put(4, alarm)
@@ -51,6 +58,7 @@ func (s *ringState) believes() ringGlance {
 		return s.old.glance(0, true, false, false)
 	}
 	mixed := s.ring
+	mixed.kinds = s.old.kinds
 	for i := range mixed.seats {
 		m, o := &mixed.seats[i], s.old.seats[i]
 		heard := m.pod == podUp && s.same>>i&1 == 1 && o.pod >= podWaiting
@@ -85,6 +93,7 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 	reach := Reach(rest.take(2))
 	stranger := ringRole(rest.take(2))
 	leader, alarm, size, taken := rest.take(3), rest.take(4), rest.take(3), rest.take(7)
+	unfit := rest.take(7)
 	d := Desired{Size: int(size), Version: Version{3, 7, 1}, Token: "token", Retain: retain}
 	o := Observed{ClusterID: ringClusterID, Reach: reach, Remembered: true}
 	e := Endpoint{ClusterID: ringClusterID, Version: d.Version}
@@ -116,6 +125,9 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 			continue
 		}
 		i := Instance{Name: seatName(n), Ordinal: n, Volume: s.volume(n), Pod: s.podFacts(overdue)}
+		if unfit>>n&1 == 1 {
+			i.Volume.Unfit = "is of another kind"
+		}
 		if s.member() || s.recorded {
 			i.ID = ringID(n)
 		}

@@ -22,12 +22,7 @@ func TestResizeMutants(t *testing.T) {
 	behind := ringBound{sizes: []uint8{1, 2}, first: 1, size: 2, calls: 1, states: 300_000, still: true, safety: true, budget: ringBudget{specs: 2, delays: 1}}
 	calls := func(n int, b ringBound) ringBound { b.calls = n; return b }
 
-	cases := map[string]struct {
-		reason string
-		bound  ringBound
-		mutant ringPlanner
-		want   string // how the violation begins
-	}{
+	testRingMutants(t, map[string]ringMutant{
 		"WithoutStarted": {
 			reason: "A member whose Pod is gone does not come back",
 			bound:  with(lossy, ringBudget{kills: 1}), mutant: ringWithout(started), want: "L",
@@ -251,7 +246,19 @@ func TestResizeMutants(t *testing.T) {
 			reason: "Two changes under way, each of them right when it was decided",
 			bound:  safely(calls(2, crashing(with(resized, ringBudget{specs: 2, losses: 1})))), mutant: ringPlanner{rules: rules}, want: "S15",
 		},
-	}
+	})
+}
+
+// ringMutant is a planner or an operator that is wrong in one way.
+type ringMutant struct {
+	reason string
+	bound  ringBound
+	mutant ringPlanner
+	want   string // how the violation begins
+}
+
+func testRingMutants(t *testing.T, cases map[string]ringMutant) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

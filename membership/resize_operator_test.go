@@ -52,6 +52,7 @@ func (p *ringPlanner) decide(g ringGlance, retain bool) ringDecision {
 type pass struct {
 	operator ringCareless
 	retain   bool
+	kind     uint8 // of volumes that it makes
 	seen     *[ringSeats]ringSeat
 	same     uint8 // the Pods that are still those that it saw
 	used     uint8 // the seats that were taken since
@@ -85,6 +86,7 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 				return "S9: a volume is made again for a name that was a member", false
 			}
 			s.claim, s.spare, s.disk = claimKept, true, diskBlank
+			w.kinds = w.kinds&^(1<<i) | p.kind<<i
 		}
 		if stages > 1 && s.pod == podNone {
 			s.pod = podMaking
@@ -234,7 +236,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S5: who is no member is removed"
 	case a == Remove && s.raft == raftVoter && (n == 1 || w.serving(t.target) < Quorum(n-1)):
 		return "S5: without who is removed there is no quorum"
-	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && t.step.Reason != ScalingDown:
+	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && t.step.Reason != ScalingDown && t.step.Reason != Moving:
 		return "S5: who serves is removed, and not because it is one too many"
 	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && w.serving(-1) < n:
 		return "S5: who serves is removed while another one does not"
@@ -242,7 +244,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S15: a member is taken away before its successor can be made"
 	case a == MoveLeader && (s.raft != raftVoter || !serves):
 		return "S15: the leadership goes to who does not serve"
-	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && t.step.Reason == ScalingDown:
+	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && (t.step.Reason == ScalingDown || t.step.Reason == Moving):
 		return "S15: the leader is removed, and not its leadership first"
 	case a == Join && s.raft != raftLearner:
 		return "S2: who is no learner joins"
@@ -253,7 +255,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	case a == Discard && w.serving(-1) < n && t.names(w, func(s *ringSeat) bool { return !s.spare }):
 		return "S10: a former member's volume is deleted while not all voters serve"
 	default:
-		return ""
+		return w.judgeMove(t)
 	}
 }
 
@@ -291,7 +293,7 @@ func (w *ring) looksWell() bool {
 	for i := range w.seats {
 		s := &w.seats[i]
 		switch {
-		case s.raft == raftVoter && s.runs() && s.claim == claimKept && s.recorded:
+		case s.raft == raftVoter && s.runs() && s.claim == claimKept && s.recorded && !w.unfit(i):
 		case s.raft != raftVoter && s.raft != raftLearner && (s.pod == podNone || s.terminating) && (s.claim != claimKept || s.retired):
 		default:
 			return false

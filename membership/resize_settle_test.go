@@ -112,7 +112,7 @@ func (x *ringExplorer) settled(w ring) ring {
 func (x *ringExplorer) turn(w ring) (next ring, t *ringDecision, names int) {
 	t = x.decide(w.glance(0, true, false, x.bound.leads))
 	next = w
-	p := pass{operator: x.operator, retain: x.bound.retain, seen: &w.seats, same: 0x7f}
+	p := pass{operator: x.operator, retain: x.bound.retain, kind: w.kind, seen: &w.seats, same: 0x7f}
 	switch call := callOf(t); {
 	case call.action != flightNone:
 		w.seats[t.target].spend(call, x.operator)
@@ -199,7 +199,7 @@ func (w *ring) atGoal() bool {
 	for i := range w.seats {
 		s := &w.seats[i]
 		switch {
-		case s.raft == raftVoter && s.runs() && !s.terminating && !s.unfenced && s.holds && s.recorded && s.claim == claimKept:
+		case s.raft == raftVoter && s.runs() && !s.terminating && !s.unfenced && s.holds && s.recorded && s.claim == claimKept && !w.unfit(i):
 		case !s.member() && (s.pod == podNone && s.claim == claimNone || s.cutOff && s.claim != claimKept || s.retired):
 		default:
 			return false

@@ -15,6 +15,8 @@ const ringSeats = 7
 // ring is the truth, of which an operator sees a glance.
 type ring struct {
 	size     uint8
+	kind     uint8 // of volumes that the spec asks for: one of two
+	kinds    uint8 // the seats whose volumes are of the second kind
 	seats    [ringSeats]ringSeat
 	flights  [2]ringFlight // calls to etcd that are under way
 	leader   uint8         // the seat that leads, and 1; 0: it does not matter who
@@ -159,6 +161,19 @@ func (w *ring) serving(but int) int {
 		}
 	}
 	return n
+}
+
+// unfit reports whether the volume of a seat is not what the spec asks for.
+func (w *ring) unfit(i int) bool { return w.seats[i].claim != claimNone && (w.kinds>>i^w.kind)&1 == 1 }
+
+// another finds a seat but that one.
+func (w *ring) another(but int, is func(i int, s *ringSeat) bool) bool {
+	for i := range w.seats {
+		if i != but && is(i, &w.seats[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // intact reports whether a member has its data, as far as anybody may count on it.
@@ -345,6 +360,7 @@ func (w *ring) String() string {
 			{"unnamed", s.member() && !s.named}, {"caught up once", s.matched},
 			{[...]string{"", "volume", "volume terminating"}[s.claim], s.claim != claimNone},
 			{"spare", s.spare}, {[...]string{"", "joins", "joins as who was removed"}[s.joins], s.joins != joinsNobody},
+			{"unfit", w.unfit(i)},
 			{"unrecorded", s.claim != claimNone && !s.recorded && !s.spare}, {"retired", s.retired},
 			{[...]string{"", "blank", "data", "wiped"}[s.disk], s.disk != diskNone},
 			{"without the write", s.disk == diskData && !s.holds && s.member()},

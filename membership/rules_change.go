@@ -45,24 +45,6 @@ func running(o Observed) []Version {
 	return versions
 }
 
-// putBack: a member that was changed and does not come up gets back what it had; nobody else was touched. It never served
-// with what it was changed to, so its data is as it was.
-func putBack(_ Desired, o Observed) (Step, bool) {
-	for _, i := range o.Instances {
-		if !i.changing() || !i.Pod.Failing || i.Endpoint.Answered() || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating {
-			continue
-		}
-		return Step{
-			Action: PutBack, Members: []string{i.Name}, Version: i.Volume.Version, Reason: ChangeFailed,
-			Message: fmt.Sprintf("putting %s back: with etcd %s it %s", i.Name, cmp.Or(i.Volume.Next, i.Pod.Version), problem(i)),
-		}, true
-	}
-	return Step{}, false
-}
-
-// changing reports whether the member was changed and has not answered since.
-func (i Instance) changing() bool { return i.Pod.Changing || i.Volume.Next != (Version{}) }
-
 // mislabelled: what runs is not what the image's name says. Whatever else is named so runs the same. Who is to get another image
 // anyway is not held up: that is what mends it.
 func mislabelled(_ Desired, o Observed) (Step, bool) {
@@ -108,18 +90,6 @@ func (o Observed) behind(i Instance) uint64 {
 		}
 	}
 	return 0
-}
-
-// abandoned: the change that is asked for was tried and taken back, and is tried again when the spec asks for another one.
-func abandoned(d Desired, o Observed) (Step, bool) {
-	step := Step{
-		Action: Stall, Reason: ChangeFailed,
-		Message: d.GivenUp + ". It was put back, and all members run what they ran before; set the spec right, or back",
-	}
-	if o.downgrade() != (Version{}) {
-		step.Action, step.Message = CancelDowngrade, "taking back the downgrade: "+d.GivenUp
-	}
-	return step, d.GivenUp != "" && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone })
 }
 
 func noPath(d Desired, o Observed) (Step, bool) {
@@ -253,7 +223,7 @@ func then(d Desired, o Observed, rest []Instance) string {
 
 // grown: a volume grows under a running member, where its storage class can do that.
 func grown(d Desired, o Observed) (Step, bool) {
-	small := names(o.voters(), func(i Instance) bool { return i.Volume.Small && i.Volume.Stays() })
+	small := names(o.voters(), func(i Instance) bool { return i.Volume.Small && i.Volume.Unfit == "" && i.Volume.Stays() })
 	return Step{Action: Expand, Members: small, Reason: Changing, Message: "growing the volumes of " + list(small)}, len(small) > 0 && !d.Ephemeral
 }
 

@@ -5,10 +5,13 @@ package membership
 
 // givenUp: a learner that is wanted no more, or that cannot become a voter. Removing it takes nothing from the quorum.
 func givenUp(d Desired, o Observed) (Step, bool) {
+	_, moves := moving(d, o)
 	for _, i := range o.learners() {
 		step := Step{Action: Remove, Members: []string{i.Name}, ID: i.ID}
 		switch {
-		case len(o.voters()) >= d.Size:
+		case i.Volume.Unfit != "":
+			step.Reason, step.Message = Moving, "removing the learner "+i.Name+", whose volume "+i.Volume.Unfit
+		case len(o.voters()) >= d.Size && !moves:
 			step.Reason, step.Message = ScalingDown, "removing the learner "+i.Name+", which is not needed any more"
 		case lostLearner(d, o, i):
 			step.Reason, step.Message = MemberLost, "removing the learner "+i.Name+", whose data is gone; another one takes its place"

@@ -16,7 +16,7 @@ func retired(d Desired, o Observed) (Step, bool) {
 	surplus := map[string]bool{}
 	wanted := wanting(d, o)
 	for n, i := range o.spares() {
-		surplus[i.Name] = n >= wanted
+		surplus[i.Name] = n >= wanted || i.Volume.Unfit != ""
 	}
 	var former []Instance
 	for _, i := range o.Instances {
@@ -30,9 +30,8 @@ func retired(d Desired, o Observed) (Step, bool) {
 		step.Message = "stopping " + list(running) + ", no members any more"
 		return step, true
 	}
-	allServe := o.serving("") == len(o.voters())
 	discard := names(former, func(i Instance) bool {
-		return i.Volume.Stays() && !i.Volume.Retired && (i.Volume.Spare || allServe)
+		return i.Volume.Stays() && !i.Volume.Retired && (i.Volume.Spare || o.allServe())
 	})
 	step.Action, step.Members = Discard, discard
 	step.Message = "deleting the volumes of " + list(discard) + ", no members any more"
@@ -76,11 +75,10 @@ func replaces(i Instance) Step {
 
 // shrunk: the least valuable member goes, its leadership first.
 func shrunk(d Desired, o Observed) (Step, bool) {
-	voters := o.voters()
+	voters := o.byValue()
 	if len(voters) <= d.Size {
 		return Step{}, false
 	}
-	slices.SortStableFunc(voters, func(a, b Instance) int { return cmp.Or(value(o, a)-value(o, b), b.Ordinal-a.Ordinal) })
 	victim, rest := voters[0], voters[len(voters)-d.Size:]
 	if !o.mayRemove(victim) {
 		return needsPerson(Step{
@@ -88,16 +86,27 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 			Message: fmt.Sprintf("waiting to remove %s: without it those that serve would be no quorum; %s", victim.Name, problems(notServing(voters))),
 		}, notServing(voters)), true
 	}
+	reason, who := ScalingDown, victim.Name
+	if victim.Volume.Unfit != "" && len(voters) == d.Size+1 {
+		reason, who = Moving, victim.Name+" (its volume "+victim.Volume.Unfit+")"
+	}
 	if heir, ok := mostAdvanced(rest); ok && victim.Leads() {
 		return Step{
-			Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: ScalingDown,
-			Message: "moving the leadership from " + victim.Name + " to " + heir.Name,
+			Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: reason,
+			Message: "moving the leadership from " + who + " to " + heir.Name,
 		}, true
 	}
 	return Step{
-		Action: Remove, Members: []string{victim.Name}, ID: victim.ID, Reason: ScalingDown,
-		Message: fmt.Sprintf("removing %s: spec.replicas is %d", victim.Name, d.Size),
+		Action: Remove, Members: []string{victim.Name}, ID: victim.ID, Reason: reason,
+		Message: fmt.Sprintf("removing %s: spec.replicas is %d", who, d.Size) + thenMoves(rest),
 	}, true
+}
+
+// byValue are the voters, the least valuable and then the newest first.
+func (o Observed) byValue() []Instance {
+	voters := o.voters()
+	slices.SortStableFunc(voters, func(a, b Instance) int { return cmp.Or(value(o, a)-value(o, b), b.Ordinal-a.Ordinal) })
+	return voters
 }
 
 // value of a member, the least of which goes first. One that serves from a volume that goes with its Pod is worth more than
@@ -110,10 +119,12 @@ func value(o Observed, i Instance) int {
 		return 1
 	case !i.Serves():
 		return 2
+	case i.Volume.Unfit != "": // the leader last
+		return 3 + one(i.Leads())
 	case i.Pod.Outdated:
-		return 3
+		return 5
 	default:
-		return 4
+		return 6
 	}
 }
 
@@ -149,15 +160,20 @@ func prepared(d Desired, o Observed) (Step, bool) {
 	for n := range min(max(wanted-len(spares), 0), len(o.Fresh)) {
 		missing = append(missing, o.Fresh[n])
 	}
-	return Step{
+	step := Step{
 		Action: Provision, Members: missing, Version: runningVersion(d, o), Reason: ScalingUp,
 		Message: "preparing the volumes of " + list(missing),
-	}, len(missing) > 0
+	}
+	if i, ok := moving(d, o); ok {
+		step.Reason, step.Message = Moving, "preparing the volume of "+list(missing)+", "+instead(o, i)
+	}
+	return step, len(missing) > 0
 }
 
 // added: as a learner, which has no vote until it has caught up.
 func added(d Desired, o Observed) (Step, bool) {
-	if len(o.voters()) >= d.Size || len(o.learners()) > 0 || !o.mayGrow() {
+	i, moves := moving(d, o)
+	if len(o.voters()) >= d.Size && (!moves || !o.allServe()) || len(o.learners()) > 0 || !o.mayGrow() {
 		return Step{}, false
 	}
 	var name string
@@ -166,7 +182,11 @@ func added(d Desired, o Observed) (Step, bool) {
 	} else if spares := o.spares(); len(spares) > 0 && spares[0].ready() {
 		name = spares[0].Name
 	}
-	return Step{Action: AddLearner, Members: []string{name}, Reason: ScalingUp, Message: "adding " + name + " as a learner"}, name != ""
+	step := Step{Action: AddLearner, Members: []string{name}, Reason: ScalingUp, Message: "adding " + name + " as a learner"}
+	if moves {
+		step.Reason, step.Message = Moving, step.Message+", "+instead(o, i)
+	}
+	return step, name != ""
 }
 
 func preparing(d Desired, o Observed) (Step, bool) {
@@ -174,10 +194,15 @@ func preparing(d Desired, o Observed) (Step, bool) {
 	if wanting(d, o) == 0 || len(spares) == 0 || slices.ContainsFunc(spares, Instance.ready) {
 		return Step{}, false
 	}
+	back := fmt.Sprintf("spec.replicas to %d", len(o.voters()))
 	step := Step{Action: Wait, Reason: ScalingUp, Message: "waiting for the volumes of members to come: " + problems(spares)}
+	if i, ok := moving(d, o); ok {
+		back = "spec.storage back"
+		step.Reason, step.Message = Moving, step.Message+". It is "+instead(o, i)
+	}
 	if slices.ContainsFunc(spares, func(i Instance) bool { return i.Pod.Overdue }) {
 		step.Action, step.Reason = Stall, PodPending
-		step.Message += fmt.Sprintf(". The cluster goes on with the %s it has. Waiting has not helped: remove the cause, or set spec.replicas to %d", plural(len(o.voters()), "voter"), len(o.voters()))
+		step.Message += fmt.Sprintf(". The cluster goes on with the %s it has. Waiting has not helped: remove the cause, or set %s", plural(len(o.voters()), "voter"), back)
 	}
 	return step, true
 }

@@ -48,6 +48,9 @@ func (o Observed) mayGrow() bool {
 	return n == 1 || o.serving("") >= Quorum(n+1)
 }
 
+// allServe reports whether every voter serves.
+func (o Observed) allServe() bool { return o.serving("") == len(o.voters()) }
+
 // spares are made for members to come, those that can be used first.
 func (o Observed) spares() []Instance {
 	var spares []Instance
@@ -60,10 +63,11 @@ func (o Observed) spares() []Instance {
 	return spares
 }
 
-// usable orders spares: one that is going cannot be used any more, one that is ready can be used now.
+// usable orders spares: one that is going cannot be used any more, nor one that was made of an earlier spec; one that is ready
+// can be used now.
 func usable(i Instance) int {
 	switch {
-	case i.Volume.Terminating || i.Pod.Terminating:
+	case i.Volume.Terminating || i.Pod.Terminating || i.Volume.Unfit != "":
 		return 0
 	case i.ready():
 		return 2
@@ -74,14 +78,15 @@ func usable(i Instance) int {
 
 // ready reports whether all is prepared for a member to come.
 func (i Instance) ready() bool {
-	return i.Volume.Spare && i.Volume.Stays() && i.Pod.Provisioned && !i.Pod.Terminating
+	return i.Volume.Spare && i.Volume.Stays() && i.Volume.Unfit == "" && i.Pod.Provisioned && !i.Pod.Terminating
 }
 
-// wanting is how many members are to come: those that the size lacks, and one for the member that has failed, which stays
-// until its successor can be made.
+// wanting is how many members are to come: those that the size lacks, and one for the member that has failed or is to move to
+// another volume, which stays until its successor can be made.
 func wanting(d Desired, o Observed) int {
 	n := d.Size - len(o.voters()) - len(o.learners())
-	if _, failed := failed(d, o); failed {
+	_, failed := failed(d, o)
+	if _, moves := moving(d, o); moves || failed {
 		n++
 	}
 	return max(n, 0)

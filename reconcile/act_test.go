@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -28,9 +30,9 @@ func TestAct(t *testing.T) {
 	static := []write{
 		{Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"},
 		{Verb: "apply", Kind: "Service", Name: "db"},
+		{Verb: "apply", Kind: "Service", Name: "db-client"},
 	}
 	status := write{Verb: "apply", Kind: "status"}
-	clientService := write{Verb: "apply", Kind: "Service", Name: "db-client"}
 	claim := func(name string) write {
 		return write{"apply", "PersistentVolumeClaim", name, "claim-of-" + name, "5"}
 	}
@@ -54,20 +56,6 @@ func TestAct(t *testing.T) {
 		"Maintain": {
 			reason: "metadata is applied to the very objects that were seen, and must never create one anew",
 			step:   membership.Step{Action: membership.None, Reason: membership.Healthy},
-			want:   slices.Concat(static, []write{clientService}, metadata),
-		},
-		"NotFenced": {
-			reason: "no client may write while a member would still start empty over a lost disk",
-			seen: func(seen *observed) {
-				seen.pods["db-1"].Annotations = map[string]string{api.AnnotationInitialClusterState: render.StateNew}
-			},
-			step: membership.Step{Action: membership.None, Reason: membership.Healthy},
-			want: slices.Concat(static, metadata),
-		},
-		"NoQuorum": {
-			reason: "a cluster that does not serve is not offered to clients",
-			seen:   func(seen *observed) { seen.Reach = membership.ReachSome },
-			step:   membership.Step{Action: membership.Wait, Reason: membership.QuorumLost},
 			want:   slices.Concat(static, metadata),
 		},
 		"Suspended": {
@@ -83,7 +71,7 @@ func TestAct(t *testing.T) {
 		"Foreign": {
 			reason: "what may be somebody else's is not written to",
 			step:   membership.Step{Action: membership.Stall, Reason: membership.ForeignObject},
-			want:   slices.Concat(static, []write{clientService}),
+			want:   static,
 		},
 		"StartWithoutService": {
 			reason: "a Service that is refused must not keep a member of a formed cluster down",
@@ -108,7 +96,7 @@ func TestAct(t *testing.T) {
 			reason: "the intent is written down, and then these very Pods go, whatever the kubelet says of them meanwhile",
 			seen:   func(seen *observed) { seen.claims = nil },
 			step:   membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-2"}},
-			want: slices.Concat(static, []write{clientService, status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
+			want: slices.Concat(static, []write{status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
 				{"delete", "Pod", "db-0", "pod-of-db-0", ""}, {"delete", "Pod", "db-2", "pod-of-db-2", ""},
 			}),
 		},
@@ -121,7 +109,7 @@ func TestAct(t *testing.T) {
 			},
 			seen: func(seen *observed) { seen.claims = nil },
 			step: membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-2"}},
-			want: slices.Concat(static, []write{clientService, status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
+			want: slices.Concat(static, []write{status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
 				{"delete", "Pod", "db-0", "pod-of-db-0", ""}, {"delete", "Pod", "db-2", "pod-of-db-2", ""},
 			}),
 		},
@@ -129,7 +117,7 @@ func TestAct(t *testing.T) {
 			reason: "a Pod that goes for what it does goes only while it still does it",
 			seen:   func(seen *observed) { seen.claims = nil },
 			step:   membership.Step{Action: membership.Stop, Reason: membership.Replacing, Members: []string{"db-2"}},
-			want: slices.Concat(static, []write{clientService, status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
+			want: slices.Concat(static, []write{status}, []write{pod("db-0"), pod("db-1"), pod("db-2")}, []write{
 				{"delete", "Pod", "db-2", "pod-of-db-2", "5"},
 			}),
 		},
@@ -142,7 +130,7 @@ func TestAct(t *testing.T) {
 				}
 				return nil
 			},
-			want: slices.Concat(static, []write{clientService}),
+			want: static,
 			err:  forbidden,
 		},
 	}
@@ -165,6 +153,56 @@ func TestAct(t *testing.T) {
 			want := slices.Clone(tc.want)
 			slices.SortFunc(want, compareWrites)
 			if diff := cmp.Diff(want, s.sorted()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestAdmits: the Service for clients leads to the members from when it may on.
+func TestAdmits(t *testing.T) {
+	c := newCluster()
+	selector := render.Selector(c)
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Namespace, Name: c.ClientServiceName(), UID: "service", Labels: render.Labels(c, ""),
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: api.SchemeGroupVersion.String(), Kind: "EtcdCluster", Name: c.Name, UID: c.UID, Controller: new(true)}},
+		},
+	}
+	leading := service.DeepCopy()
+	leading.Spec.Selector = selector
+	notFenced := func(seen *observed) {
+		seen.pods["db-1"].Annotations = map[string]string{api.AnnotationInitialClusterState: render.StateNew}
+	}
+	noQuorum := func(seen *observed) { seen.Reach = membership.ReachSome }
+	cases := map[string]struct {
+		reason string
+		live   []client.Object
+		latch  string
+		seen   func(*observed)
+		want   map[string]string
+	}{
+		"NotThere":   {reason: "a client that is early is refused at an address that is the cluster's", want: nil},
+		"NotFormed":  {reason: "no client may write to a half-made cluster", live: []client.Object{service}, want: nil},
+		"NotFenced":  {reason: "nor while a member would still start empty over a lost disk", latch: "c1", live: []client.Object{service}, seen: notFenced, want: nil},
+		"NoQuorum":   {reason: "nor before a quorum has answered", latch: "c1", live: []client.Object{service}, seen: noQuorum, want: nil},
+		"Formed":     {reason: "then they may", latch: "c1", live: []client.Object{service}, want: selector},
+		"LostQuorum": {reason: "and it stays so, for the members to be reached as soon as they are ready", latch: "c1", live: []client.Object{leading}, seen: noQuorum, want: selector},
+		"Woken":      {reason: "and while it is started again", latch: "c1", live: []client.Object{leading}, seen: func(seen *observed) { *seen = observed{} }, want: selector},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := newCluster(), healthy()
+			c.Status.ClusterID = tc.latch
+			if tc.seen != nil {
+				tc.seen(&seen)
+			}
+			s := newStub(t, nil, tc.live...)
+			if err := s.applyStatic(t.Context(), c, seen); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, s.selectors[c.ClientServiceName()]); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -36,19 +37,15 @@ func (r *Reconciler) apply(ctx context.Context, c *api.EtcdCluster, desired runt
 		return false, fmt.Errorf("apply %T: it is no whole object", desired)
 	}
 	kind, name := *want.GetKind(), *want.GetName()
-	live, err := r.live(ctx, want)
+	live, err := existing(ctx, want, r.Client, r.Reader)
 	if err != nil {
 		return false, fmt.Errorf("get %s %s: %w", kind, name, err)
 	}
 	if live != nil {
-		foreign, terminating := belongs(c, live)
-		stray := metav1.GetControllerOf(live) == nil && live.GetLabels()[api.LabelCluster] != c.Name && !holdsDataOf(c, live)
-		switch {
-		case foreign || stray:
-			return false, &foreignError{kind: kind, name: name, whose: whose(live)}
-		case terminating:
-			return false, &terminatingError{kind: kind, name: name}
-		case r.applied.same(live, want):
+		if err := applicable(c, live, kind); err != nil {
+			return false, err
+		}
+		if r.applied.same(live, want) {
 			return false, nil
 		}
 	}
@@ -60,11 +57,25 @@ func (r *Reconciler) apply(ctx context.Context, c *api.EtcdCluster, desired runt
 	return live == nil, nil
 }
 
-// live is the object as the cache has it, or, where the cache has none, as the API server has it; nil where there is none.
-// The cache holds only what carries our label, so an object of somebody else shows only on the second look.
-func (r *Reconciler) live(ctx context.Context, want configuration) (client.Object, error) {
+// applicable is why an object that exists cannot be made what is wanted: it belongs to somebody else, or is going.
+func applicable(c *api.EtcdCluster, live client.Object, kind string) error {
+	foreign, terminating := belongs(c, live)
+	stray := metav1.GetControllerOf(live) == nil && live.GetLabels()[api.LabelCluster] != c.Name && !holdsDataOf(c, live)
+	switch {
+	case foreign || stray:
+		return &foreignError{kind: kind, name: live.GetName(), whose: whose(live)}
+	case terminating:
+		return &terminatingError{kind: kind, name: live.GetName()}
+	default:
+		return nil
+	}
+}
+
+// existing is the object as the first reader has it, or, where that has none, as the next one has it; nil where there is none. A
+// cache holds only what carries our label, so an object of somebody else shows only on the second look.
+func existing(ctx context.Context, want configuration, readers ...client.Reader) (client.Object, error) {
 	kind := schema.FromAPIVersionAndKind(*want.GetAPIVersion(), *want.GetKind())
-	made, err := r.Client.Scheme().New(kind)
+	made, err := clientgoscheme.Scheme.New(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +84,7 @@ func (r *Reconciler) live(ctx context.Context, want configuration) (client.Objec
 		return nil, fmt.Errorf("%s is no object", kind)
 	}
 	key := client.ObjectKey{Namespace: *want.GetNamespace(), Name: *want.GetName()}
-	for _, reader := range []client.Reader{r.Client, r.Reader} {
+	for _, reader := range readers {
 		err = reader.Get(ctx, key, object)
 		if err == nil {
 			return object, nil

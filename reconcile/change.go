@@ -70,6 +70,11 @@ func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observe
 // where it is raised again, and to prepare a downgrade, or not. What a member is being changed to may not start after the latter:
 // it is written down and looked at again like every other change.
 func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if step.Action == membership.Downgrade { // while it is prepared nobody can be added: not to wait for its turn in between
+		if err := r.changing.enter(c, r.MaxChanging); err != nil {
+			return err
+		}
+	}
 	if step.Action != membership.Disarm {
 		all := step
 		for _, i := range seen.Instances {
@@ -152,6 +157,11 @@ func (r *Reconciler) atLeader(seen observed, ask func(membership.Client) error) 
 
 // prepare makes the volumes of members to come, and the Pods that have them made.
 func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if step.Reason == membership.Moving {
+		if err := r.changing.enter(c, r.MaxChanging); err != nil {
+			return err
+		}
+	}
 	spare := func(name string) render.Member {
 		m := member(c, seen, name)
 		m.Join, m.Version = api.JoinPending, step.Version.String()
@@ -179,7 +189,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		return err
 	}
 	return each(step.Members, func(name string) error {
-		pod, err := render.Provisioner(c, spare(name))
+		pod, err := render.Provisioner(seen.made(c, name), spare(name))
 		if err != nil {
 			return &invalidError{err}
 		}
@@ -205,11 +215,11 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 			return err
 		}
 	}
-	pod := seen.pods[name]
+	pod, of := seen.pods[name], seen.made(c, name)
 	if pod == nil {
-		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return absentPod(c, m) })
+		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return absentPod(of, m) })
 	}
-	if i, _ := seen.Instance(name); i.Pod.Outdated || etcdImage(pod) != render.Image(c, m.Version) {
+	if len(render.Outdated(of, pod)) > 0 || etcdImage(pod) != render.Image(of, m.Version) {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on
 	}
 	told, err := render.PodMetadata(pod, c, m)
@@ -221,20 +231,6 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	}
 	r.event(c, step, string(step.Action)+" "+name)
 	return nil
-}
-
-// onlyIfAbsent makes an apply create an object, and fail with a conflict where there is one: no object has the resource
-// version 1, and one that is not there is not compared. A Pod that is there may be a voter's by now, and must not be told
-// again that it may start empty.
-const onlyIfAbsent = "1"
-
-// absentPod is the Pod of a member, to be created where there is none.
-func absentPod(c *api.EtcdCluster, m render.Member) (runtime.ApplyConfiguration, error) {
-	pod, err := render.Pod(c, m)
-	if err != nil {
-		return nil, err
-	}
-	return pod.WithResourceVersion(onlyIfAbsent), nil
 }
 
 // joinCluster is what a new member is told of the others: their peer URLs verbatim.

@@ -30,7 +30,8 @@ func init() {
 
 func inChaos() bool { return chaos.all || chaos.span > 0 || chaos.plan != "" }
 
-// TestChaos runs every disturbance there is of every life, and walks at random, or as many as fit into a time.
+// TestChaos runs every disturbance there is of every life, turns the version at every effect of a change of it, and walks at
+// random, or as many of these as fit into a time.
 func TestChaos(t *testing.T) {
 	if !inChaos() {
 		t.Skip("it takes hours: make chaos")
@@ -38,7 +39,7 @@ func TestChaos(t *testing.T) {
 	if chaos.seed == 0 {
 		chaos.seed = uint64(time.Now().Unix())
 	}
-	runs := slices.Concat(disturbed(t), walks(t))
+	runs := slices.Concat(disturbed(t), walks(t), turnedTrials(t))
 	if len(runs) == 0 {
 		t.Fatalf("no plan begins with %s", chaos.plan)
 	}

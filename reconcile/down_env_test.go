@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -33,11 +34,12 @@ var lapses = map[string]lapse{
 		says:   []string{"waiting for members that do not serve: ", " does not answer"},
 	},
 	"WrongFlag": {
-		reason: "a Pod that was made anew has got an option that etcd refuses",
+		reason: "a Pod that was made anew has got an option that etcd refuses, and nobody knows with which its member has served",
 		down: func(s *stage, c *api.EtcdCluster, victim string) {
-			s.change(c, func() {
-				c.Spec.Options = &api.Options{Flags: map[string]string{"compact-hash-check-time": "0s"}}
-			})
+			s.change(c, func() { wrongOptions(c) })
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: victim, Namespace: s.ns}}
+			s.must(s.Get(s.Context(), client.ObjectKeyFromObject(claim), claim))
+			s.change(claim, func() { delete(claim.Annotations, api.AnnotationServed) })
 			s.deletePod(victim)
 		},
 		up:      func(s *stage, c *api.EtcdCluster, _ string) { s.change(c, func() { c.Spec.Options = nil }) },

@@ -78,20 +78,24 @@ type stage struct {
 	ns      string
 	scheme  *runtime.Scheme
 	version string // of etcd, for the clusters of this stage
+	workers int    // of each operator; 0 is two
 	wire    *wire  // between the operators and the API server; nil where nobody looks at it
 
 	mu   sync.Mutex
 	logs []string
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, registry ...registry) *stage {
 	t.Helper()
 	t.Parallel()
-	return newStageAlone(t)
+	return newStageAlone(t, registry...)
 }
 
-// newStageAlone is a stage that runs before those of newStage.
-func newStageAlone(t *testing.T) *stage {
+// registry gives the directory with the binaries of an image of that version, as hostlet.Options.EtcdDir does.
+type registry func(ctx context.Context, version string) (string, error)
+
+// newStageAlone is a stage that runs before those of newStage. Without a registry, images of released versions can be had.
+func newStageAlone(t *testing.T, registry ...registry) *stage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
@@ -110,7 +114,11 @@ func newStageAlone(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	// The test's context ends before its clean-up, and the processes must outlive what stops them in order.
-	h, err := hostlet.Start(context.WithoutCancel(t.Context()), fast, hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Logf: func(string, ...any) {}})
+	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Logf: func(string, ...any) {}}
+	for _, images := range registry {
+		options.EtcdDir = images
+	}
+	h, err := hostlet.Start(context.WithoutCancel(t.Context()), fast, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +158,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	for _, put := range between {
 		put(r)
 	}
-	if err := r.SetupWithManager(mgr, 2); err != nil {
+	if err := r.SetupWithManager(mgr, max(2, s.workers)); err != nil {
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))

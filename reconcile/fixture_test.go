@@ -119,7 +119,9 @@ type stub struct {
 	marks  map[string]map[string]string // the annotations that were applied, by kind and name
 	specs  map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
 	status []api.EtcdClusterStatus      // what was applied, in order
-	events *events.FakeRecorder
+	// selectors that were applied, by the name of the Service
+	selectors map[string]map[string]string
+	events    *events.FakeRecorder
 }
 
 func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *stub {
@@ -130,7 +132,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			t.Fatal(err)
 		}
 	}
-	s := &stub{marks: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, events: events.NewFakeRecorder(100)}
+	s := &stub{marks: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
 	take := func(w write) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -154,8 +156,11 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.marks[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Annotations
-			if meta.Kind == "Pod" {
+			switch meta.Kind {
+			case "Pod":
 				s.specs["apply "+meta.Metadata.Name] = meta.Spec
+			case "Service":
+				s.selectors[meta.Metadata.Name] = meta.Service.Selector
 			}
 			return nil
 		},
@@ -201,8 +206,9 @@ type decoded struct {
 		Name, UID, ResourceVersion string
 		Annotations                map[string]string
 	}
-	Spec   corev1.PodSpec        // of a Pod
-	Status api.EtcdClusterStatus // of an EtcdCluster
+	Spec    corev1.PodSpec // of a Pod
+	Service corev1.ServiceSpec
+	Status  api.EtcdClusterStatus // of an EtcdCluster
 }
 
 func decode(o runtime.ApplyConfiguration) (d decoded, err error) {
@@ -217,6 +223,9 @@ func decode(o runtime.ApplyConfiguration) (d decoded, err error) {
 	wanted := map[string]any{"kind": &d.Kind, "metadata": &d.Metadata}
 	if string(fields["kind"]) == `"Pod"` {
 		wanted["spec"] = &d.Spec
+	}
+	if string(fields["kind"]) == `"Service"` {
+		wanted["spec"] = &d.Service
 	}
 	if string(fields["kind"]) == `"EtcdCluster"` {
 		wanted["status"] = &d.Status

@@ -121,7 +121,7 @@ func done(op *api.Operation, t api.OperationTarget, seen observed) bool {
 		asked := op.Generation == seen.generation // what the spec does not ask for any more may still be done
 		return i.Pod.UID != t.UID || i.Pod.Terminating || i.Pod.Changing || i.Pod.Change == membership.ChangeNone && asked
 	case membership.PutBack:
-		return i.Pod.UID != t.UID || i.Pod.Terminating || !i.Pod.Changing && i.Volume.Next == (membership.Version{})
+		return i.Pod.UID != t.UID || i.Pod.Terminating || !i.Pod.Changing && len(i.Pod.Untried) == 0 && i.Volume.Next == (membership.Version{})
 	case membership.Downgrade:
 		return downgrading(seen)
 	case membership.CancelDowngrade:

@@ -46,6 +46,9 @@ func spare(seen *observed, n int) {
 	name := newCluster().MemberName(n)
 	seen.claims[name], seen.pods[name] = newClaim(name), newPod(name)
 	seen.pods[name].Spec.Containers = []corev1.Container{{Name: render.Container, Image: render.Image(newCluster(), newCluster().Spec.Version)}}
+	if made, err := render.Pod(newCluster(), render.Member{Name: name, Version: newCluster().Spec.Version}); err == nil {
+		seen.pods[name].Annotations[api.AnnotationRevision] = made.Annotations[api.AnnotationRevision]
+	}
 	seen.Instances = append(seen.Instances, membership.Instance{
 		Name: name, Ordinal: n, Volume: membership.Volume{UID: "claim-of-" + name, Spare: true},
 		Pod: membership.Pod{UID: "pod-of-" + name, Provisions: true, Provisioned: true},

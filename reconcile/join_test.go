@@ -34,7 +34,7 @@ func TestPrepare(t *testing.T) {
 	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("exceeded quota"))
 	claim := func(name string) write { return write{Verb: "apply", Kind: "PersistentVolumeClaim", Name: name} }
 	pod := func(name string) write { return write{Verb: "apply", Kind: "Pod", Name: name} }
-	onClaim := map[string]string{api.AnnotationJoin: "pending", api.AnnotationVersion: "3.6.16"}
+	onClaim := map[string]string{api.AnnotationJoin: "pending", api.AnnotationStorage: "1Gi", api.AnnotationVersion: "3.6.16"}
 	onPod := map[string]string{
 		api.AnnotationProvisions: "true", api.AnnotationRevision: "",
 		api.AnnotationCheckAtStart: checkedAtStart, api.AnnotationCheckCompacted: checkedCompacted,
@@ -54,6 +54,7 @@ func TestPrepare(t *testing.T) {
 		cluster func(*api.EtcdCluster)
 		seen    func(*observed)
 		refuse  func(write) error
+		moves   bool // another cluster has the only turn
 		want    result
 		err     error
 	}{
@@ -103,11 +104,15 @@ func TestPrepare(t *testing.T) {
 			},
 			err: quota,
 		},
+		"MovesInTurn": {
+			reason: "of those that move to other volumes only so many do at a time", moves: true,
+			err: queuedError{1},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, seen := newCluster(), healthy()
+			c, seen, step := newCluster(), healthy(), both
 			if tc.cluster != nil {
 				tc.cluster(c)
 			}
@@ -115,7 +120,16 @@ func TestPrepare(t *testing.T) {
 				tc.seen(&seen)
 			}
 			s := newStub(t, tc.refuse)
-			if err := s.prepare(t.Context(), c, seen, both); !errors.Is(err, tc.err) {
+			if tc.moves {
+				step.Reason, s.MaxChanging = membership.Moving, 1
+				if err := s.changing.enter(&api.EtcdCluster{}, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.want.Marks == nil {
+				tc.want.Marks = marks{}
+			}
+			if err := s.prepare(t.Context(), c, seen, step); !errors.Is(err, tc.err) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)
 			}
 			got := result{s.inOrder(), s.marks, s.told()}
@@ -177,7 +191,7 @@ func TestJoin(t *testing.T) {
 		},
 		"OtherSpec": {
 			reason: "the Pod was made of an earlier spec",
-			seen:   func(seen *observed) { joining(seen); seen.Instances[3].Pod.Outdated = true },
+			seen:   func(seen *observed) { joining(seen); delete(seen.pods["db-3"].Annotations, api.AnnotationRevision) },
 			want:   result{[]write{given, deleted}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Join member db-3"}},
 		},
 		"Taken": {

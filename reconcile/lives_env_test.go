@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/hostlet"
 )
 
 // life is what a cluster goes through while its operator is disturbed. It returns the cluster as it is at the end, and what
@@ -43,6 +44,7 @@ var lives = map[string]life{
 	"upgrade": {reason: "from 3.5 to 3.6", run: reversion(etcd35, etcd36)},
 	"down":    {reason: "from 3.7 to 3.6", run: reversion(etcd37, etcd36)},
 	"options": {reason: "other flags, which make the Pods anew", run: reflag},
+	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
 	"delete":  {reason: "deleted with its volumes, and created again at once", run: recreate(api.RetentionDelete)},
 	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
 }
@@ -156,6 +158,19 @@ func reflag(s *stage, f *fault) (*api.EtcdCluster, data) {
 	s.change(c, func() { c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))} })
 	s.ready(c)
 	s.same(c, was)
+	s.write(c, kept)
+	return c, kept
+}
+
+func relocate(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c := s.cluster("db", 1)
+	kept := s.born(c)
+	f.arm()
+	s.change(c, func() { replaced("1Gi", hostlet.Expandable)(&c.Spec) })
+	s.await(c, "moved", func() bool {
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == 1 && c.Status.Members[0].Name != "db-0"
+	})
+	s.on(c, hostlet.Expandable, "1Gi")
 	s.write(c, kept)
 	return c, kept
 }

@@ -26,9 +26,12 @@ func member(c *api.EtcdCluster, seen observed, name string) render.Member {
 	if i.Volume.Spare {
 		m.Join = api.JoinPending
 	}
+	m.Served = said(seen.claims[name])
 	if claim := seen.claims[name]; claim != nil {
+		m.NextWith = claim.Annotations[api.AnnotationNextWith]
 		m.Capacity = capacity(claim)
 		m.VolumeSize, m.VolumeClass = claim.Spec.Resources.Requests.Storage(), claim.Spec.StorageClassName
+		m.Storage = claim.Annotations[api.AnnotationStorage]
 	}
 	pod := seen.pods[name]
 	if pod != nil && i.Pod.Version != (membership.Version{}) { // a Pod's image may be ahead of what has run on its volume

@@ -34,6 +34,13 @@ func TestMember(t *testing.T) {
 			reason: "nothing has run on it yet", seen: func(seen *observed) { spare(seen, 3) },
 			want: render.Member{Version: "3.6.16", Join: "pending", InitialCorruptCheck: true},
 		},
+		"MadeOf": {
+			reason: "what a volume was made of stays on it", seen: func(seen *observed) {
+				spare(seen, 3)
+				seen.claims["db-3"].Annotations[api.AnnotationStorage] = "1Gi fast"
+			},
+			want: render.Member{Version: "3.6.16", Join: "pending", Storage: "1Gi fast", InitialCorruptCheck: true},
+		},
 		"Started": {
 			reason: "it may find its directory empty until it has answered from it", seen: started,
 			want: render.Member{Version: "3.6.16", Join: "a3", InitialCluster: list},

@@ -31,6 +31,18 @@ type observed struct {
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That etcd does not answer is a
 // fact, no error.
 func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader client.Reader) (observed, error) {
+	seen, err := r.objects(ctx, c, reader)
+	if err != nil {
+		return observed{}, err
+	}
+	asked := r.ask(ctx, c, seen.pods)
+	now := time.Now()
+	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
+	return seen, r.tryGrowth(ctx, c, seen)
+}
+
+// objects are the Pods and claims of the cluster.
+func (r *Reconciler) objects(ctx context.Context, c *api.EtcdCluster, reader client.Reader) (observed, error) {
 	seen := observed{generation: c.Generation, pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
 	ours := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels(render.Selector(c))}
 	pods := &corev1.PodList{}
@@ -47,14 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	for i := range claims.Items {
 		seen.claims[claims.Items[i].Name] = &claims.Items[i]
 	}
-	if err := errors.Join(r.unlabelledPods(ctx, c, seen), r.unlabelledClaims(ctx, c, seen), r.newClaims(ctx, c, seen)); err != nil {
-		return observed{}, err
-	}
-
-	asked := r.ask(ctx, c, seen.pods)
-	now := time.Now()
-	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
-	return seen, nil
+	return seen, errors.Join(r.unlabelledPods(ctx, c, seen), r.unlabelledClaims(ctx, c, seen), r.newClaims(ctx, c, seen))
 }
 
 // facts puts together what is known of each member, from whichever side.
@@ -67,6 +72,7 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 			asked := claim.Spec.Resources.Requests.Storage()
 			i.Volume.Small = c.Spec.Storage.Size.Cmp(*asked) > 0
 			i.Volume.Growing = claim.Status.Phase == corev1.ClaimBound && claim.Status.Capacity.Storage().Cmp(*asked) < 0
+			i.Volume.Unfit = unfit(c, claim)
 		})
 	}
 	for name, pod := range pods {
@@ -94,6 +100,7 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	o.Fresh = all.fresh(o.Instances)
 	o.Reach = answered(o.Instances, pods, asked)
 	compare(c, &o, pods, claims)
+	refused(c, &o, claims, l)
 	return o
 }
 
@@ -162,7 +169,8 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 }
 
 // compare tells of each Pod whether it is what the spec asks for: at the version that it is to run now, and at the one that
-// comes next.
+// comes next; and whether it is what its member has served with. What was given up is not tried again by way of a Pod that is
+// stuck, which is to be what would be made in its place.
 func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim) {
 	hop := membership.Hop(desired(c), *o).String()
 	for n := range o.Instances {
@@ -172,15 +180,23 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			continue
 		}
 		now := render.Member{Name: i.Name, Version: runs(c, *i), Token: i.Volume.First.Token, BootstrapSize: i.Volume.First.Size, Capacity: capacity(claims[i.Name])}
-		change, parts, err := render.Needs(pod, c, now)
+		of := c
+		if givenUp(c) != "" {
+			of = made(c, claims, *i)
+		}
+		change, parts, err := render.Needs(pod, of, now)
 		if err == nil { // what cannot be rendered is told where it is applied
 			// With an image that did not work no Pod is better off than with the one that it has.
 			i.Pod.Outdated = change != render.ChangeNone && (givenUp(c) == "" || !slices.Equal(parts, []string{"image"}))
 		}
-		if hop == "" || i.Pod.Provisions {
+		if i.Pod.Provisions {
 			continue
 		}
-		if hop != now.Version { // mostly it is the same
+		i.Pod.Untried = untried(c, claims[i.Name], pod)
+		if hop == "" {
+			continue
+		}
+		if hop != now.Version || of != c { // mostly it is the same
 			next := now
 			next.Version = hop
 			change, parts, err = render.Needs(pod, c, next)
@@ -189,6 +205,16 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			i.Pod.Change, i.Pod.Parts = membership.Change(change), parts
 		}
 	}
+}
+
+// untried are the parts of the spec of which a Pod was made and with which its member has not served, as far as its volume
+// says with which it has. Which version that was it says elsewhere.
+func untried(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) []string {
+	served, ok := render.AsServed(c, said(claim))
+	if !ok {
+		return nil
+	}
+	return render.Outdated(served, pod)
 }
 
 // runs is the version that a Pod of the instance is to run: the one that it is being changed to, or what its volume ran last or

@@ -182,7 +182,7 @@ func (w world) putBack(name string) {
 func failed(o *membership.Observed) {
 	i := &o.Instances[0]
 	i.Endpoint = membership.Endpoint{}
-	i.Pod.Problem, i.Pod.NeverRan, i.Pod.Failing = "cannot pull the image x", true, true
+	i.Pod.Problem, i.Pod.NeverRan, i.Pod.Failing = "cannot pull the image "+image36, true, true
 	i.Pod.Overdue = true
 	for n := range o.Instances {
 		o.Instances[n].Pod.Change, o.Instances[n].Pod.Parts = membership.ChangeImage, []string{"image"}
@@ -430,6 +430,7 @@ func TestFacts(t *testing.T) {
 			want: func(o *membership.Observed) {
 				failed(o)
 				o.Instances[0].Pod.Outdated, o.Instances[0].Pod.Version.Patch, o.Instances[0].Pod.Parts = true, 160, []string{"image", "version"}
+				o.Instances[0].Pod.Problem += "0"
 			},
 		},
 		"Memory": {

@@ -77,8 +77,9 @@ func nodeGone(pod *corev1.Pod, now time.Time) bool {
 		ready != nil && ready.Status != corev1.ConditionTrue
 }
 
-// damaged reports whether it is the member's data, or the node that has it, which keeps it down. An image, a quota, a place
-// to run, memory or a flag that etcd does not know are not: for a new member they would be the same.
+// damaged reports whether it is the member's data, or the node that has it, which keeps it down. An image, also one for another
+// architecture, a quota, a place to run, memory or a flag that etcd does not know are not: for a new member they would be the
+// same.
 func damaged(pod *corev1.Pod) bool {
 	if scheduled := podCondition(pod, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse {
 		return volumeOnLostNode(scheduled.Message)
@@ -95,7 +96,8 @@ func damaged(pod *corev1.Pod) bool {
 	case "OOMKilled", "StartError", "ContainerCannotRun":
 		return false
 	}
-	return exit.ExitCode != 0 && !strings.Contains(exit.Message, "flag") && !strings.Contains(exit.Message, "unrecognized level")
+	notItsData := []string{"flag", "unrecognized level", "exec format error"}
+	return exit.ExitCode != 0 && !slices.ContainsFunc(notItsData, func(said string) bool { return strings.Contains(exit.Message, said) })
 }
 
 // How the scheduler says that nodes are not those of the volume, today and in earlier releases, and that there is no volume
@@ -206,7 +208,7 @@ func podProblem(pod *corev1.Pod) string {
 	if waiting := s.State.Waiting; waiting != nil && !atGate(s) {
 		switch waiting.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":
-			return "cannot pull the image " + s.Image
+			return "cannot pull the image " + cmp.Or(etcdImage(pod), s.Image) // the status may still name what ran before
 		case "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 			"CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			return clause("cannot start its container", waiting.Message)

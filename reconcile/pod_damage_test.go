@@ -66,6 +66,7 @@ func TestDamaged(t *testing.T) {
 		"OOMKilled":     {reason: "a new member would need the same memory", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(137, "OOMKilled", "")}},
 		"StartError":    {reason: "a new member would have the same image", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(128, "StartError", "runc")}},
 		"CannotRun":     {reason: "the same with Docker", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(127, "ContainerCannotRun", "")}},
+		"Architecture":  {reason: "what cannot be executed here could not be by a new member", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(255, "Error", "exec /usr/local/bin/etcd: exec format error\n")}},
 		"Unpulled":      {reason: "a new member would need the same image", status: corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}},
 		"Quota":         {reason: "a new member needs a place to run as well", conditions: []corev1.PodCondition{unschedulablePod("0/3 nodes are available: 3 Insufficient cpu.")}},
 		"VolumeLost":    {reason: "its volume is where no node is", conditions: []corev1.PodCondition{unschedulablePod("0/3 nodes are available: 3 node(s) had volume node affinity conflict.")}, want: true},

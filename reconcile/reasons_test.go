@@ -24,7 +24,7 @@ func TestReasons(t *testing.T) {
 			t.Errorf("membership.%s is no reason of the API", name)
 		}
 	}
-	used := source(t, "../membership") + source(t, ".")
+	used := sourceOf(t, "../membership") + sourceOf(t, ".")
 	for name, reason := range promised {
 		if name != "Reason"+reason.value {
 			t.Errorf("%s has the value %q", name, reason.value)
@@ -95,8 +95,8 @@ func constants(t *testing.T, file, prefix string) map[string]constant {
 	return found
 }
 
-// source of a package, without its tests.
-func source(t *testing.T, dir string) string {
+// sourceOf is the source of a package, without its tests.
+func sourceOf(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

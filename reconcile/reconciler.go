@@ -25,9 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/render"
 )
 
 // Reconciler makes EtcdClusters true.
@@ -63,7 +65,7 @@ const (
 )
 
 // soon is what etcd brings to an end by itself, and quickly.
-var soon = []membership.Reason{membership.Bootstrapping, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Changing, membership.Downgrading}
+var soon = []membership.Reason{membership.Bootstrapping, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Moving, membership.Changing, membership.Downgrading}
 
 // How long to wait after an error: the second time twice as long, and so on. The last is not the quarter of an hour that is
 // usual: a webhook that is back wakes nobody, and a member may be down.
@@ -80,6 +82,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		return fmt.Errorf("find out the name of this host: %w", err)
 	}
 	r.identity = host + "_" + string(uuid.NewUUID())
+	whoseTurn := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		r.changing.wake = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
+		return nil
+	})
 	// Claims have no owner while they are to be retained, so that all children are found by label.
 	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		name := o.GetLabels()[api.LabelCluster]
@@ -94,6 +100,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
 		Watches(&corev1.Service{}, byLabel).
 		Watches(&policyv1.PodDisruptionBudget{}, byLabel, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(whoseTurn).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
@@ -109,17 +116,21 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 //  3. act: apply what the cluster always has, then carry out the step
 //  4. report what was seen and decided, where it differs from what the status says
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if err := r.changing.resume(ctx, r.Client, r.MaxChanging); err != nil {
+		return ctrl.Result{}, err
+	}
+	left := func(step membership.Step) { r.changing.leave(request.NamespacedName, r.MaxChanging, step) }
 	cluster := &api.EtcdCluster{}
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
-		r.changing.forget(request.NamespacedName)
+		left(membership.Step{Action: membership.None})
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
 	seen, err := r.observe(ctx, cluster, r.Client)
 	if err != nil {
+		left(membership.Step{})
 		return ctrl.Result{}, err
 	}
 	step := membership.Plan(desired(cluster), seen.Observed)
-	r.changing.leave(cluster, step)
 	err = r.act(ctx, cluster, seen, step)
 	if instead, ok := obstacle(err, step); ok {
 		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
@@ -144,6 +155,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err == nil && apierrors.IsConflict(reportErr) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
+	if reportErr == nil { // the next operator must not take it for one that changes
+		left(step)
+	}
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err // tried again with growing pauses
 	}
@@ -159,6 +173,8 @@ func after(step membership.Step) time.Duration {
 		return whileForming
 	case step.Acts():
 		return afterAct
+	case step.Reason == membership.Reason(api.ReasonQueued): // it is woken when it is its turn
+		return atRest
 	case step.Action == membership.Wait:
 		return whileWaiting
 	default:
@@ -180,6 +196,7 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Ephemeral: c.Spec.Storage.Medium == api.MediumMemory,
 		Token:     string(c.UID),
 		Retain:    c.Spec.Storage.Retention != nil && c.Spec.Storage.Retention.WhenScaled == api.RetentionRetain,
+		Room:      render.Room(c),
 		Patience:  patience(c),
 		GivenUp:   givenUp(c),
 	}
@@ -223,6 +240,7 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var foreign *foreignError
 	var terminating *terminatingError
 	var invalid *invalidError
+	var queued queuedError
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
@@ -231,8 +249,8 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: planned.Message + ": etcd wants its members to be connected, and in step, for some seconds first"}, true
 	case errors.Is(err, errInFlight):
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: "waiting for an earlier operation to end, before " + planned.Message}, true
-	case errors.Is(err, errOthersFirst):
-		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued), Message: "waiting for other clusters, of which only so many change at a time, before " + planned.Message}, true
+	case errors.As(err, &queued):
+		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued), Message: queued.Error() + "; then " + planned.Message}, true
 	case errors.As(err, &foreign):
 		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
 	case errors.As(err, &invalid):
@@ -242,10 +260,11 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: "the namespace is being deleted"}, true
 	case (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status):
-		return membership.Step{
-			Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused),
-			Message: "the API server refuses what the spec asks for: " + firstLine(status.Status().Message),
-		}, true
+		message := "the API server refuses what the spec asks for: " + firstLine(status.Status().Message)
+		if planned.Action == membership.Expand {
+			message += ". Set storage.size back, or storage.changePolicy to Replace, for the members to be replaced one by one on new volumes"
+		}
+		return membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused), Message: message}, true
 	case planned.Action == membership.None && !apierrors.IsConflict(err): // not all is well, as the step would have it
 		return membership.Step{
 			Action: membership.Wait, Reason: membership.Reason(api.ReasonApplyFailed),

@@ -77,6 +77,13 @@ func TestObstacle(t *testing.T) {
 				Action: membership.Wait, Reason: membership.ScalingUp, Message: "waiting for an earlier operation to end, before adding db-3 as a learner",
 			},
 		},
+		"Queued": {
+			reason: "it says what it waits for, which flag that is, and what comes then", err: queuedError{10},
+			want: membership.Step{
+				Action: membership.Wait, Reason: "Queued",
+				Message: "waiting for its turn behind other clusters, of which at most 10 change at a time (--max-changing); then adding db-3 as a learner",
+			},
+		},
 		"Changed": {reason: "a fresh look helps", err: fmt.Errorf("%w: now it is None", errChanged)},
 		"SeveralAtOnce": {
 			reason: "the first that only a person can change decides", err: errors.Join(quota, conflict),
@@ -118,6 +125,7 @@ func TestAfter(t *testing.T) {
 		"Growing":    {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingUp}, want: whileForming},
 		"Shrinking":  {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingDown}, want: whileForming},
 		"Wait":       {reason: "etcd cannot be watched", step: membership.Step{Action: membership.Wait, Reason: membership.MemberDown}, want: whileWaiting},
+		"Queued":     {reason: "who has had a turn wakes the next", step: membership.Step{Action: membership.Wait, Reason: "Queued"}, want: atRest},
 		"Stall":      {reason: "a person is not that fast", step: membership.Step{Action: membership.Stall, Reason: membership.DataLost}, want: atRest},
 		"Healthy":    {reason: "the health of etcd is looked at from time to time", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, want: atRest},
 	}

@@ -131,7 +131,7 @@ func (s *stage) sound(c *api.EtcdCluster, members []string, kept data) {
 }
 
 // picture is all that the operator has made of the cluster, in words that are the same for every cluster of that spec:
-// members by their rank, without what names an incarnation.
+// members by their rank, without what names an incarnation or tells of versions that ran before.
 func (s *stage) picture(c *api.EtcdCluster) []string {
 	s.Helper()
 	rank := map[string]string{}
@@ -144,7 +144,7 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 			return
 		}
 		annotations := maps.Clone(o.GetAnnotations())
-		for _, own := range []string{api.AnnotationBootstrap, api.AnnotationClusterID, api.AnnotationMemberID, api.AnnotationJoin} {
+		for _, own := range []string{api.AnnotationBootstrap, api.AnnotationClusterID, api.AnnotationMemberID, api.AnnotationJoin, api.AnnotationReplays} {
 			delete(annotations, own)
 		}
 		var owners []string

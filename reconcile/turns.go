@@ -1,9 +1,14 @@
 package reconcile
 
 import (
-	"errors"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -12,40 +17,148 @@ import (
 )
 
 // turns bound how many clusters change what they run at a time: a new version for a hundred of them, applied by one commit, is
-// no reason for a hundred elections at once, and an image that does not work is found out by a few. It bounds disruption and
-// guards nothing: an operator that is started anew counts from the beginning.
+// no reason for a hundred elections at once. Who asks first is first. It bounds disruption and guards nothing: two operators
+// that are alive at once each give turns.
 type turns struct {
-	mu    sync.Mutex
-	taken map[types.NamespacedName]bool
+	// wake has a cluster looked at again; nil where nobody looks.
+	wake func(types.NamespacedName)
+
+	mu      sync.Mutex
+	resumed bool
+	taken   map[types.NamespacedName]bool
+	waiting []asker // in the order in which they asked first
 }
 
-// errOthersFirst: as many clusters change as may at a time.
-var errOthersFirst = errors.New("other clusters change first")
+// asker is a cluster that waits for its turn. One that has something else to do first, such as to wait for a member, does not
+// ask meanwhile: it holds up nobody, and keeps its place.
+type asker struct {
+	types.NamespacedName
+	asks bool
+}
 
-// enter takes a turn, if there is one or the cluster has it already.
-func (t *turns) enter(c *api.EtcdCluster, limit int) bool {
+// place in the queue.
+func (t *turns) place(key types.NamespacedName) int {
+	return slices.IndexFunc(t.waiting, func(a asker) bool { return a.NamespacedName == key })
+}
+
+// queuedError: as many clusters change as may at a time.
+type queuedError struct{ limit int }
+
+func (e queuedError) Error() string {
+	return fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing)", e.limit)
+}
+
+// resume takes over from the operator before this one, as the status of each cluster tells: who was not at rest may have members
+// away and counts, whatever it was about; who waited goes on waiting, in the order in which it began to. Who has a turn, or is to
+// have one, is looked at before all the others, of which there may be many when an operator starts.
+func (t *turns) resume(ctx context.Context, reader client.Reader, limit int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.resumed {
+		return nil
+	}
+	all := &api.EtcdClusterList{}
+	if err := reader.List(ctx, all); err != nil {
+		return fmt.Errorf("list EtcdClusters: %w", err)
+	}
+	t.resumed, t.taken = true, map[types.NamespacedName]bool{}
+	slices.SortStableFunc(all.Items, func(a, b api.EtcdCluster) int {
+		return cmp.Or(reconcilingSince(&a).Compare(reconcilingSince(&b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range all.Items {
+		c := &all.Items[i]
+		key := client.ObjectKeyFromObject(c)
+		reconciling := meta.FindStatusCondition(c.Status.Conditions, api.ConditionReconciling)
+		switch {
+		case c.Status.ClusterID == "": // it has never served
+		case c.Status.Operation != nil:
+			t.taken[key] = true
+		case reconciling == nil:
+		case reconciling.Reason == api.ReasonQueued:
+			t.waiting = append(t.waiting, asker{key, true})
+		default:
+			t.taken[key] = true
+		}
+		if t.taken[key] {
+			t.look(key)
+		}
+	}
+	for _, key := range t.next(limit) {
+		t.look(key)
+	}
+	return nil
+}
+
+func (t *turns) look(key types.NamespacedName) {
+	if t.wake != nil {
+		t.wake(key)
+	}
+}
+
+// enter takes a turn, if the cluster has none yet and nobody who asked before is to have it.
+func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := client.ObjectKeyFromObject(c)
-	if limit > 0 && len(t.taken) >= limit && !t.taken[key] {
-		return false
+	if t.taken[key] {
+		return nil
 	}
+	n := t.place(key)
+	if n < 0 {
+		n = len(t.waiting)
+		t.waiting = append(t.waiting, asker{key, true})
+	}
+	t.waiting[n].asks = true
+	if limit > 0 && !slices.Contains(t.next(limit), key) {
+		return queuedError{limit}
+	}
+	t.waiting = slices.Delete(t.waiting, n, n+1)
 	if t.taken == nil {
 		t.taken = map[types.NamespacedName]bool{}
 	}
 	t.taken[key] = true
-	return true
+	return nil
 }
 
-// leave gives the turn of a cluster back that has come to rest, or to a stop that only a person ends.
-func (t *turns) leave(c *api.EtcdCluster, step membership.Step) {
-	if step.Action == membership.None || step.Action == membership.Stall {
-		t.forget(client.ObjectKeyFromObject(c))
+// next are those for whom there is a turn.
+func (t *turns) next(limit int) []types.NamespacedName {
+	var next []types.NamespacedName
+	for _, a := range t.waiting {
+		if a.asks && len(next) < limit-len(t.taken) {
+			next = append(next, a.NamespacedName)
+		}
+	}
+	return next
+}
+
+// leave gives back the turn of a cluster that has come to rest, or to a stop that only a person ends, and the place of one that
+// waits and asks no more. Whoever is next is woken.
+func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.next(limit)
+	rests := step.Action == membership.None || step.Action == membership.Stall
+	if rests {
+		delete(t.taken, key)
+	}
+	switch n := t.place(key); {
+	case n < 0:
+	case rests:
+		t.waiting = slices.Delete(t.waiting, n, n+1)
+	default:
+		t.waiting[n].asks = step.Reason == membership.Reason(api.ReasonQueued)
+	}
+	for _, next := range t.next(limit) {
+		if !slices.Contains(before, next) {
+			t.look(next)
+		}
 	}
 }
 
-func (t *turns) forget(key types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.taken, key)
+// reconcilingSince is when a cluster stopped being at rest; zero where it is.
+func reconcilingSince(c *api.EtcdCluster) time.Time {
+	if condition := meta.FindStatusCondition(c.Status.Conditions, api.ConditionReconciling); condition != nil {
+		return condition.LastTransitionTime.Time
+	}
+	return time.Time{}
 }

@@ -1,40 +1,222 @@
 package reconcile
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 )
 
-// TestTurns: so many clusters change at a time, each until it has come to rest.
+func turnOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "ns", Name: name}
+}
+
+// TestTurns: so many clusters change at a time, in the order in which they asked, each until it has come to rest.
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	cluster := func(name string) *api.EtcdCluster {
-		return &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-	}
-	a, b, c := cluster("a"), cluster("b"), cluster("c")
 	var turns turns
-	enters := func(when string, cluster *api.EtcdCluster, limit int, want bool) {
+	var woken []string
+	turns.wake = func(key types.NamespacedName) { woken = append(woken, key.Name) }
+	enters := func(when, name string, limit int, want bool) {
 		t.Helper()
-		if got := turns.enter(cluster, limit); got != want {
-			t.Errorf("%s: %s enters is %t, want %t", when, cluster.Name, got, want)
+		c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		err := turns.enter(c, limit)
+		if queued := (queuedError{}); (err == nil) != want || err != nil && !errors.As(err, &queued) {
+			t.Errorf("%s: %s enters is %v, want %t", when, name, err, want)
 		}
 	}
-	enters("the first", a, 2, true)
-	enters("the second", b, 2, true)
-	enters("one too many", c, 2, false)
-	enters("who has a turn keeps it", a, 2, true)
-	turns.leave(a, membership.Step{Action: membership.Wait, Reason: membership.Changing})
-	enters("a is not done", c, 2, false)
-	turns.leave(a, membership.Step{Action: membership.None, Reason: membership.Healthy})
-	enters("a is done", c, 2, true)
-	turns.leave(b, membership.Step{Action: membership.Stall, Reason: membership.ChangeFailed})
-	enters("b waits for a person", a, 2, true)
-	turns.forget(client.ObjectKeyFromObject(c))
-	enters("c is deleted", b, 2, true)
-	enters("without a limit", c, 0, true)
+	leaves := func(when, name string, step membership.Step, wakes ...string) {
+		t.Helper()
+		woken = nil
+		turns.leave(turnOf(name), 2, step)
+		if !slices.Equal(woken, wakes) {
+			t.Errorf("%s: %s leaves with %s, and %v are woken, want %v", when, name, step.Action, woken, wakes)
+		}
+	}
+	waits := membership.Step{Action: membership.Wait, Reason: membership.Changing}
+	queued := membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued)}
+	rests := membership.Step{Action: membership.None, Reason: membership.Healthy}
+	stops := membership.Step{Action: membership.Stall, Reason: membership.ChangeFailed}
+
+	enters("the first", "a", 2, true)
+	enters("the second", "b", 2, true)
+	for _, name := range []string{"c", "d", "e", "f"} {
+		enters("one too many", name, 2, false)
+		leaves("it is told to wait", name, queued)
+	}
+	enters("who has a turn keeps it", "a", 2, true)
+	leaves("a is not done", "a", waits)
+	leaves("a is done", "a", rests, "c")
+	enters("others asked before", "d", 2, false)
+	enters("it asked first", "c", 2, true)
+	leaves("it wants something else first", "d", membership.Step{Action: membership.Wait, Reason: membership.MemberDown})
+	leaves("b waits for a person", "b", stops, "e")
+	leaves("it wants nothing any more, and holds up nobody", "e", rests, "f")
+	enters("who asks no more is passed", "f", 2, true)
+	enters("it comes back", "d", 2, false)
+	enters("a new one", "h", 2, false)
+	leaves("it has kept its place", "c", rests, "d")
+	leaves("it had none", "a", rests)
+	enters("its place is behind", "h", 2, false)
+	enters("there is one", "d", 2, true)
+	leaves("it wants nothing any more", "h", rests)
+	enters("without a limit", "g", 0, true)
+	if diff := cmp.Diff([]string{"d", "f", "g"}, taken(&turns)); diff != "" || len(turns.waiting) > 0 {
+		t.Errorf("%v wait; who has a turn: -want +got:\n%s", turns.waiting, diff)
+	}
+}
+
+func taken(t *turns) []string {
+	var names []string
+	for _, key := range slices.SortedFunc(maps.Keys(t.taken), func(a, b types.NamespacedName) int { return slices.Compare([]string{a.Name}, []string{b.Name}) }) {
+		names = append(names, key.Name)
+	}
+	return names
+}
+
+// TestTurnsResumed: an operator that starts counts who may have members away, and keeps the order of those who wait.
+func TestTurnsResumed(t *testing.T) {
+	t.Parallel()
+	var objects []client.Object
+	cluster := func(name string, age time.Duration, conditions ...metav1.Condition) *api.EtcdCluster {
+		c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		c.Status.ClusterID = "c0"
+		for _, condition := range conditions {
+			condition.LastTransitionTime = metav1.NewTime(time.Unix(10000, 0).Add(-age))
+			meta.SetStatusCondition(&c.Status.Conditions, condition)
+		}
+		objects = append(objects, c)
+		return c
+	}
+	reconciling := func(reason string) metav1.Condition {
+		return metav1.Condition{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: reason}
+	}
+	cluster("healthy", 0)
+	cluster("changing", 0, reconciling(api.ReasonChanging))
+	cluster("away", 0, reconciling(api.ReasonUnreachable)) // its only member is being changed
+	cluster("written-down", 0).Status.Operation = &api.Operation{Step: string(membership.Update)}
+	cluster("queued-last", time.Minute, reconciling(api.ReasonQueued))
+	cluster("queued-first", time.Hour, reconciling(api.ReasonQueued))
+	cluster("queued-too", time.Minute, reconciling(api.ReasonQueued))
+	cluster("stalled", 0, metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonChangeFailed})
+	cluster("forming", 0, reconciling(api.ReasonBootstrapping)).Status.ClusterID = ""
+	s := newStub(t, nil, objects...)
+	var woken []string
+	s.changing.wake = func(key types.NamespacedName) { woken = append(woken, key.Name) }
+	for range 2 { // only the first counts
+		if err := s.changing.resume(t.Context(), s.Client, 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"written-down", "away", "changing", "queued-first", "queued-last"}, woken); diff != "" {
+		t.Errorf("who is looked at first: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"away", "changing", "written-down"}, taken(&s.changing)); diff != "" {
+		t.Errorf("who has a turn: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]types.NamespacedName{turnOf("queued-first"), turnOf("queued-last"), turnOf("queued-too")}, s.changing.next(6)); diff != "" {
+		t.Errorf("who waits: -want +got:\n%s", diff)
+	}
+}
+
+// TestTurnOf: one pass over a cluster whose spec asks for a change, while another one has the only turn or none has.
+func TestTurnOf(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	forbidden := apierrors.NewForbidden(pods, "db-0", errors.New("images of that registry are not allowed"))
+	on := func(kind string, err error) func(write) error {
+		return func(w write) error {
+			if w.Kind == kind {
+				return err
+			}
+			return nil
+		}
+	}
+	type result struct {
+		Taken   []string
+		Waiting int
+		Ready   string // the reason, and the message
+	}
+	queued := func(then string) string {
+		return "Queued: waiting for its turn behind other clusters, of which at most 1 change at a time (--max-changing); then " + then
+	}
+	const inPlace = "changing db-0 in place from 3.6.16 to 3.7.3, then db-2, db-1"
+	cases := map[string]struct {
+		reason string
+		given  func(*world)
+		other  bool // has the turn
+		mine   bool // has the turn
+		refuse func(write) error
+		want   result
+	}{
+		"Taken":  {reason: "there is one", want: result{Taken: []string{"db"}, Ready: "Changing: " + inPlace}},
+		"Queued": {reason: "nothing is written but why", other: true, want: result{Taken: []string{"other"}, Waiting: 1, Ready: queued(inPlace)}},
+		"Downgrade": {
+			reason: "nor is etcd told to prepare it, after which nobody could be added until it is done", other: true,
+			given: func(w *world) { w.runs("3.7.3", image37, "db-0", "db-1", "db-2"); w.cluster.Spec.Version = "3.6.16" },
+			want:  result{Taken: []string{"other"}, Waiting: 1, Ready: queued("having etcd make its data readable for 3.6")},
+		},
+		"Invalid": {
+			reason: "etcd is not told to prepare what will not be", given: func(w *world) {
+				w.cluster.Spec.Version, w.cluster.Spec.Options = "3.5.35", &api.Options{Flags: map[string]string{"log-format": "json"}}
+			},
+			want: result{Ready: "InvalidSpec: options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out"},
+		},
+		"Refused": {
+			reason: "a refusal lasts until a person acts, and nobody waits for that", mine: true, refuse: on("Pod", forbidden),
+			want: result{Ready: `Refused: the API server refuses what the spec asks for: pods "db-0" is forbidden: images of that registry are not allowed`},
+		},
+		"NotReported": {
+			reason: "as far as the next operator could see it changes", mine: true,
+			given: func(w *world) { w.cluster.Spec.Suspend = true }, refuse: on("status", apierrors.NewInternalError(errors.New("down"))),
+			want: result{Taken: []string{"db"}},
+		},
+		"Suspended": {
+			reason: "it may be so for ever", mine: true, given: func(w *world) { w.cluster.Spec.Suspend = true },
+			want: result{Ready: "Suspended: suspended by spec.suspend; without it: " + inPlace},
+		},
+		"Gone": {reason: "nobody is left to have it", mine: true, given: func(w *world) { w.cluster.Name = "another" }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serving(t)
+			w.upgrading()
+			if tc.given != nil {
+				tc.given(&w)
+			}
+			w.address()
+			w.managed()
+			s := newStub(t, tc.refuse, w.objects()...)
+			s.Dial = w.dial(func(request string) error { t.Errorf("etcd is asked to %s", request); return nil })
+			s.MaxChanging = 1
+			s.changing.resumed, s.changing.taken = true, map[types.NamespacedName]bool{}
+			for name, has := range map[string]bool{"other": tc.other, "db": tc.mine} {
+				if has {
+					s.changing.taken[turnOf(name)] = true
+				}
+			}
+			_, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: turnOf("db")})
+			got := result{Taken: taken(&s.changing), Waiting: len(s.changing.waiting)}
+			if n := len(s.status); n > 0 {
+				ready := meta.FindStatusCondition(s.status[n-1].Conditions, api.ConditionReady)
+				got.Ready = ready.Reason + ": " + ready.Message
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: error %v, -want +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
 }

@@ -17,8 +17,8 @@ import (
 // update changes what one member runs, after it was written down and looked at again: two operators, or one with an old view,
 // must never have two members away at a time.
 func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if !r.changing.enter(c, r.MaxChanging) {
-		return errOthersFirst
+	if err := r.changing.enter(c, r.MaxChanging); err != nil {
+		return err
 	}
 	if err := r.begin(ctx, c, seen, step, podUID); err != nil {
 		return err
@@ -82,18 +82,18 @@ func previous(pod *corev1.Pod) string {
 }
 
 // announce writes on the volume of a member what is to run on it: whoever makes its Pod anew, for whatever reason, makes that. Once
-// etcd has run what it is changed to, it may never start with what ran before. A Pod that is made anew since the data is that of
-// 3.6 begins its log anew (membership.ReplaysAny).
+// etcd has run what it is changed to, it may never start with what ran before. A Pod that is made anew is made of what the spec
+// says, and since the data is that of 3.6 begins its log anew (membership.ReplaysAny).
 func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
 	i, _ := seen.Instance(m.Name)
-	next := step.Version != i.Volume.Version
+	next := step.Version != i.Volume.Version || step.Change == membership.ChangePod
 	begins := step.Change == membership.ChangePod && i.Volume.Replays == membership.ReplaysAny && i.Endpoint.Storage.Minor >= 6
 	claim := seen.claims[m.Name]
 	if claim == nil || !next && !begins {
 		return nil
 	}
 	if next {
-		m.Next = step.Version.String()
+		m.Next, m.NextWith = step.Version.String(), nextWith(c, claim, step.Change)
 	}
 	if begins {
 		m.Replays = i.Pod.UID
@@ -126,10 +126,10 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	name := step.Members[0]
 	i, _ := seen.Instance(name)
 	pod := seen.pods[name]
-	if pod == nil {
+	if pod == nil && i.Pod.Exists() {
 		return errChanged
 	}
-	if i.Pod.Change == membership.ChangeNone { // it is what the spec asks for
+	if i.Asked() {
 		failed := c.Status.DeepCopy()
 		failed.FailedChange = &api.FailedChange{Generation: c.Generation, Message: tried(step)}
 		if err := r.report(ctx, c, *failed); err != nil {
@@ -141,17 +141,25 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	}
 	// The Pod first: one that comes up after all, and serves, must not be made anew as what it was before.
 	m := member(c, seen, name)
-	if i.Pod.Changing {
+	switch {
+	case pod == nil: // the API server takes none
+	case i.Pod.Changing:
 		_, image, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
 		back := m
 		back.Version, _ = render.ImageVersion(image)
-		if err := r.changeImage(ctx, c, pod, back, image, ""); err != nil {
+		served, ok := render.AsServed(c, said(seen.claims[name]))
+		if !ok {
+			served = c
+		}
+		if err := r.changeImage(ctx, served, pod, back, image, ""); err != nil {
 			return err
 		}
-		r.event(c, step, step.Message)
-	} else if err := r.deletePod(ctx, c, pod, step); err != nil {
-		return err
+	default:
+		if err := r.deletePod(ctx, c, pod, step); err != nil {
+			return err
+		}
 	}
+	r.event(c, step, step.Message)
 	claim := seen.claims[name]
 	if claim == nil || i.Volume.Next == (membership.Version{}) {
 		return nil
@@ -168,11 +176,7 @@ func tried(step membership.Step) string {
 
 // expand asks for larger volumes.
 func (r *Reconciler) expand(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	err := each(step.Members, func(name string) error {
-		m := member(c, seen, name)
-		m.VolumeSize = &c.Spec.Storage.Size
-		return r.applyClaim(ctx, c, seen.claims[name], render.Volume(c, m))
-	})
+	err := each(step.Members, func(name string) error { return r.applyClaim(ctx, c, seen.claims[name], larger(c, seen, name)) })
 	if err == nil {
 		r.event(c, step, step.Message)
 	}

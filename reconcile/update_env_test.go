@@ -138,33 +138,6 @@ func TestPutBack(t *testing.T) {
 	load.check()
 }
 
-// TestNoWay: a version that cannot be reached from the one that runs is refused by name, with the way that there is.
-func TestNoWay(t *testing.T) {
-	cases := map[string]struct {
-		reason         string
-		from, to, says string
-	}{
-		"TooEarlySix":  {reason: "3.6.4 is no place to arrive at", from: etcd35, to: "3.6.4", says: "set spec.version to 3.6.11 or later"},
-		"TwoMinorDown": {reason: "etcd goes down one minor at a time", from: etcd37, to: etcd35, says: "set spec.version to 3.6.16 first"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			c, load, _ := healing{version: tc.from}.struck(s)
-			s.change(c, func() { c.Spec.Version = tc.to })
-			if message := s.stalled(c, api.ReasonVersionNotAllowed); !strings.Contains(message, tc.says) {
-				t.Errorf("%s: the message is %q, want it to say %q", tc.reason, message, tc.says)
-			}
-			if _, restarts := s.lives(c); slices.Max(slices.Collect(maps.Values(restarts))) > 0 {
-				t.Errorf("%s: members were changed: %v", tc.reason, restarts)
-			}
-			s.change(c, func() { c.Spec.Version = tc.from })
-			s.runs(c, tc.from)
-			load.check()
-		})
-	}
-}
-
 // TestOptions: a change of flags makes the Pods anew, one after the other, over their volumes.
 func TestOptions(t *testing.T) {
 	s := newStage(t)
@@ -216,8 +189,8 @@ func TestVolumes(t *testing.T) {
 		c, load, _ := healing{}.struck(s)
 		before, _ := s.lives(c)
 		s.change(c, func() { c.Spec.Storage.Size = resource.MustParse("2Gi") })
-		if message := s.stalled(c, api.ReasonRefused); !strings.Contains(message, "must support resize") {
-			t.Errorf("the message does not say why: %s", message)
+		if message := s.stalled(c, api.ReasonRefused); !strings.Contains(message, "must support resize") || !strings.Contains(message, "storage.changePolicy to Replace") {
+			t.Errorf("the message does not say why, and what else can be done: %s", message)
 		}
 		if after, _ := s.lives(c); !maps.Equal(before, after) || !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
 			t.Errorf("the cluster does not go on as it is: %s", describe(c))

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "quorate.dev/api/v1alpha1"
@@ -23,7 +24,7 @@ func TestPutBackChange(t *testing.T) {
 		pod := w.pods["db-0"]
 		pod.Spec.Containers[0].Image = image
 		pod.Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{
-			Image: image, ContainerID: "containerd://db-0", State: waiting("ImagePullBackOff", "no such image"),
+			Image: image36, ContainerID: "containerd://db-0", State: waiting("ImagePullBackOff", "no such image"),
 		})
 		delete(w.asked.endpoints, "db-0")
 	}
@@ -34,6 +35,16 @@ func TestPutBackChange(t *testing.T) {
 	anew := func(w *world) {
 		fails(w, image37)
 		w.claims["db-0"].Annotations[api.AnnotationNext] = "3.7.3"
+	}
+	options := func(w *world) {
+		w.served()
+		other(w)
+		w.pods["db-0"] = w.pod("db-0")
+		w.pods["db-0"].Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{
+			State: waiting("CrashLoopBackOff", ""), LastTerminationState: exited(2, "Error", "flag provided but not defined: -wrong"),
+		})
+		w.claims["db-0"].Annotations[api.AnnotationNext] = "3.6.16"
+		delete(w.asked.endpoints, "db-0")
 	}
 	single := func(w *world) {
 		image(w)
@@ -47,8 +58,9 @@ func TestPutBackChange(t *testing.T) {
 		w.cluster.Status.Members, w.asked.members = w.cluster.Status.Members[:1], nil
 	}
 	const (
+		wrong   = "with the new spec.options it exited with code 2: flag provided but not defined: -wrong"
 		message = "db-0: with etcd 3.7.3 it cannot pull the image " + image37
-		told    = "Normal ChangeFailed putting db-0 back: with etcd 3.7.3 it cannot pull the image " + image37
+		told    = "Warning ChangeFailed putting db-0 back: with etcd 3.7.3 it cannot pull the image " + image37
 	)
 	type result struct {
 		Writes []write
@@ -88,8 +100,8 @@ func TestPutBackChange(t *testing.T) {
 			},
 			want: result{
 				Writes: []write{status, status, {"apply", "Pod", "db-0", "pod-of-db-0", "5"}}, Image: image35,
-				Failed: &api.FailedChange{Generation: 7, Message: "db-0: with etcd 3.6.16 it cannot pull the image " + image37},
-				Events: []string{"Normal ChangeFailed putting db-0 back: with etcd 3.6.16 it cannot pull the image " + image37},
+				Failed: &api.FailedChange{Generation: 7, Message: "db-0: with etcd 3.6.16 it cannot pull the image " + image36},
+				Events: []string{"Warning ChangeFailed putting db-0 back: with etcd 3.6.16 it cannot pull the image " + image36},
 			},
 		},
 		"SpecChanged": {
@@ -109,7 +121,40 @@ func TestPutBackChange(t *testing.T) {
 			reason: "its Pod goes as it was seen, before its volume says that nothing comes next: one that comes up after all is no other", given: anew,
 			want: result{
 				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
-				Failed: &api.FailedChange{Generation: 7, Message: message}, Events: []string{"Normal ChangeFailed PutBack member db-0"},
+				Failed: &api.FailedChange{Generation: 7, Message: message}, Events: []string{"Warning ChangeFailed PutBack member db-0", told},
+			},
+		},
+		"Options": {
+			reason: "its Pod goes, and then its volume says that it is not being changed: the next one is made of what it has served with", given: options,
+			want: result{
+				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
+				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed PutBack member db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+			},
+		},
+		"OptionsMended": {
+			reason: "the spec asks for something else by now, which has not been tried",
+			given:  func(w *world) { options(w); w.cluster.Spec.Options = nil },
+			want: result{
+				Writes: []write{status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
+				Events: []string{"Warning ChangeFailed PutBack member db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+			},
+		},
+		"ResourcesToo": {
+			reason: "what would come while it runs is not why it does not come up",
+			given: func(w *world) {
+				image(w)
+				cpu := func(n string) {
+					w.cluster.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}}
+				}
+				cpu("1")
+				before := w.pod("db-0")
+				cpu("2")
+				w.pods["db-0"].Annotations[api.AnnotationRevision] = before.Annotations[api.AnnotationRevision]
+				w.pods["db-0"].Spec.Containers[0].Resources = before.Spec.Containers[0].Resources
+			},
+			want: result{
+				Writes: []write{status, status, {"apply", "Pod", "db-0", "pod-of-db-0", "5"}},
+				Failed: &api.FailedChange{Generation: 7, Message: message}, Events: []string{told}, Image: image36,
 			},
 		},
 		"Conflict": {

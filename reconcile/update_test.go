@@ -150,11 +150,12 @@ func TestUpdate(t *testing.T) {
 			},
 		},
 		"Options": {
-			reason: "its Pod goes, and comes back in a later pass; its volume has nothing to say",
+			reason: "that it is being changed is on the volume before its Pod goes, which comes back in a later pass",
 			given:  options,
 			want: result{
-				Change: membership.ChangePod, Writes: []write{status, deleted("db-0")},
+				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
 				Events: []string{"Normal Changing Update member db-0", "Normal Changing making the Pod of db-0 anew (spec.options), then db-2, db-1"},
+				Next:   "3.6.16",
 			},
 		},
 		"OptionsAndVersion": {

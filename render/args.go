@@ -87,7 +87,8 @@ func ChecksAtStart(pod *corev1.Pod) bool {
 // member, where a quota only refuses writes.
 func smallVolumeArgs(c *api.EtcdCluster, m Member) []string {
 	size := c.Spec.Storage.Size
-	if m.Capacity != nil && m.Capacity.Cmp(size) < 0 { // it has yet to grow
+	leaves := c.Spec.Storage.ChangePolicy == api.ChangeReplace     // a larger one, on which it keeps the limit that it has
+	if m.Capacity != nil && (leaves || m.Capacity.Cmp(size) < 0) { // or it has yet to grow
 		size = *m.Capacity
 	}
 	half := size.Value() / 2
@@ -95,6 +96,14 @@ func smallVolumeArgs(c *api.EtcdCluster, m Member) []string {
 		return nil
 	}
 	return []string{"--quota-backend-bytes=" + strconv.FormatInt(half, 10)}
+}
+
+// Room is how large the database may become on a volume that is made of the spec, in bytes: there etcd refuses writes.
+func Room(c *api.EtcdCluster) int64 {
+	if o := c.Spec.Options; o != nil && o.QuotaBackendSize != nil {
+		return o.QuotaBackendSize.Value()
+	}
+	return min(c.Spec.Storage.Size.Value()/2, defaultQuota)
 }
 
 // optionArgs are the flags of spec.options, defaults written out. The same options give the same flags on every version, so

@@ -132,9 +132,9 @@ func sameAround(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.PodAppl
 // PodImage is a live Pod that runs another image, with the annotations that go with its version; everything else is as it
 // was applied last. Where Needs says ChangeImage, that is allowed.
 func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*corev1ac.PodApplyConfiguration, error) {
-	pod, err := corev1ac.ExtractPod(live, api.Manager)
+	pod, etcd, err := appliedPod(live)
 	if err != nil {
-		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
+		return nil, err
 	}
 	made := revisionOf(live)
 	if image == Image(c, m.Version) {
@@ -147,29 +147,39 @@ func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*co
 		return nil, err
 	}
 	pod.Labels, pod.Annotations = Labels(c, m.Name), annotations
-	for n := range pod.Spec.Containers {
-		if *pod.Spec.Containers[n].Name == Container {
-			pod.Spec.Containers[n].WithImage(image)
-		}
-	}
+	etcd.WithImage(image)
 	return pod, nil
+}
+
+// appliedPod is a live Pod as it was applied last, and its container in that. Where somebody has cleared what the API server
+// remembers of it (metadata.managedFields), nothing was: what is applied then is taken over, and the rest stays as it is.
+func appliedPod(live *corev1.Pod) (*corev1ac.PodApplyConfiguration, *corev1ac.ContainerApplyConfiguration, error) {
+	pod, err := corev1ac.ExtractPod(live, api.Manager)
+	if err != nil {
+		return nil, nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
+	}
+	if pod.Spec == nil {
+		pod.WithSpec(corev1ac.PodSpec())
+	}
+	isEtcd := func(c corev1ac.ContainerApplyConfiguration) bool { return ptr.Deref(c.Name, "") == Container }
+	n := slices.IndexFunc(pod.Spec.Containers, isEtcd)
+	if n < 0 {
+		n = len(pod.Spec.Containers)
+		pod.Spec.WithContainers(corev1ac.Container().WithName(Container))
+	}
+	return pod, &pod.Spec.Containers[n], nil
 }
 
 // PodResources is a live Pod with other cpu and memory, to be applied to its subresource resize, and then as a whole.
 func PodResources(live *corev1.Pod, c *api.EtcdCluster) (*corev1ac.PodApplyConfiguration, error) {
-	pod, err := corev1ac.ExtractPod(live, api.Manager)
+	pod, etcd, err := appliedPod(live)
 	if err != nil {
-		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
+		return nil, err
 	}
-	pod.Annotations[api.AnnotationRevision] = revisionOf(live).with(revision(c), "resources").String()
-	for n := range pod.Spec.Containers {
-		if *pod.Spec.Containers[n].Name != Container {
-			continue
-		}
-		pod.Spec.Containers[n].Resources = nil
-		if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
-			pod.Spec.Containers[n].WithResources(resources(r))
-		}
+	pod.WithAnnotations(map[string]string{api.AnnotationRevision: revisionOf(live).with(revision(c), "resources").String()})
+	etcd.Resources = nil
+	if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
+		etcd.WithResources(resources(r))
 	}
 	return pod, nil
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	api "quorate.dev/api/v1alpha1"
@@ -160,6 +162,70 @@ func TestPodResources(t *testing.T) {
 			}
 			if diff := cmp.Diff(outdated, Outdated(c, got)); diff != "" {
 				t.Errorf("%s: parts that differ: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestCleared: an API server that has forgotten what Quorate has applied of a Pod lets it change what it is to change all the same,
+// and the rest stays as it is.
+func TestCleared(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before func(*api.EtcdCluster)
+		change func(*testing.T, *corev1.Pod, *api.EtcdCluster, Member) *corev1ac.PodApplyConfiguration
+		want   func(*corev1.Pod)
+	}{
+		"Image": {
+			reason: "with the annotations that go with it", before: func(*api.EtcdCluster) {},
+			change: func(t *testing.T, live *corev1.Pod, c *api.EtcdCluster, m Member) *corev1ac.PodApplyConfiguration {
+				m.Version = "3.7.3"
+				pod, err := PodImage(live, c, m, Image(c, m.Version))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return pod
+			},
+			want: func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "gcr.io/etcd-development/etcd:v3.7.3" },
+		},
+		"Resources": {
+			reason: "with the revision", before: resourced("1", "1Gi", "", ""),
+			change: func(t *testing.T, live *corev1.Pod, c *api.EtcdCluster, _ Member) *corev1ac.PodApplyConfiguration {
+				resourced("2", "1Gi", "", "")(c)
+				pod, err := PodResources(live, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return pod
+			},
+			want: func(pod *corev1.Pod) {
+				pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pods, c := newPods(t), load(t, "minimal")
+			c.Spec.Version = "3.6.16"
+			tc.before(c)
+			m := firstMember(c)
+			pod, err := Pod(c, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods.apply(t, pod, "before-somebody-cleared-it")
+			want := pods.get(t, c.Namespace, m.Name)
+			pods.apply(t, tc.change(t, want.DeepCopy(), c, m), api.Manager)
+			got := pods.get(t, c.Namespace, m.Name)
+			tc.want(want)
+			want.Annotations[api.AnnotationRevision] = got.Annotations[api.AnnotationRevision]
+			if diff := cmp.Diff(want, got, ignoreBookkeeping); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+			if outdated := Outdated(c, got); outdated != nil {
+				t.Errorf("%s: it is not what the spec asks for: %v", tc.reason, outdated)
 			}
 		})
 	}

@@ -80,7 +80,13 @@ func TestNeeds(t *testing.T) {
 	}{
 		"Same":      {reason: "nothing differs", want: result{}},
 		"SizeAlone": {reason: "the volume has yet to grow", after: func(c *api.EtcdCluster) { c.Spec.Storage.Size = resource.MustParse("9Gi") }, has: "1Gi", want: result{}},
-		"Grown":     {reason: "the limit of the database goes with a small volume", after: func(c *api.EtcdCluster) { c.Spec.Storage.Size = resource.MustParse("9Gi") }, has: "9Gi", want: result{ChangePod, []string{"storage.size"}}},
+		"Leaves": {
+			reason: "a volume that its member is to leave for a smaller one keeps its limit, for its database may be too large for the other",
+			after: func(c *api.EtcdCluster) {
+				c.Spec.Storage.Size, c.Spec.Storage.ChangePolicy = resource.MustParse("512Mi"), api.ChangeReplace
+			}, has: "1Gi", want: result{},
+		},
+		"Grown": {reason: "the limit of the database goes with a small volume", after: func(c *api.EtcdCluster) { c.Spec.Storage.Size = resource.MustParse("9Gi") }, has: "9Gi", want: result{ChangePod, []string{"storage.size"}}},
 
 		// the version
 		"Patch":        {reason: "another image in the same Pod", to: "3.6.15", want: result{ChangeImage, []string{"version"}}},

@@ -26,7 +26,7 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		refused := Validate(c)
-		if _, err := Static(c, State{Formed: true}); (err == nil) != (refused == nil) {
+		if _, err := Static(c, State{Admits: true}); (err == nil) != (refused == nil) {
 			t.Fatalf("Static says %v, Validate %v", err, refused)
 		}
 		m := Member{Name: c.MemberName(0), Version: c.Spec.Version}

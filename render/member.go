@@ -16,10 +16,10 @@ type Member struct {
 	// Version that the Pod is to run, as MAJOR.MINOR.PATCH.
 	Version string
 	// Ran is the version that goes on the claim as the last one that ran on it; empty: Version. Next goes there beside it while
-	// the member is changed to another version, and has not answered from it yet.
-	Ran, Next string
-	// Replays goes on the claim (AnnotationReplays).
-	Replays string
+	// the member is changed to another version, and has not answered from it yet, and NextWith beside that.
+	Ran, Next, NextWith string
+	// Replays goes on the claim (AnnotationReplays), and so does Served (AnnotationServed).
+	Replays, Served string
 	// Previous goes on the Pod while its image is changed under it (AnnotationPrevious).
 	Previous string
 
@@ -42,6 +42,9 @@ type Member struct {
 
 	// ClusterID and MemberID are etcd's own, in hexadecimal, as the claim's data is known to carry them; empty before.
 	ClusterID, MemberID string
+
+	// Storage goes on a claim that is there (AnnotationStorage); on a new one goes what the spec says.
+	Storage string
 
 	// VolumeSize is what the live claim requests, so that applying it again never resizes it; nil where there is none yet.
 	VolumeSize *resource.Quantity

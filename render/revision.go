@@ -62,11 +62,21 @@ func Outdated(c *api.EtcdCluster, pod *corev1.Pod) []string {
 	}
 	var outdated []string
 	for _, p := range revision(c) {
-		if made[p.name] != p.hash {
+		if made[p.name] != p.hash && (p.name != "options" || made[p.name] != optionsAsWritten(c)) {
 			outdated = append(outdated, p.name)
 		}
 	}
 	return outdated
+}
+
+// optionsAsWritten is the hash of the options on Pods of Quorate's first days: it has the flags under the names that the spec
+// gives them, which are those of its version.
+func optionsAsWritten(c *api.EtcdCluster) string {
+	v, err := parseVersion(c.Spec.Version)
+	if err != nil {
+		return ""
+	}
+	return hash(optionArgs(c.Spec.Options, v))
 }
 
 // String is the form of AnnotationRevision.

@@ -102,6 +102,23 @@ func TestOutdated(t *testing.T) {
 			}
 		})
 	}
+	t.Run("OptionsAsWritten", func(t *testing.T) {
+		t.Parallel()
+		// What the first days' release made of these, which hashed flags under the names of the spec.
+		c, pod := load(t, "version-3.5"), &corev1.Pod{}
+		c.Spec.Options = &api.Options{Flags: map[string]string{"experimental-compaction-batch-limit": "500"}}
+		old := revision(c).with(parts{{"options", hash([]string{
+			"--heartbeat-interval=100", "--election-timeout=1000", "--snapshot-count=10000", "--experimental-compaction-batch-limit=500",
+		})}}, "options")
+		pod.Annotations = map[string]string{api.AnnotationRevision: old.String()}
+		if diff := cmp.Diff([]string(nil), Outdated(c, pod)); diff != "" {
+			t.Errorf("a Pod that an earlier release made of the same options: -want, +got\n%s", diff)
+		}
+		c.Spec.Options.Flags["experimental-compaction-batch-limit"] = "501"
+		if diff := cmp.Diff([]string{"options"}, Outdated(c, pod)); diff != "" {
+			t.Errorf("and of others: -want, +got\n%s", diff)
+		}
+	})
 	t.Run("NoRevision", func(t *testing.T) {
 		t.Parallel()
 		want := []string{"image", "options", "resources", "scheduling", "storage"}

@@ -15,24 +15,20 @@ import (
 
 // State is what the objects of the whole cluster depend on beside the spec.
 type State struct {
-	// Formed is true once all first members have answered as one cluster. There is no Service for clients before, so that
-	// none can write to a half-made cluster.
-	Formed bool
+	// Admits is true once clients may come: the first members have answered as one cluster, and none of them would start empty
+	// again.
+	Admits bool
 	// Voters is the number of voting members that etcd has now.
 	Voters int
 }
 
 // Static is the objects of the whole cluster, to be applied at every pass: the headless Service that gives each member its
-// name, the disruption budget, and once the cluster has formed the Service for clients.
+// name, the disruption budget, and the Service for clients.
 func Static(c *api.EtcdCluster, s State) ([]runtime.ApplyConfiguration, error) {
 	if err := Validate(c); err != nil {
 		return nil, err
 	}
-	objects := []runtime.ApplyConfiguration{peerService(c), disruptionBudget(c, s)}
-	if s.Formed {
-		objects = append(objects, clientService(c))
-	}
-	return objects, nil
+	return []runtime.ApplyConfiguration{peerService(c), disruptionBudget(c, s), clientService(c, s)}, nil
 }
 
 // peerService is headless and gives each Pod <member>.<cluster>.<namespace>.svc. It publishes addresses that are not ready,
@@ -51,11 +47,18 @@ func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
 
 // clientService reaches members that are ready: etcd's /readyz fails on a learner, on a CORRUPT alarm, and without a
 // quorum.
-func clientService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
-	return service(c, c.ClientServiceName()).WithSpec(corev1ac.ServiceSpec().
+//
+// It is there from the start, so that a client that is early finds its name and an address where it is refused, and comes
+// again. Who asks for an address that no Service has yet may be answered by whoever else is on the way there. Until clients are
+// admitted it selects nobody, so that none can write to a half-made cluster.
+func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfiguration {
+	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).
-		WithSelector(Selector(c)).
-		WithPorts(servicePort("client", api.PortClient)))
+		WithPorts(servicePort("client", api.PortClient))
+	if s.Admits {
+		spec.WithSelector(Selector(c))
+	}
+	return service(c, c.ClientServiceName()).WithSpec(spec)
 }
 
 func service(c *api.EtcdCluster, name string) *corev1ac.ServiceApplyConfiguration {

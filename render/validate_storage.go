@@ -38,8 +38,11 @@ func storageProblems(s api.Storage) []string {
 	if !slices.Contains([]api.Medium{"", api.MediumDisk, api.MediumMemory}, s.Medium) {
 		problems = append(problems, "storage.medium must be Disk or Memory")
 	}
-	if s.Medium == api.MediumMemory && (s.StorageClassName != nil || s.Retention != nil) {
-		problems = append(problems, "storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out")
+	if s.Medium == api.MediumMemory && (s.StorageClassName != nil || s.Retention != nil || s.ChangePolicy != "") {
+		problems = append(problems, "storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out")
+	}
+	if !slices.Contains([]api.ChangePolicy{"", api.ChangeExpand, api.ChangeReplace}, s.ChangePolicy) {
+		problems = append(problems, "storage.changePolicy must be Expand or Replace")
 	}
 	if s.Retention != nil && !slices.Contains([]api.RetentionPolicy{"", api.RetentionRetain, api.RetentionDelete}, s.Retention.WhenDeleted) {
 		problems = append(problems, "storage.retention.whenDeleted must be Retain or Delete")

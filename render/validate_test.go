@@ -90,7 +90,19 @@ var invalid = map[string]struct {
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Storage.Medium, c.Spec.Storage.Retention = api.MediumMemory, &api.Retention{}
 		},
-		want: "storage.storageClassName and storage.retention are for volumes",
+		want: "storage.storageClassName, storage.retention and storage.changePolicy are for volumes",
+	},
+	"MemoryWithChangePolicy": {
+		reason: "There is nothing to replace",
+		args: func(c *api.EtcdCluster) {
+			c.Spec.Storage.Medium, c.Spec.Storage.ChangePolicy = api.MediumMemory, api.ChangeExpand
+		},
+		want: "storage.storageClassName, storage.retention and storage.changePolicy are for volumes",
+	},
+	"ChangePolicyUnknown": {
+		reason: "Not one of ours",
+		args:   func(c *api.EtcdCluster) { c.Spec.Storage.ChangePolicy = "Move" },
+		want:   "storage.changePolicy must be Expand or Replace",
 	},
 	"RetentionUnknown": {
 		reason: "Not one of ours",

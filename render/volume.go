@@ -38,6 +38,8 @@ func Volume(c *api.EtcdCluster, m Member) *corev1ac.PersistentVolumeClaimApplyCo
 	class := c.Spec.Storage.StorageClassName
 	if m.VolumeSize != nil {
 		class = m.VolumeClass
+	} else {
+		m.Storage = MadeOf(c)
 	}
 	if class != nil {
 		spec.WithStorageClassName(*class)
@@ -75,18 +77,28 @@ func dataAnnotations(m Member) map[string]string {
 		api.AnnotationVersion:   strings.TrimPrefix(cmp.Or(m.Ran, m.Version), "v"),
 		api.AnnotationNext:      m.Next,
 		api.AnnotationReplays:   m.Replays,
+		api.AnnotationServed:    m.Served,
 		api.AnnotationClusterID: m.ClusterID,
 		api.AnnotationMemberID:  m.MemberID,
 		api.AnnotationJoin:      m.Join,
+		api.AnnotationStorage:   m.Storage,
 	} {
 		if value != "" {
 			own[key] = value
 		}
 	}
+	if m.Next != "" && m.NextWith != "" {
+		own[api.AnnotationNextWith] = m.NextWith
+	}
 	if m.Retired {
 		own[api.AnnotationRetired] = "true"
 	}
 	return own
+}
+
+// MadeOf is what AnnotationStorage says on a claim that is made of the spec as it is.
+func MadeOf(c *api.EtcdCluster) string {
+	return strings.TrimSpace(c.Spec.Storage.Size.String() + " " + ptr.Deref(c.Spec.Storage.StorageClassName, ""))
 }
 
 func inMemory(c *api.EtcdCluster) bool { return c.Spec.Storage.Medium == api.MediumMemory }

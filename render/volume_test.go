@@ -29,6 +29,7 @@ func TestVolumeCurrent(t *testing.T) {
 		"SpecChanged": {
 			reason: "The spec of a claim stays as it was created",
 			args: func(c *api.EtcdCluster, m *Member) {
+				m.Storage = MadeOf(c)
 				c.Spec.Storage.Size, c.Spec.Storage.StorageClassName = resource.MustParse("5Ti"), new("another")
 				m.VolumeSize = new(resource.MustParse("6Ti"))
 			},

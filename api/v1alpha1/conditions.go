@@ -86,6 +86,11 @@ const (
 	ReasonQueued = "Queued"
 	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run that.
 	ReasonDowngrading = "Downgrading"
+	// ReasonMoving: members are replaced, one by one, by new ones on volumes as spec.storage asks for; the message says which, and
+	// what comes next.
+	ReasonMoving = "Moving"
+	// ReasonVolumeTooSmall: the database is too large for volumes as spec.storage asks for, and no member is replaced.
+	ReasonVolumeTooSmall = "VolumeTooSmall"
 	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back; nobody else was changed.
 	ReasonChangeFailed = "ChangeFailed"
 	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says which way there is.

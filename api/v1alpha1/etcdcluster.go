@@ -168,24 +168,34 @@ const (
 // Storage is what every member keeps its data on.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.medium) ? self.medium : 'Disk') == (has(oldSelf.medium) ? oldSelf.medium : 'Disk')",message="storage.medium cannot be changed: create another EtcdCluster and copy the data"
-// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storage.storageClassName cannot be changed: create another EtcdCluster and copy the data"
-// +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention))",message="storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out"
+// +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",fieldPath=".storageClassName",message="storage.storageClassName: a volume keeps its class; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back"
+// +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || !string(self.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(oldSelf.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",fieldPath=".size",message="storage.size: a volume cannot be made smaller; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back"
+// +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention) && !has(self.changePolicy))",message="storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out"
 type Storage struct {
 	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log files of 64 MiB). With
-	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. It never shrinks. A
-	// larger one makes the volumes grow under the running members where their storage class can do that; elsewhere the
-	// API server's refusal is reported as Stalled.
+	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. A larger one makes the volumes
+	// grow under the running members where their storage class can do that; elsewhere, and for a smaller one, see changePolicy.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
-	// +kubebuilder:validation:XValidation:rule="!string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0",message="storage.size cannot shrink: a volume cannot be made smaller; set it back, or create another EtcdCluster and copy the data"
 	Size resource.Quantity `json:"size"`
 
-	// storageClassName is the StorageClass of the volumes. Default: the default class of the Kubernetes cluster. It cannot
-	// be changed.
+	// storageClassName is the StorageClass of the volumes. Default: what is the default class of the Kubernetes cluster when
+	// a volume is made; volumes that are there stay where they are when that changes, or when this is left out later. It can
+	// be changed with changePolicy Replace.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// changePolicy is what is done to a volume that is not what the spec asks for. Expand (default): it grows, where its
+	// storage class can do that; a smaller size and another class are refused, and where it cannot grow the API server's
+	// refusal is reported as Stalled. Replace: it grows where it can; else, and for another class or a smaller size, its
+	// member is replaced by a new one on a new volume, one member after the other, the leader last, each successor
+	// a voter before a member goes. Of the old volumes becomes what retention.whenScaled says. Set back to Expand, this
+	// stops with the members that there are.
+	// +optional
+	// +kubebuilder:validation:Enum=Expand;Replace
+	ChangePolicy ChangePolicy `json:"changePolicy,omitempty"`
 
 	// medium is Disk (a PersistentVolumeClaim for each member, the default) or Memory (tmpfs). With Memory a member's data
 	// is gone with its Pod, and the whole cluster's when a majority of the Pods is deleted. It cannot be changed.
@@ -197,6 +207,15 @@ type Storage struct {
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`
 }
+
+// ChangePolicy is what is done to a volume that is not what the spec asks for.
+type ChangePolicy string
+
+// The change policies.
+const (
+	ChangeExpand  ChangePolicy = "Expand"
+	ChangeReplace ChangePolicy = "Replace"
+)
 
 // RetentionPolicy is what becomes of a volume.
 type RetentionPolicy string

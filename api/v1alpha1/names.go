@@ -27,8 +27,14 @@ const (
 	AnnotationVersion = "etcd.quorate.dev/version"
 
 	// AnnotationNext says, on a PersistentVolumeClaim, to which etcd version its member is being changed, until the member has
-	// answered from it.
-	AnnotationNext = "etcd.quorate.dev/next-version"
+	// answered from it. It may be the one that it has. AnnotationNextWith says the same of the parts of the spec, as JSON: whoever
+	// makes its Pod until then makes it of these, whatever the spec says by now.
+	AnnotationNext     = "etcd.quorate.dev/next-version"
+	AnnotationNextWith = "etcd.quorate.dev/next-with"
+
+	// AnnotationServed says, on a PersistentVolumeClaim, with which parts of the spec its member has served last, as JSON. When
+	// the member is not being changed its Pod is made of these.
+	AnnotationServed = "etcd.quorate.dev/served-with"
 
 	// AnnotationReplays says, on a PersistentVolumeClaim, which Pod has a log that may begin with entries that etcd 3.7 cannot
 	// read: any, where its member came from 3.5 to 3.6 on it, and then the one that was there when the next one was to begin its
@@ -42,6 +48,10 @@ const (
 	// AnnotationRetired says, on a PersistentVolumeClaim, that its member was removed from the cluster. It is kept for a
 	// person to look at, and never used again.
 	AnnotationRetired = "etcd.quorate.dev/retired"
+
+	// AnnotationStorage says, on a PersistentVolumeClaim, of which spec.storage it was made: the size, and the storage class where
+	// one was named; nothing once it has been asked to grow. What a policy of the API server has made of that is as good.
+	AnnotationStorage = "etcd.quorate.dev/storage"
 
 	// AnnotationProvisions says, on a Pod, that no etcd runs in it: it is there for a volume to be made and the image to be
 	// pulled where a member is about to run.

@@ -99,7 +99,7 @@ func TestAdmitStorage(t *testing.T) {
 		"MemoryWithRetentionWhenScaled": {
 			reason: "nothing of a tmpfs can be retained",
 			args:   args{object: `spec: {storage: {medium: Memory, retention: {whenScaled: Retain}}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out`},
+			want:   []string{`spec.storage: Invalid value: storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out`},
 		},
 		"MemoryHibernated": {
 			reason: "hibernation would lose the data",
@@ -109,12 +109,26 @@ func TestAdmitStorage(t *testing.T) {
 		"MemoryWithClass": {
 			reason: "a tmpfs has no class",
 			args:   args{object: `spec: {storage: {medium: Memory, storageClassName: fast}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out`},
+			want:   []string{`spec.storage: Invalid value: storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out`},
 		},
 		"MemoryWithRetention": {
 			reason: "nothing of a tmpfs can be retained",
 			args:   args{object: `spec: {storage: {medium: Memory, retention: {whenDeleted: Retain}}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName and storage.retention are for volumes; with storage.medium Memory there are none: leave them out`},
+			want:   []string{`spec.storage: Invalid value: storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out`},
+		},
+		"MemoryWithChangePolicy": {
+			reason: "there is no volume to replace",
+			args:   args{object: `spec: {storage: {medium: Memory, changePolicy: Replace}}`},
+			want:   []string{`spec.storage: Invalid value: storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out`},
+		},
+		"ChangePolicyReplace": {
+			reason: "from the first",
+			args:   args{object: `spec: {storage: {changePolicy: Replace}}`},
+		},
+		"ChangePolicyUnknown": {
+			reason: "there are two",
+			args:   args{object: `spec: {storage: {changePolicy: Move}}`},
+			want:   []string{`spec.storage.changePolicy: Unsupported value: "Move": supported values: "Expand", "Replace"`},
 		},
 		"ClassEmpty": {
 			reason: "an empty class would ask for a volume made by hand",

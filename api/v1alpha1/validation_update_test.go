@@ -4,6 +4,10 @@ import "testing"
 
 func TestAdmitUpdate(t *testing.T) {
 	t.Parallel()
+	const (
+		shrinks = `storage.size: a volume cannot be made smaller; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back`
+		another = `storage.storageClassName: a volume keeps its class; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back`
+	)
 	admission(t, map[string]admissionCase{
 		"SizeGrown": {
 			reason: "a volume can grow",
@@ -36,12 +40,12 @@ func TestAdmitUpdate(t *testing.T) {
 		"SizeShrunk": {
 			reason: "no volume can shrink",
 			args:   args{before: `spec: {storage: {size: 2Gi}}`, object: `spec: {storage: {size: 1Gi}}`},
-			want:   []string{`spec.storage.size: Invalid value: "1Gi": storage.size cannot shrink: a volume cannot be made smaller; set it back, or create another EtcdCluster and copy the data`},
+			want:   []string{`spec.storage.size: Invalid value: ` + shrinks},
 		},
 		"SizeShrunkOtherUnit": {
 			reason: "1G is less than 1Gi",
 			args:   args{before: `{}`, object: `spec: {storage: {size: 1G}}`},
-			want:   []string{`spec.storage.size: Invalid value: "1G": storage.size cannot shrink: a volume cannot be made smaller; set it back, or create another EtcdCluster and copy the data`},
+			want:   []string{`spec.storage.size: Invalid value: ` + shrinks},
 		},
 		"SizeMadeGarbage": {
 			reason: "whether it shrinks cannot be said",
@@ -69,17 +73,50 @@ func TestAdmitUpdate(t *testing.T) {
 		"ClassSet": {
 			reason: "the volumes have one already",
 			args:   args{before: `{}`, object: `spec: {storage: {storageClassName: fast}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName cannot be changed: create another EtcdCluster and copy the data`},
+			want:   []string{`spec.storage.storageClassName: Invalid value: ` + another},
 		},
 		"ClassChanged": {
 			reason: "a volume keeps its class",
 			args:   args{before: `spec: {storage: {storageClassName: slow}}`, object: `spec: {storage: {storageClassName: fast}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName cannot be changed: create another EtcdCluster and copy the data`},
+			want:   []string{`spec.storage.storageClassName: Invalid value: ` + another},
 		},
 		"ClassRemoved": {
 			reason: "a volume keeps its class",
 			args:   args{before: `spec: {storage: {storageClassName: slow}}`, object: `{}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName cannot be changed: create another EtcdCluster and copy the data`},
+			want:   []string{`spec.storage.storageClassName: Invalid value: ` + another},
+		},
+		"ReplaceShrunk": {
+			reason: "it is asked for by name",
+			args:   args{before: `spec: {storage: {size: 2Gi}}`, object: `spec: {storage: {size: 1Gi, changePolicy: Replace}}`},
+		},
+		"ReplaceClassSet": {
+			reason: "it is asked for by name",
+			args:   args{before: `{}`, object: `spec: {storage: {storageClassName: fast, changePolicy: Replace}}`},
+		},
+		"ReplaceClassChanged": {
+			reason: "together with the size, in one apply",
+			args: args{
+				before: `spec: {storage: {size: 2Gi, storageClassName: slow, changePolicy: Replace}}`,
+				object: `spec: {storage: {size: 1Gi, storageClassName: fast, changePolicy: Replace}}`,
+			},
+		},
+		"ReplaceClassRemoved": {
+			reason: "it moves nobody",
+			args:   args{before: `spec: {storage: {storageClassName: slow}}`, object: `spec: {storage: {changePolicy: Replace}}`},
+		},
+		"ReplaceTakenBack": {
+			reason: "what was changed stays as it is",
+			args:   args{before: `spec: {storage: {storageClassName: fast, changePolicy: Replace}}`, object: `spec: {storage: {storageClassName: fast, changePolicy: Expand}}`},
+		},
+		"ReplaceTakenBackWithClass": {
+			reason: "the way back is a change as well",
+			args:   args{before: `spec: {storage: {storageClassName: fast, changePolicy: Replace}}`, object: `spec: {storage: {storageClassName: slow, changePolicy: Expand}}`},
+			want:   []string{`spec.storage.storageClassName: Invalid value: ` + another},
+		},
+		"MemoryShrunk": {
+			reason: "there is no volume to replace",
+			args:   args{before: `spec: {storage: {medium: Memory, size: 2Gi}}`, object: `spec: {storage: {medium: Memory, size: 1Gi}}`},
+			want:   []string{`spec.storage.size: Invalid value: ` + shrinks},
 		},
 		"MemoryHibernated": {
 			reason: "hibernation would lose the data",

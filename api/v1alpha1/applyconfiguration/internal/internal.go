@@ -32,6 +32,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: retention
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.ChangePolicy
+  scalar: string
 - name: dev.quorate.api.v1alpha1.CompactionMode
   scalar: string
 - name: dev.quorate.api.v1alpha1.Duration
@@ -332,6 +334,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.Storage
   map:
     fields:
+    - name: changePolicy
+      type:
+        namedType: dev.quorate.api.v1alpha1.ChangePolicy
     - name: medium
       type:
         namedType: dev.quorate.api.v1alpha1.Medium

@@ -1,0 +1,40 @@
+package membership
+
+import (
+	"errors"
+	"slices"
+)
+
+// promisesMove are those about who is replaced because of its volume.
+func promisesMove(d Desired, o Observed, s Step) error {
+	serving, voters := others(o, 0)
+	unfit, large := false, false
+	for _, i := range o.Instances {
+		if m := listing(o, i.ID); m != nil && !m.Learner {
+			unfit = unfit || i.Volume.Unfit != ""
+			large = large || d.Room > 0 && i.Endpoint.DBSize >= d.Room
+		}
+	}
+	comes := s.Action == Provision && s.Reason == Moving || s.Action == AddLearner && voters >= d.Size
+	switch {
+	case comes && (voters != d.Size || !unfit):
+		return errors.New("one more member than wanted comes, in nobody's place")
+	case comes && large:
+		return errors.New("the database is too large for the new volume")
+	case comes && s.Action == AddLearner && serving < voters:
+		return errors.New("a successor comes while a voter does not serve")
+	case (s.Action == Remove || s.Action == MoveLeader) && s.Reason == Moving && voters <= d.Size && !learns(o, s.ID):
+		return errors.New("a member goes before its successor votes")
+	case (s.Action == AddLearner || s.Action == Promote) && slices.ContainsFunc(o.Instances, func(i Instance) bool {
+		return slices.Contains(s.Members, i.Name) && i.Volume.Unfit != ""
+	}):
+		return errors.New("a member comes to a volume that the spec does not ask for")
+	default:
+		return nil
+	}
+}
+
+func learns(o Observed, id ID) bool {
+	m := listing(o, id)
+	return m != nil && m.Learner
+}

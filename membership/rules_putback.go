@@ -1,0 +1,75 @@
+package membership
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// The rules of a change that does not work: it stops at the member on which it was tried, which is put back to what it has
+// served with.
+
+// putBack: a member that was changed and does not come up gets back what it had; nobody else was touched. It never served
+// with what it was changed to, so its data is as it was.
+func putBack(_ Desired, o Observed) (Step, bool) {
+	for _, i := range o.Instances {
+		if !i.changing() || !i.inVain() || i.Endpoint.Answered() || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating {
+			continue
+		}
+		return Step{
+			Action: PutBack, Members: []string{i.Name}, Version: i.Volume.Version, Reason: ChangeFailed,
+			Message: fmt.Sprintf("putting %s back: with %s it %s", i.Name, i.news(), problem(i)),
+		}, true
+	}
+	return Step{}, false
+}
+
+// changing reports whether the member was changed and has not answered since.
+func (i Instance) changing() bool {
+	return i.Pod.Changing || len(i.Pod.Untried) > 0 || i.Volume.changes()
+}
+
+// changes reports whether another version is to run on the volume than ran last.
+func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Version }
+
+// inVain reports whether waiting for a Pod does not help: it was tried more than once; or nothing fits it, for longer than a node
+// may be full for a moment, or the spec has been mended meanwhile.
+func (i Instance) inVain() bool {
+	idle := len(i.Pod.Untried) > 0 && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
+	return i.Pod.Failing || idle && (i.Pod.Overdue || i.Pod.Outdated)
+}
+
+// Asked reports whether what a member was changed to is what the spec asks for still: all of it but for what would come while it
+// runs, or what it asks for beside the version.
+func (i Instance) Asked() bool {
+	return i.Pod.Change == ChangeNone || i.Pod.Change == ChangeResources || len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.changes()
+}
+
+// news is what the member was changed to.
+func (i Instance) news() string {
+	parts := make([]string, len(i.Pod.Untried))
+	for n, part := range i.Pod.Untried {
+		parts[n] = "spec." + part
+	}
+	version, others := "etcd "+cmp.Or(i.Volume.Next, i.Pod.Version).String(), "the new "+list(parts)
+	switch {
+	case len(parts) == 0:
+		return version
+	case i.Pod.Version != (Version{}) && i.Pod.Version != i.Volume.Version:
+		return version + " and " + others
+	default:
+		return others
+	}
+}
+
+// abandoned: the change that is asked for was tried and taken back, and is tried again when the spec asks for another one.
+func abandoned(d Desired, o Observed) (Step, bool) {
+	step := Step{
+		Action: Stall, Reason: ChangeFailed,
+		Message: d.GivenUp + ". It was put back, and all members run what they ran before; set the spec right, or back",
+	}
+	if o.downgrade() != (Version{}) {
+		step.Action, step.Message = CancelDowngrade, "taking back the downgrade: "+d.GivenUp
+	}
+	return step, d.GivenUp != "" && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone })
+}

@@ -1,0 +1,111 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// record writes on each volume whose data it holds.
+func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	// A change that is taken back because nothing has come of it may have been made a moment ago, and the cache not know of it.
+	takenBack := slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
+		next := i.Volume.Next
+		return slices.Contains(step.Members, i.Name) && next != (membership.Version{}) && (next != i.Endpoint.Version || i.Pod.Outdated)
+	})
+	if takenBack {
+		if err := r.confirm(ctx, c, step); err != nil {
+			return err
+		}
+	}
+	err := each(step.Members, func(name string) error {
+		i, _ := seen.Instance(name)
+		m := member(c, seen, name)
+		m.ClusterID, m.MemberID = i.Endpoint.ClusterID.String(), i.Endpoint.MemberID.String()
+		m.Ran, m.Next, m.Served = i.Endpoint.Version.String(), "", serves(c, seen, name)
+		if i.Volume.Version.Minor == 5 && i.Endpoint.Version.Minor == 6 || i.Rereads() {
+			m.Replays = membership.ReplaysAny
+		}
+		return r.applyMetadata(ctx, c, seen, m)
+	})
+	if err == nil {
+		r.event(c, step, step.Message)
+	}
+	return err
+}
+
+// maintain brings labels, annotations and owners of volumes and Pods up to date, which restarts nothing. For a Pod of the
+// first start this is where it learns that from now on it must find its data when it starts (render.Resume).
+func (r *Reconciler) maintain(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	return each(maintained(seen, step), func(name string) error { return r.applyMetadata(ctx, c, seen, current(c, seen, name)) })
+}
+
+// current is the member as its volume and Pod are to have it.
+func current(c *api.EtcdCluster, seen observed, name string) render.Member {
+	m := member(c, seen, name)
+	if m.ClusterID != "" { // what it has served with is written down with whose data it has
+		m.Served = serves(c, seen, name)
+	}
+	return m
+}
+
+// maintained are the members of which volume and Pod are brought up to date beside the step.
+func maintained(seen observed, step membership.Step) []string {
+	if step.Action == membership.Record || step.Reason == membership.ForeignObject {
+		return nil
+	}
+	var names []string
+	for _, i := range seen.Instances {
+		if (i.Volume.Exists() || i.Pod.Exists()) && !i.Volume.Terminating && !i.Pod.Terminating && !i.Pod.Provisions {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
+// applyClaim changes this very claim as it was seen: the resource version guards against a change since, and the UID against
+// a deletion, after which an apply would create the claim anew, an empty one with the name of a full one.
+func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *corev1.PersistentVolumeClaim, want *corev1ac.PersistentVolumeClaimApplyConfiguration) error {
+	_, err := r.apply(ctx, c, want.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion))
+	return err
+}
+
+// applyPod does the same to a Pod.
+func (r *Reconciler) applyPod(ctx context.Context, c *api.EtcdCluster, seen *corev1.Pod, want *corev1ac.PodApplyConfiguration) error {
+	_, err := r.apply(ctx, c, want.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion))
+	return err
+}
+
+// applyMetadata changes the claim and the Pod of a member, these very ones, where they differ from what they are to say.
+func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
+	if claim := seen.claims[m.Name]; claim != nil {
+		volume := render.Volume(c, m)
+		same, err := render.VolumeCurrent(claim, volume)
+		if err != nil {
+			return err
+		}
+		if !same {
+			if err := r.applyClaim(ctx, c, claim, volume); err != nil {
+				return err
+			}
+		}
+	}
+	pod := seen.pods[m.Name]
+	if pod == nil {
+		return nil
+	}
+	metadata, err := render.PodMetadata(pod, c, m)
+	if err != nil {
+		return &invalidError{err}
+	}
+	if metadata == nil {
+		return nil
+	}
+	return r.applyPod(ctx, c, pod, metadata)
+}

@@ -1,0 +1,171 @@
+//go:build env
+
+package reconcile_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/history"
+)
+
+// wrongFlag is a flag with a value that only etcd itself refuses.
+const wrongFlag = "compact-hash-check-time"
+
+func wrongOptions(c *api.EtcdCluster) {
+	c.Spec.Options = &api.Options{Flags: map[string]string{wrongFlag: "0s"}}
+}
+
+func (s *stage) has(c *api.EtcdCluster, flag string) (names []string) {
+	s.Helper()
+	for _, pod := range s.pods(c) {
+		if slices.ContainsFunc(argsOf(&pod), func(arg string) bool { return strings.Contains(arg, flag) }) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// whole waits until every member of the cluster serves, whatever the spec asks for.
+func (s *stage) whole(c *api.EtcdCluster) {
+	s.Helper()
+	s.await(c, "whole", func() bool {
+		return is(c, api.ConditionDegraded, metav1.ConditionFalse) && c.Status.ReadyReplicas == *c.Spec.Replicas
+	})
+}
+
+// anew waits until a Pod of that name is there that is another one, and ready.
+func (s *stage) anew(name string, than types.UID) {
+	s.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}}
+	s.awaitPod(pod, "made anew and ready", func() bool { return pod.UID != than && history.Ready(pod) })
+}
+
+// TestPutBackOptions: options with which etcd does not start stop at the first member, which gets back those with which it has
+// served; so does whoever loses a Pod until the spec is mended, and then all get what it asks for.
+func TestPutBackOptions(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		size   int32
+	}{
+		"Three": {reason: "two of three are never touched", size: 3},
+		"One":   {reason: "nobody serves until it is put back", size: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.operate()
+			c := s.cluster("db", tc.size)
+			load := s.laden(c)
+			before, _ := s.lives(c)
+			who := identityOf(c)
+			s.change(c, func() { wrongOptions(c) })
+			message := s.stalled(c, api.ReasonChangeFailed)
+			for _, says := range []string{"with the new spec.options it exited with code", wrongFlag + " must be >0", "It was put back", "set the spec right"} {
+				if !strings.Contains(message, says) {
+					t.Errorf("%s: the message does not say %q: %s", tc.reason, says, message)
+				}
+			}
+			s.whole(c)
+			after, restarts := s.lives(c)
+			var changed []string
+			for member, uid := range after {
+				if uid != before[member] {
+					changed = append(changed, member)
+				}
+			}
+			if len(changed) != 1 || slices.Max(slices.Collect(maps.Values(restarts))) > 0 {
+				t.Fatalf("%s: the Pods of %v were made anew, and containers started again: %v", tc.reason, changed, restarts)
+			}
+			s.warned(c, "putting "+changed[0]+" back")
+
+			for member, uid := range after { // who was put back, and those that were never touched
+				s.deletePod(member)
+				s.anew(member, uid)
+				s.whole(c)
+			}
+			if names := s.has(c, wrongFlag); len(names) > 0 || c.Status.FailedChange == nil {
+				t.Errorf("%s: %v have got the wrong flag, failed change %v", tc.reason, names, c.Status.FailedChange)
+			}
+			load.await(20)
+			s.change(c, func() { c.Spec.Options = &api.Options{HeartbeatInterval: new(api.Duration("50ms"))} })
+			s.ready(c)
+			if names := s.has(c, "--heartbeat-interval=50"); len(names) != int(tc.size) || c.Status.FailedChange != nil {
+				t.Errorf("%s: %v have the new option, failed change %v", tc.reason, names, c.Status.FailedChange)
+			}
+			s.same(c, who)
+			load.await(20)
+			load.check()
+		})
+	}
+}
+
+// warned fails unless the cluster has an event of that kind.
+func (s *stage) warned(c *api.EtcdCluster, note string) {
+	s.Helper()
+	events := &eventsv1.EventList{}
+	s.must(s.List(s.Context(), events, client.InNamespace(s.ns)))
+	if !slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+		return e.Regarding.Name == c.Name && e.Type == corev1.EventTypeWarning && e.Reason == api.ReasonChangeFailed && strings.Contains(e.Note, note)
+	}) {
+		s.Errorf("no warning says %q: %v", note, events.Items)
+	}
+}
+
+// TestPutBackScheduling: a place that no node fits is given up after a while, and the member comes back where it was.
+func TestPutBackScheduling(t *testing.T) {
+	s := newStage(t)
+	c, load, _ := healing{}.struck(s)
+	before, _ := s.lives(c)
+	s.hostlet.Cordon()
+	s.change(c, func() { c.Spec.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"disk": "fast"}} })
+	s.await(c, "given up", func() bool { return c.Status.FailedChange != nil })
+	s.must(s.hostlet.Uncordon(t.Context()))
+	if message := s.stalled(c, api.ReasonChangeFailed); !strings.Contains(message, "with the new spec.scheduling it cannot be scheduled") {
+		t.Errorf("the message does not say what was tried and why it failed: %s", message)
+	}
+	s.whole(c)
+	touched := 0
+	for _, pod := range s.pods(c) {
+		if pod.UID != before[pod.Name] {
+			touched++
+		}
+		if len(pod.Spec.NodeSelector) > 0 {
+			t.Errorf("%s still asks for a node with %v", pod.Name, pod.Spec.NodeSelector)
+		}
+	}
+	if touched != 1 {
+		t.Errorf("%d members were touched", touched)
+	}
+	s.change(c, func() { c.Spec.Scheduling.NodeSelector = api.Labels{"disk": "slow"} })
+	s.ready(c)
+	for _, pod := range s.pods(c) {
+		if pod.Spec.NodeSelector["disk"] != "slow" {
+			t.Errorf("%s has not come to what the spec was mended to: %v", pod.Name, pod.Spec.NodeSelector)
+		}
+	}
+	load.check()
+}
+
+// TestPutBackRefused: a Pod that the API server does not take is a change that does not work.
+func TestPutBackRefused(t *testing.T) {
+	s := newStage(t)
+	c, load, _ := healing{}.struck(s)
+	s.change(c, func() { c.Spec.Scheduling = &api.Scheduling{PriorityClassName: "nowhere"} })
+	if message := s.stalled(c, api.ReasonChangeFailed); !strings.Contains(message, "with the new spec.scheduling it has no Pod") || !strings.Contains(message, "no PriorityClass with name nowhere") {
+		t.Errorf("the message does not say what was tried and why it failed: %s", message)
+	}
+	s.whole(c)
+	s.change(c, func() { c.Spec.Scheduling = nil })
+	s.ready(c)
+	load.check()
+}

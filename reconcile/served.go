@@ -1,0 +1,117 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// What a Pod is made of. What the spec says came from a person a moment ago, and may be such that etcd does not start or no
+// node fits. So it comes to a member that can be spared, by an Update that says so on the volume first (AnnotationNextWith), or to
+// one that is stuck with what it has. Whoever makes a Pod for any other reason, a deletion, a drain or what was put back, makes
+// it of what the member has served with (AnnotationServed).
+//
+// What a member is being changed to stays the same until it has answered or is put back, whatever the spec says by then: etcd may
+// have run on the volume with it, and if it did not come up with something else, nobody could tell, and it would be put back to a
+// version that cannot read the data any more.
+
+// made is the EtcdCluster as the Pod of a member is made of it. Members to come are made of what another one serves with.
+func made(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, i membership.Instance) *api.EtcdCluster {
+	if i.Volume.Next != (membership.Version{}) {
+		if claim := claims[i.Name]; claim != nil {
+			if next, ok := render.AsServed(c, claim.Annotations[api.AnnotationNextWith]); ok {
+				return next
+			}
+		}
+		return c
+	}
+	if served, ok := render.AsServed(c, said(claims[i.Name])); ok {
+		return served
+	}
+	if i.Volume.Recorded() {
+		return c
+	}
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		if served, ok := render.AsServed(c, said(claims[name])); ok && claims[name].Annotations[api.AnnotationRetired] == "" {
+			return served
+		}
+	}
+	return c
+}
+
+func (seen observed) made(c *api.EtcdCluster, name string) *api.EtcdCluster {
+	i, _ := seen.Instance(name)
+	return made(c, seen.claims, i)
+}
+
+// said is what a claim says of what its member has served with.
+func said(claim *corev1.PersistentVolumeClaim) string {
+	if claim == nil { // with storage.medium Memory nothing outlives the Pod
+		return ""
+	}
+	return claim.Annotations[api.AnnotationServed]
+}
+
+// refused tells of members that have no Pod because the API server takes none that is made like theirs: a priority class is not
+// there, a quota is used up, a policy says no. It said so of this spec in the last look.
+func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*corev1.PersistentVolumeClaim, l limits) {
+	stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
+	if stalled == nil || stalled.Reason != api.ReasonRefused || stalled.ObservedGeneration != c.Generation {
+		return
+	}
+	for n := range o.Instances {
+		i := &o.Instances[n]
+		served, ok := render.AsServed(c, said(claims[i.Name]))
+		if i.Pod.Exists() || !i.Volume.Recorded() || !ok {
+			continue
+		}
+		of := made(c, claims, *i)
+		i.Pod.Problem, i.Pod.NeverRan, i.Pod.Overdue = "has no Pod: "+stalled.Message, true, stalled.LastTransitionTime.Time.Before(l.overdue)
+		i.Pod.Untried = render.Differing(of, served)
+		if givenUp(c) == "" && len(render.Differing(of, c)) > 0 {
+			i.Pod.Outdated, i.Pod.Change = true, membership.ChangePod
+		}
+	}
+}
+
+// nextWith is what the claim of a member is to say that it is being changed to; nothing where nobody knows with what it has served,
+// for then there is nothing to go back to. In place only the image changes.
+func nextWith(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, change membership.Change) string {
+	next, ok := render.AsServed(c, said(claim))
+	switch {
+	case !ok:
+		return ""
+	case change != membership.ChangeImage:
+		return render.Served(c, "")
+	default:
+		next.Spec.Image, next.Spec.Version = c.Spec.Image, c.Spec.Version
+		return render.Served(next, "")
+	}
+}
+
+// serves is what the claim of a member is to say of what it has served with: what its Pod is made of, where it serves and that
+// is known, or else what it says.
+func serves(c *api.EtcdCluster, seen observed, name string) string {
+	i, _ := seen.Instance(name)
+	pod, claim := seen.pods[name], seen.claims[name]
+	if claim == nil || pod == nil || !i.Serves() || i.Pod.Changing || i.Pod.Terminating {
+		return said(claim)
+	}
+	m := member(c, seen, name)
+	for _, of := range []*api.EtcdCluster{c, made(c, seen.claims, i)} {
+		text := render.Served(of, said(claim))
+		if text == said(claim) {
+			return text
+		}
+		if change, _, err := render.Needs(pod, of, m); err == nil && change == render.ChangeNone {
+			return text
+		}
+	}
+	return said(claim)
+}

@@ -1,0 +1,84 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// start creates the Pods of members over their volumes, where there are none: one that is there may run something else by now.
+// Where the API server has refused one for long that is made of what the member has served with, it is made of what the spec says.
+func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	for _, name := range step.Members {
+		if i, _ := seen.Instance(name); i.Pod.Outdated && i.Pod.Overdue {
+			if announced, err := r.announceMended(ctx, c, seen, name); announced || err != nil {
+				return cmp.Or(err, errChanged)
+			}
+		}
+	}
+	return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
+		return absentPod(seen.made(c, name), member(c, seen, name))
+	})
+}
+
+// create applies one object for each member of the step, all at once, and tells in one event for which it was not there: the
+// API server counts events that differ only in their words as one.
+func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step membership.Step, object func(string) (runtime.ApplyConfiguration, error)) error {
+	created := make([]bool, len(step.Members))
+	err := each(step.Members, func(name string) error {
+		desired, err := object(name)
+		if err != nil {
+			return &invalidError{err}
+		}
+		n := slices.Index(step.Members, name)
+		created[n], err = r.apply(ctx, c, desired)
+		return err
+	})
+	var names []string
+	for n, name := range step.Members {
+		if created[n] {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		r.event(c, step, string(step.Action)+" "+strings.Join(names, ", "))
+	}
+	return err
+}
+
+// announceMended writes on the volume of a member that is stuck with what it has served with that it is being changed to what the
+// spec asks for, unless that was given up. It reports whether it did.
+func (r *Reconciler) announceMended(ctx context.Context, c *api.EtcdCluster, seen observed, name string) (bool, error) {
+	i, _ := seen.Instance(name)
+	claim := seen.claims[name]
+	if claim == nil || givenUp(c) != "" {
+		return false, nil
+	}
+	m := member(c, seen, name)
+	m.Next, m.NextWith = runs(c, i), nextWith(c, claim, membership.ChangePod)
+	if i.Volume.Next != (membership.Version{}) && m.NextWith == claim.Annotations[api.AnnotationNextWith] {
+		return false, nil
+	}
+	return true, r.applyClaim(ctx, c, claim, render.Volume(c, m))
+}
+
+// onlyIfAbsent makes an apply create an object, and fail with a conflict where there is one: no object has the resource
+// version 1, and one that is not there is not compared. A Pod that is there may be a voter's by now, and must not be told
+// again that it may start empty.
+const onlyIfAbsent = "1"
+
+// absentPod is the Pod of a member, to be created where there is none.
+func absentPod(c *api.EtcdCluster, m render.Member) (runtime.ApplyConfiguration, error) {
+	pod, err := render.Pod(c, m)
+	if err != nil {
+		return nil, err
+	}
+	return pod.WithResourceVersion(onlyIfAbsent), nil
+}

@@ -1,0 +1,252 @@
+//go:build env
+
+package reconcile_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// turned is a change of the version, at an effect of which the spec asks for yet another one: back, on, or elsewhere.
+type turned struct {
+	from, to, then string
+	effect         string
+	late           bool // the effect is there when the spec changes; otherwise it comes after that, decided before
+}
+
+func (p turned) String() string {
+	when := map[bool]string{false: "Before", true: "After"}[p.late]
+	return fmt.Sprintf("turn/%s-%s-%s/%s/%s", p.from, p.to, p.then, p.effect, when)
+}
+
+// turnings are the changes, and where they may turn to.
+var turnings = []turned{
+	{from: etcd35, to: etcd37, then: etcd35},
+	{from: etcd35, to: etcd37, then: etcd36},
+	{from: etcd37, to: etcd36, then: etcd37},
+	{from: etcd37, to: etcd36, then: etcd35},
+}
+
+// effects of a change that is not turned, without those that only report.
+func (p turned) effects(s *stage) []string {
+	f := newFault("", "")
+	s.operate(f.between)
+	reversion(p.from, p.to)(s, f)
+	return slices.DeleteFunc(f.effects(), func(effect string) bool { return strings.HasPrefix(effect, "status.") })
+}
+
+// run fails unless the end is that of a cluster that was made with the last version, with all that was written on the way.
+func (p turned) run(t *testing.T, want []string) bool {
+	s := newStageAlone(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("once more: go test -tags env ./reconcile -run TestChaos -chaos.plan '%s'", p)
+		}
+	})
+	f := newFault("", "")
+	c := s.cluster("db", 3)
+	c.Spec.Version = p.from
+	var met atomic.Bool
+	turn := sync.OnceFunc(func() {
+		met.Store(true)
+		was := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace}}
+		is := was.DeepCopy()
+		is.Spec.Version = p.then
+		if err := s.Patch(s.Context(), is, client.MergeFrom(was)); err != nil {
+			t.Errorf("turn: %v", err)
+		}
+	})
+	var mu sync.Mutex
+	times := map[string]int{}
+	f.around = func(what string, effect func() error) error {
+		mu.Lock()
+		mine := fmt.Sprintf("%s#%d", what, times[what]+1) == p.effect
+		mu.Unlock()
+		if mine && !p.late {
+			turn()
+		}
+		err := effect()
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			times[what]++
+		}
+		if mine && p.late && err == nil {
+			turn()
+		}
+		return err
+	}
+	s.operate(f.between)
+	kept := s.born(c)
+	who := identityOf(c)
+	f.arm()
+	s.change(c, func() { c.Spec.Version = p.to })
+	s.arrives(c, p.to, func() bool { return c.Spec.Version != p.to })
+	s.write(c, kept)
+	last := c.Spec.Version // p.to where this run got by without the effect
+	s.arrives(c, last, func() bool { return false })
+	s.same(c, who)
+	s.settled(c, kept)
+	if diff := cmp.Diff(want, s.picture(c)); met.Load() && diff != "" {
+		t.Errorf("the end is not that of a cluster made with %s: -want +got:\n%s", last, diff)
+	}
+	return met.Load()
+}
+
+var firstGo = regexp.MustCompile(`set spec.version to ([0-9.]+) first`)
+
+// arrives waits until the cluster runs the version, or something else is so. Where there is no way it goes the one that it is told.
+func (s *stage) arrives(c *api.EtcdCluster, version string, or func() bool) {
+	s.Helper()
+	arrived := func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) && c.Status.Version == version }
+	var told []string
+	s.await(c, "ready with "+version+", or told the way", func() bool {
+		if arrived() || or() {
+			return true
+		}
+		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
+		if stalled != nil && stalled.ObservedGeneration == c.Generation {
+			told = firstGo.FindStringSubmatch(stalled.Message)
+		}
+		return told != nil
+	})
+	if told == nil {
+		return
+	}
+	s.change(c, func() { c.Spec.Version = told[1] })
+	s.runs(c, told[1])
+	s.change(c, func() { c.Spec.Version = version })
+	s.runs(c, version)
+}
+
+// untouched is what comes of a cluster of three that is made with a spec and left alone.
+func untouched(t *testing.T, spec func(*api.EtcdClusterSpec)) []string {
+	s := newStageAlone(t)
+	s.operate()
+	c := s.cluster("db", 3)
+	spec(&c.Spec)
+	s.settled(c, s.born(c))
+	return s.picture(c)
+}
+
+// turnedRuns are the plans that the effects of the changes give, one of so many; each effect turns before it is there, or after.
+func turnedRuns(t *testing.T, oneOf int) (plans []turned, ends map[string][]string) {
+	ends = map[string][]string{}
+	effects := map[string][]string{}
+	var mu sync.Mutex
+	t.Run("Reference", func(t *testing.T) {
+		for _, p := range turnings {
+			change := p.from + "-" + p.to
+			if mu.Lock(); effects[change] == nil {
+				effects[change] = []string{}
+				t.Run(change, func(t *testing.T) {
+					t.Parallel()
+					made := p.effects(newStageAlone(t))
+					mu.Lock()
+					defer mu.Unlock()
+					effects[change] = made
+					t.Logf("%d effects: %v", len(made), made)
+				})
+			}
+			if ends[p.then] == nil {
+				ends[p.then] = []string{}
+				t.Run(p.then, func(t *testing.T) {
+					t.Parallel()
+					end := untouched(t, func(s *api.EtcdClusterSpec) { s.Version = p.then })
+					mu.Lock()
+					defer mu.Unlock()
+					ends[p.then] = end
+				})
+			}
+			mu.Unlock()
+		}
+	})
+	n := 0
+	for _, p := range turnings {
+		for _, effect := range effects[p.from+"-"+p.to] {
+			for _, late := range []bool{false, true} {
+				if p.effect, p.late = effect, late; n%oneOf == 0 {
+					plans = append(plans, p)
+				}
+				n++
+			}
+		}
+	}
+	return plans, ends
+}
+
+// turnedTrials are all of them, for TestChaos.
+func turnedTrials(t *testing.T) []trial {
+	if !asked("turn/") {
+		return nil
+	}
+	plans, ends := turnedRuns(t, 1)
+	var runs []trial
+	for _, p := range plans {
+		if asked(p.String()) {
+			runs = append(runs, trial{p.String(), func(t *testing.T) bool { return p.run(t, ends[p.then]) }})
+		}
+	}
+	return runs
+}
+
+// TestTurned changes the version once more while a change of it is under way, at effects of that change; make chaos does so at
+// each of them.
+func TestTurned(t *testing.T) {
+	if inChaos() {
+		t.Skip("TestChaos runs these and more")
+	}
+	t.Parallel()
+	const oneOf = 41
+	plans, ends := turnedRuns(t, oneOf)
+	for _, p := range plans {
+		t.Run(p.String(), func(t *testing.T) {
+			t.Parallel()
+			if !p.run(t, ends[p.then]) {
+				t.Logf("this run got by without it, so there was nothing to turn at")
+			}
+		})
+	}
+}
+
+// TestAllInOne: version, size and resources change in one apply, and back in another.
+func TestAllInOne(t *testing.T) {
+	s := newStage(t)
+	c, load, _ := healing{version: etcd35}.struck(s)
+	kept := data{}
+	s.write(c, kept)
+	cpu := &api.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m")}}
+	for _, to := range []api.EtcdClusterSpec{
+		{Version: etcd36, Replicas: new(int32(5)), Resources: cpu},
+		{Version: etcd35, Replicas: new(int32(3))},
+	} {
+		s.change(c, func() { c.Spec.Version, c.Spec.Replicas, c.Spec.Resources = to.Version, to.Replicas, to.Resources })
+		s.runs(c, to.Version)
+		s.write(c, kept)
+		for _, pod := range s.pods(c) {
+			if got := pod.Spec.Containers[0].Resources.Requests.Cpu().String(); got != map[bool]string{true: "20m", false: "0"}[to.Resources != nil] {
+				t.Errorf("%s of %s has %s of cpu", pod.Name, to.Version, got)
+			}
+		}
+	}
+	load.check()
+	s.settled(c, kept)
+	want := untouched(t, func(s *api.EtcdClusterSpec) { s.Version = etcd35 })
+	if diff := cmp.Diff(want, s.picture(c)); diff != "" {
+		t.Errorf("the end is not that of a cluster made so: -want +got:\n%s", diff)
+	}
+}

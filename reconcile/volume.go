@@ -1,0 +1,83 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/render"
+)
+
+// unfit is why a volume is not what the spec asks for, and cannot become that by growing; empty where it is or can, and where the
+// spec does not want its member to be replaced for that. A spec that names no class is content with any: which one is the
+// default may change, and is no reason to move data. Nor is what the API server has made of this very spec.
+func unfit(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) string {
+	if !replaces(c) || claim.Annotations[api.AnnotationStorage] == render.MadeOf(c) {
+		return ""
+	}
+	wanted, has := c.Spec.Storage.Size, claim.Spec.Resources.Requests.Storage()
+	class := ptr.Deref(claim.Spec.StorageClassName, "")
+	switch other := c.Spec.Storage.StorageClassName; {
+	case other != nil && class == "":
+		return "has no storage class, and is to have " + *other
+	case other != nil && *other != class:
+		return "is of the storage class " + class + ", and is to be of " + *other
+	case wanted.Cmp(*has) < 0:
+		return "has " + has.String() + ", and is to have " + wanted.String()
+	case wanted.Cmp(*has) > 0 && claim.Annotations[api.AnnotationJoin] == api.JoinPending: // nothing is on it yet: another one is as good
+		return "has " + has.String() + ", and is to have " + wanted.String()
+	default:
+		return ""
+	}
+}
+
+func replaces(c *api.EtcdCluster) bool { return c.Spec.Storage.ChangePolicy == api.ChangeReplace }
+
+// tryGrowth finds out which volumes that are too small cannot grow, where their members are to be replaced then. Whether a class
+// can expand its volumes only the API server can tell: a StorageClass is none of a namespace's objects. So it is asked
+// for what would be asked for, and does nothing (dry run).
+func (r *Reconciler) tryGrowth(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+	if !replaces(c) {
+		return nil
+	}
+	var small []int
+	for n, i := range seen.Instances {
+		claim := seen.claims[i.Name]
+		if seen.Member(i.ID) != nil && i.Volume.Small && i.Volume.Unfit == "" && i.Volume.Stays() && claim.Status.Phase == corev1.ClaimBound {
+			small = append(small, n)
+		}
+	}
+	refused := make([]bool, len(seen.Instances))
+	err := each(small, func(n int) error {
+		name := seen.Instances[n].Name
+		want := larger(c, seen, name).WithUID(seen.claims[name].UID)
+		err := r.Client.Apply(ctx, want, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
+		switch {
+		case apierrors.IsForbidden(err):
+			refused[n] = true
+		case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err): // told when it is asked for in earnest
+		case err != nil:
+			return fmt.Errorf("try whether PersistentVolumeClaim %s can grow: %w", name, err)
+		}
+		return nil
+	})
+	for n := range seen.Instances {
+		if i := &seen.Instances[n]; refused[n] {
+			i.Volume.Unfit = "has " + seen.claims[i.Name].Spec.Resources.Requests.Storage().String() + ", and cannot grow to " + c.Spec.Storage.Size.String()
+		}
+	}
+	return err
+}
+
+// larger is the claim of a member, of the size that the spec asks for. From then on it is not what it was made of.
+func larger(c *api.EtcdCluster, seen observed, name string) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+	m := member(c, seen, name)
+	m.VolumeSize, m.Storage = &c.Spec.Storage.Size, ""
+	return render.Volume(c, m)
+}

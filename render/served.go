@@ -1,0 +1,59 @@
+package render
+
+import (
+	"encoding/json"
+	"slices"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// served are the parts of the spec that a Pod is made of, and the version that image.digest is of.
+type served struct {
+	Version    string          `json:"version"`
+	Image      *api.Image      `json:"image,omitempty"`
+	Resources  *api.Resources  `json:"resources,omitempty"`
+	Options    *api.Options    `json:"options,omitempty"`
+	Scheduling *api.Scheduling `json:"scheduling,omitempty"`
+}
+
+// mostServed bounds what is kept of a spec. All annotations of an object together may have four times as much, and a member
+// whose spec is larger must not go without those that say whose data it holds.
+const mostServed = 64 << 10
+
+// Served is what the claim of a member is to say that serves with what the spec asks for (AnnotationServed): what it says
+// already, where that is the same.
+func Served(c *api.EtcdCluster, said string) string {
+	if before, ok := AsServed(c, said); ok && sameVersion(before.Spec.Version, c.Spec.Version) && slices.Equal(revision(before), revision(c)) {
+		return said
+	}
+	s := c.Spec
+	raw, err := json.Marshal(served{Version: s.Version, Image: s.Image, Resources: s.Resources, Options: s.Options, Scheduling: s.Scheduling})
+	if err != nil || len(raw) > mostServed { // then there is nothing to go back to
+		return ""
+	}
+	return string(raw)
+}
+
+// Differing are the parts of which Pods are made in which two specs differ, in the order of their names.
+func Differing(a, b *api.EtcdCluster) []string {
+	var differ []string
+	others := revision(b)
+	for n, p := range revision(a) {
+		if p != others[n] {
+			differ = append(differ, p.name)
+		}
+	}
+	return differ
+}
+
+// AsServed is the EtcdCluster as the Pod of a member was made of it that served with what its claim says; false where that
+// says nothing.
+func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
+	var s served
+	if said == "" || json.Unmarshal([]byte(said), &s) != nil {
+		return nil, false
+	}
+	c = c.DeepCopy()
+	c.Spec.Version, c.Spec.Image, c.Spec.Resources, c.Spec.Options, c.Spec.Scheduling = s.Version, s.Image, s.Resources, s.Options, s.Scheduling
+	return c, true
+}

@@ -1,0 +1,103 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// wrong is a spec that has changed in every part that a Pod is made of.
+func wrong(c *api.EtcdCluster) {
+	c.Spec.Version = "3.7.3"
+	c.Spec.Image = &api.Image{Repository: "example.com/etcd", Digest: "sha256:" + strings.Repeat("7", 64), PullPolicy: corev1.PullAlways}
+	c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))}
+	c.Spec.Scheduling = &api.Scheduling{PriorityClassName: "high"}
+	resourced("1", "1Gi", "", "")(c)
+}
+
+// TestServedPod: whatever the spec says by now, a Pod that is made of what a member has served with is the one that it had.
+func TestServedPod(t *testing.T) {
+	t.Parallel()
+	for _, name := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, name)
+			m := firstMember(c)
+			want, said := livePod(t, c, m), Served(c, "")
+			wrong(c)
+			before := c.DeepCopy()
+			served, ok := AsServed(c, said)
+			if !ok {
+				t.Fatalf("%q says nothing", said)
+			}
+			if diff := cmp.Diff(want, livePod(t, served, m)); diff != "" {
+				t.Errorf("another Pod: -want, +got\n%s", diff)
+			}
+			if change, parts, err := Needs(want, served, m); change != ChangeNone || err != nil {
+				t.Errorf("the Pod that served needs %s (%v): %v", change, parts, err)
+			}
+			if diff := cmp.Diff(before, c); diff != "" {
+				t.Errorf("the EtcdCluster has changed: -before, +after\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestServed holds what is written, and when what is there stays.
+func TestServed(t *testing.T) {
+	t.Parallel()
+	large := func(c *api.EtcdCluster) {
+		c.Spec.Scheduling = &api.Scheduling{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "node", Operator: corev1.NodeSelectorOpIn, Values: []string{strings.Repeat("n", mostServed)}}},
+			}}},
+		}}}
+	}
+	cases := map[string]struct {
+		reason string
+		said   string
+		spec   func(*api.EtcdCluster)
+		want   string
+	}{
+		"First":  {reason: "what a Pod is made of, and no defaults", want: `{"version":"3.6.16"}`},
+		"Same":   {reason: "nothing to write", said: `{"version":"3.6.16"}`, want: `{"version":"3.6.16"}`},
+		"Before": {reason: "what differs is written", said: `{"version":"3.5.35"}`, want: `{"version":"3.6.16"}`},
+		"WithV":  {reason: "a v is no version", said: `{"version":"v3.6.16"}`, want: `{"version":"v3.6.16"}`},
+		"Options": {
+			reason: "another part", said: `{"version":"3.6.16"}`, spec: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))} },
+			want: `{"version":"3.6.16","options":{"snapshotCount":5000}}`,
+		},
+		"Default": {
+			reason: "a default that is written out is the same", said: `{"version":"3.6.16"}`, spec: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(snapshotCount))} },
+			want: `{"version":"3.6.16"}`,
+		},
+		"Quantity": {
+			reason: "and so is another way to write a number", said: `{"version":"3.6.16","resources":{"requests":{"memory":"1Gi"}}}`,
+			spec: func(c *api.EtcdCluster) {
+				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1024Mi")}}
+			},
+			want: `{"version":"3.6.16","resources":{"requests":{"memory":"1Gi"}}}`,
+		},
+		"Others":  {reason: "what another release of Quorate has written beside", said: `{"version":"3.6.16","further":1}`, want: `{"version":"3.6.16","further":1}`},
+		"Garbage": {reason: "what cannot be read says nothing", said: `{`, want: `{"version":"3.6.16"}`},
+		"Large":   {reason: "an object has room for so much, and other annotations matter more", said: `{"version":"3.6.16"}`, spec: large},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, "minimal")
+			c.Spec.Version = "3.6.16"
+			if tc.spec != nil {
+				tc.spec(c)
+			}
+			if diff := cmp.Diff(tc.want, Served(c, tc.said)); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
