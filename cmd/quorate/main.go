@@ -34,7 +34,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints them
 	}
-	cmd.AddCommand(operator(), manifests(), version())
+	cmd.AddCommand(operator(), preview(), manifests(), version())
 	return cmd
 }
 

@@ -70,7 +70,7 @@ func (o *operatorOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to those whom the API server allows to get /metrics")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "where to serve /healthz and /readyz; 0 means nowhere")
 	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are worked on at the same time")
-	f.IntVar(&o.maxChanging, "max-changing", 10, "clusters that change what they run (version, options, resources) at the same time; 0 means all")
+	f.IntVar(&o.maxChanging, "max-changing", 10, "clusters that change what they run (version, options, resources, volumes) at the same time; 0 means all")
 	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long a first member may fail to start before the cluster counts as stalled")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 }
@@ -121,10 +121,9 @@ func (o *operatorOptions) run(ctx context.Context) error {
 
 // manager is how the flags configure controller-runtime.
 func (o *operatorOptions) manager() (ctrl.Options, error) {
-	scheme := runtime.NewScheme()
-	kinds := runtime.SchemeBuilder{clientgoscheme.AddToScheme, api.AddToScheme}
-	if err := kinds.AddToScheme(scheme); err != nil {
-		return ctrl.Options{}, fmt.Errorf("build scheme: %w", err)
+	scheme, err := kinds()
+	if err != nil {
+		return ctrl.Options{}, err
 	}
 	objects, err := o.cache()
 	if err != nil {
@@ -144,6 +143,16 @@ func (o *operatorOptions) manager() (ctrl.Options, error) {
 		LeaderElectionReleaseOnCancel: true, // safe, because the process ends when the manager does
 		GracefulShutdownTimeout:       new(shutdown),
 	}, nil
+}
+
+// kinds are those of Kubernetes and our own.
+func kinds() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	all := runtime.SchemeBuilder{clientgoscheme.AddToScheme, api.AddToScheme}
+	if err := all.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("build scheme: %w", err)
+	}
+	return scheme, nil
 }
 
 // cache keeps in memory what the operator looks after, and of the other kinds only what carries its label: a cluster may

@@ -1,0 +1,249 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// Outlook is what this version of Quorate would do to a cluster.
+type Outlook struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Members   int    `json:"members"`
+	// Step is what it would do first, or wait for, or why it does nothing; nil where it has nothing to do.
+	Step *Upcoming `json:"step,omitempty"`
+	// Objects are those that it would change.
+	Objects []ObjectChange `json:"objects,omitempty"`
+}
+
+// Upcoming is a step to come, in the words of the status.
+type Upcoming struct {
+	Action  membership.Action `json:"action"`
+	Reason  membership.Reason `json:"reason"`
+	Message string            `json:"message"`
+}
+
+// ObjectChange is what would become of one object.
+type ObjectChange struct {
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	Effect Effect `json:"effect"`
+	// Parts of the spec that lead to a change of a Pod.
+	Parts []string `json:"parts,omitempty"`
+	// Differences from what was applied last, where the object is applied as it is.
+	Differences []render.Difference `json:"differences,omitempty"`
+}
+
+// Effect is what a change does to an object.
+type Effect string
+
+// The effects.
+const (
+	EffectAnew      Effect = "MadeAnew"     // a Pod, over its volume
+	EffectRestarted Effect = "StartedAgain" // the container of a Pod, where it is
+	EffectResized   Effect = "Resized"      // a Pod, while it runs
+	EffectApplied   Effect = "Applied"      // labels, annotations or fields; nothing is started again
+	EffectCreated   Effect = "Created"
+)
+
+// Preview is what the operator would do to a cluster, by the same judgement. It looks at the objects, and takes what etcd would
+// say from the status, which is what another version of the operator has found. It is given nothing to write with.
+func Preview(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (Outlook, error) {
+	seen, err := look(ctx, reader, c)
+	if err != nil {
+		return Outlook{}, err
+	}
+	o := Outlook{Namespace: c.Namespace, Name: c.Name, Members: len(c.Status.Members)}
+	step := membership.Plan(desired(c), seen.Observed)
+	if !c.Spec.Suspend && c.DeletionTimestamp.IsZero() {
+		o.Objects, err = changes(ctx, reader, c, seen, step)
+		if instead, ok := obstacle(err, step); ok {
+			step, err = instead, nil
+		}
+	}
+	if step.Reason != membership.Healthy && step.Reason != membership.Hibernated {
+		o.Step = &Upcoming{Action: step.Action, Reason: step.Reason, Message: step.Message}
+	}
+	return o, err
+}
+
+// look is what observe would see, as far as it can be known without etcd.
+func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observed, error) {
+	seen, err := (&Reconciler{Reader: reader}).objects(ctx, c, reader)
+	if err != nil {
+		return observed{}, err
+	}
+	now := time.Now()
+	patience := now.Add(-replaceAfter(c))
+	seen.Observed = facts(c, seen.pods, seen.claims, remembered(c), limits{now: now, overdue: patience, forsaken: patience})
+	return seen, nil
+}
+
+// remembered is what etcd would say, as far as the status tells: who was seen to answer answers.
+func remembered(c *api.EtcdCluster) answers {
+	asked := answers{endpoints: map[string]membership.Endpoint{}}
+	var members []membership.Member
+	var leader membership.ID
+	for _, m := range c.Status.Members {
+		if m.Name == c.Status.Leader {
+			leader = membership.ParseID(m.ID)
+		}
+	}
+	storage := membership.Version{}
+	if lowest, err := membership.ParseVersion(c.Status.Version); err == nil && lowest.Minor >= 6 { // earlier ones do not tell
+		storage = membership.Version{Major: lowest.Major, Minor: lowest.Minor}
+	}
+	for _, m := range c.Status.Members {
+		id := membership.ParseID(m.ID)
+		if id == 0 {
+			continue
+		}
+		members = append(members, membership.Member{ID: id, Name: m.Name, PeerURLs: []string{c.PeerURL(m.Name)}, Learner: m.Role == api.RoleLearner})
+		version, err := membership.ParseVersion(m.Version)
+		e := membership.Endpoint{
+			ClusterID: membership.ParseID(c.Status.ClusterID), MemberID: id, Leader: leader, Version: version, Learner: m.Role == api.RoleLearner, Storage: storage,
+		}
+		switch m.Health {
+		case api.HealthHealthy:
+		case api.HealthNoLeader:
+			e.Leader = 0
+		case api.HealthAlarm:
+			e.Alarms = rememberedAlarms(c)
+		default:
+			continue
+		}
+		if err == nil {
+			asked.endpoints[m.Name] = e
+		}
+	}
+	available := meta.FindStatusCondition(c.Status.Conditions, api.ConditionAvailable)
+	if available != nil && (available.Status == metav1.ConditionTrue || available.Reason == api.ReasonAlarm) { // a quorum listed them
+		asked.members = members
+	}
+	return asked
+}
+
+// rememberedAlarms are those that the status names. It does not tell whose they are.
+func rememberedAlarms(c *api.EtcdCluster) []membership.Alarm {
+	var alarms []membership.Alarm
+	available := meta.FindStatusCondition(c.Status.Conditions, api.ConditionAvailable)
+	for _, kind := range []membership.AlarmKind{membership.AlarmCorrupt, membership.AlarmNoSpace} {
+		if available != nil && strings.Contains(available.Message, string(kind)) {
+			alarms = append(alarms, membership.Alarm{Kind: kind})
+		}
+	}
+	return alarms
+}
+
+// changes are those of the step, of what the cluster always has, and of labels and annotations.
+func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed, step membership.Step) ([]ObjectChange, error) {
+	all, err := staticChanges(ctx, reader, c, seen)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range seen.Instances {
+		if change, ok := podChange(i, step); ok {
+			all = append(all, change)
+		}
+	}
+	for _, name := range maintained(seen, step) {
+		of, err := metadataChanges(c, seen, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, change := range of {
+			if !slices.ContainsFunc(all, func(o ObjectChange) bool { return o.Kind == change.Kind && o.Name == change.Name }) {
+				all = append(all, change)
+			}
+		}
+	}
+	return all, nil
+}
+
+func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) ([]ObjectChange, error) {
+	objects, err := static(ctx, reader, c, seen)
+	if err != nil {
+		return nil, err
+	}
+	var all []ObjectChange
+	for _, object := range objects {
+		want, ok := object.(configuration)
+		if !ok {
+			return nil, fmt.Errorf("%T is no whole object", object)
+		}
+		live, err := existing(ctx, want, reader)
+		if err != nil {
+			return nil, fmt.Errorf("get %s %s: %w", *want.GetKind(), *want.GetName(), err)
+		}
+		change := ObjectChange{Kind: *want.GetKind(), Name: *want.GetName(), Effect: EffectCreated}
+		if live != nil {
+			if err := applicable(c, live, change.Kind); err != nil {
+				return nil, err
+			}
+			change.Effect = EffectApplied
+			if change.Differences, err = render.Differences(live, want); err != nil {
+				return nil, err
+			}
+		}
+		if change.Effect == EffectCreated || len(change.Differences) > 0 {
+			all = append(all, change)
+		}
+	}
+	return all, nil
+}
+
+// podChange is what becomes of the Pod of a member for it to be what the spec asks for, now or after what the step waits for.
+func podChange(i membership.Instance, step membership.Step) (ObjectChange, bool) {
+	change := i.Pod.Change
+	if step.Action == membership.Update && slices.Contains(step.Members, i.Name) {
+		change = step.Change
+	}
+	effect := map[membership.Change]Effect{
+		membership.ChangePod: EffectAnew, membership.ChangeImage: EffectRestarted, membership.ChangeResources: EffectResized,
+	}[change]
+	return ObjectChange{Kind: "Pod", Name: i.Name, Effect: effect, Parts: i.Pod.Parts}, effect != "" && step.Action != membership.Stall
+}
+
+// metadataChanges are what applyMetadata would apply.
+func metadataChanges(c *api.EtcdCluster, seen observed, name string) ([]ObjectChange, error) {
+	m := current(c, seen, name)
+	var all []ObjectChange
+	add := func(kind string, live runtime.Object, want runtime.ApplyConfiguration) error {
+		differences, err := render.Differences(live, want)
+		// The spec of what exists is not changed by its metadata.
+		differences = slices.DeleteFunc(differences, func(d render.Difference) bool { return !strings.HasPrefix(d.Path, "metadata.") })
+		if len(differences) > 0 {
+			all = append(all, ObjectChange{Kind: kind, Name: name, Effect: EffectApplied, Differences: differences})
+		}
+		return err
+	}
+	if claim := seen.claims[name]; claim != nil {
+		if err := add("PersistentVolumeClaim", claim, render.Volume(c, m)); err != nil {
+			return nil, err
+		}
+	}
+	pod := seen.pods[name]
+	if pod == nil {
+		return all, nil
+	}
+	metadata, err := render.PodMetadata(pod, c, m)
+	if err != nil {
+		return nil, &invalidError{err}
+	}
+	if metadata == nil {
+		return all, nil
+	}
+	return all, add("Pod", pod, metadata)
+}

@@ -1,0 +1,165 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// TestPreview changes something about a cluster that another release has left, and holds what is told of it then. That what is
+// told is what is done shows TestTakenOver, on a real API server.
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	remove := func(p *Previous, kind, name string) {
+		var left []client.Object
+		for _, o := range p.Objects {
+			if o.GetObjectKind().GroupVersionKind().Kind != kind || o.GetName() != name {
+				left = append(left, o)
+			}
+		}
+		p.Objects = left
+	}
+	health := func(p *Previous, member int, health api.MemberHealth) {
+		p.Cluster.Status.Members[member].Health = health
+	}
+	applied := []string{ // the annotations that aaf2907 did not have
+		"PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-1 Applied", "Pod db-1 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied",
+	}
+	cases := map[string]struct {
+		reason  string
+		args    func(*Previous)
+		step    string // what it begins with: action, reason, message
+		objects []string
+	}{
+		"AsLeft": {reason: "annotations, and nothing else", args: func(*Previous) {}, objects: applied},
+		"Options": {
+			reason:  "what the spec asks for is told, whoever carries it out",
+			args:    func(p *Previous) { p.Cluster.Spec.Options = &api.Options{SnapshotCount: new(int64(1000))} },
+			step:    "Update Changing: making the Pod of db-",
+			objects: []string{"Pod db-0 MadeAnew [options]", "Pod db-1 MadeAnew [options]", "Pod db-2 MadeAnew [options]"},
+		},
+		"Resources": {
+			reason: "as the API server sees it a Pod without any cannot be given some",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}
+			},
+			step:    "Update Changing: making the Pod of db-",
+			objects: []string{"Pod db-0 MadeAnew [resources]", "Pod db-1 MadeAnew [resources]", "Pod db-2 MadeAnew [resources]"},
+		},
+		"Metadata": {
+			reason:  "what the cluster always has is compared, too",
+			args:    func(p *Previous) { p.Cluster.Spec.Metadata = &api.Metadata{Labels: api.Labels{"team": "a"}} },
+			objects: append([]string{"Service db Applied", "PodDisruptionBudget db Applied", "Service db-client Applied"}, applied...),
+		},
+		"NoService": {
+			reason:  "what is missing is created",
+			args:    func(p *Previous) { remove(p, "Service", "db-client") },
+			objects: append([]string{"Service db-client Created"}, applied...),
+		},
+		"ForeignService": {
+			reason: "what stands in the way is told, and nothing else is done to a cluster that cannot have it",
+			args: func(p *Previous) {
+				remove(p, "Service", "db-client")
+				p.Objects = append(p.Objects, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "db-client", Namespace: p.Cluster.Namespace}})
+			},
+			step: "Stall ForeignObject: Service db-client exists and belongs to somebody else",
+		},
+		"Refused": {
+			reason: "so is a spec that this version refuses",
+			args:   func(p *Previous) { p.Cluster.Spec.Options = &api.Options{Flags: map[string]string{"no-such": "1"}} },
+			step:   "Stall InvalidSpec: ",
+		},
+		"NoWay": {
+			reason:  "and a version that cannot be reached",
+			args:    func(p *Previous) { p.Cluster.Spec.Version = "3.5.30" },
+			step:    "Stall VersionNotAllowed: ",
+			objects: applied,
+		},
+		"GivenUp": {
+			reason: "a change that was given up is not tried again by another version",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Version = "3.6.15"
+				p.Cluster.Status.FailedChange = &api.FailedChange{Generation: p.Cluster.Generation, Message: "it does not work"}
+			},
+			step: "Stall ChangeFailed: ", objects: applied,
+		},
+		"MemberDown": {
+			reason: "a change that waits for a member comes all the same",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Options = &api.Options{SnapshotCount: new(int64(1000))}
+				health(p, 1, api.HealthUnreachable)
+			},
+			step:    "Wait MemberDown: ",
+			objects: []string{"Pod db-0 MadeAnew [options]", "Pod db-1 MadeAnew [options]", "Pod db-2 MadeAnew [options]"},
+		},
+		"Alarm": {
+			reason: "the status tells which",
+			args: func(p *Previous) {
+				health(p, 0, api.HealthAlarm)
+				meta.SetStatusCondition(&p.Cluster.Status.Conditions, metav1.Condition{
+					Type: api.ConditionAvailable, Status: metav1.ConditionFalse, Reason: api.ReasonAlarm, Message: "etcd has raised the alarm NOSPACE",
+				})
+			},
+			step: "Stall Alarm: ", objects: applied,
+		},
+		"NoPod": {
+			reason:  "a member whose Pod was deleted gets one, as ever",
+			args:    func(p *Previous) { remove(p, "Pod", "db-1") },
+			step:    "Start Starting: ",
+			objects: []string{"PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied"},
+		},
+		"Suspended": {
+			reason: "nothing at all is done to a cluster that is suspended",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Suspend, p.Cluster.Spec.Options = true, &api.Options{SnapshotCount: new(int64(1000))}
+			},
+			step: "None Suspended: suspended by spec.suspend; without it: making the Pod of db-",
+		},
+		"Hibernated": {
+			reason: "nor to one that sleeps",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Replicas = new(int32(0))
+				for _, name := range []string{"db-0", "db-1", "db-2"} {
+					remove(p, "Pod", name)
+				}
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := ReadPrevious(t, "testdata/previous/aaf2907/formed.yaml")
+			tc.args(&p)
+			o, err := Preview(t.Context(), p.reader(t), p.Cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step := ""
+			if o.Step != nil {
+				step = string(o.Step.Action) + " " + string(o.Step.Reason) + ": " + o.Step.Message
+			}
+			if !strings.HasPrefix(step, tc.step) || tc.step == "" && step != "" {
+				t.Errorf("%s: the step is %q, want one that begins with %q", tc.reason, step, tc.step)
+			}
+			var objects []string
+			for _, change := range o.Objects {
+				line := change.Kind + " " + change.Name + " " + string(change.Effect)
+				if len(change.Parts) > 0 {
+					line += " [" + strings.Join(change.Parts, " ") + "]"
+				}
+				objects = append(objects, line)
+			}
+			if diff := cmp.Diff(tc.objects, objects); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
