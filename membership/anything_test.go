@@ -60,7 +60,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 			i.Volume.Next = rarely(version())
 			i.Volume.Small, i.Volume.Growing = r.IntN(8) == 0, r.IntN(8) == 0
 			i.Volume.Unfit = []string{"", "", "", "is of another class"}[r.IntN(4)]
-			i.Volume.Replays = []string{"", "pod"}[r.IntN(2)]
+			i.Volume.Replays = []string{"", ReplaysAny, ReplaysRisen, ReplaysPast}[r.IntN(4)]
 		}
 		if !some() {
 			i.Pod = Pod{

@@ -52,6 +52,7 @@ func (s *rollState) pack() rollKey {
 	g.put(3, s.late.seat)
 	g.put(3, uint8(s.late.to))
 	g.put(2, uint8(s.late.made))
+	g.put(2, uint8(s.late.replays))
 	g.flag(s.late.none)
 	g.flag(s.late.pod)
 	g.flag(s.late.podVersion)
@@ -67,6 +68,7 @@ func (k rollKey) unpack() rollState {
 	g := ringBits(k[rollSeats])
 	on := func() bool { return g.take(1) == 1 }
 	s.late.spec, s.late.claim, s.late.podVersion, s.late.pod, s.late.none = on(), on(), on(), on(), on()
+	s.late.replays = rollMark(g.take(2))
 	s.late.made = rollOptions(g.take(2))
 	s.late.to = rollVersion(g.take(3))
 	s.late.seat = g.take(3)

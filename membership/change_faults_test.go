@@ -116,9 +116,9 @@ func (b *rollBound) misfortune(s *rollState, i int, visit rollVisit) {
 // etcd does by itself what follows from the versions of its members (Monitor in server/etcdserver/version).
 func (b *rollBound) etcd(s *rollState, visit rollVisit) {
 	w := &s.roll
-	if cluster := w.decided(); cluster != w.cluster {
+	if w.decided() != w.cluster {
 		to := *s
-		to.roll.cluster = cluster
+		to.roll.decide()
 		visit("the cluster's version changes", to, "")
 	}
 	if w.downgraded() {
@@ -146,6 +146,16 @@ func (w *roll) decided() rollMinor {
 	default:
 		return max(w.cluster, min(lowest, w.cluster+1))
 	}
+}
+
+// decide the cluster's version. Where it falls, who runs 3.6 saves a snapshot.
+func (w *roll) decide() {
+	version := w.decided()
+	for i := range w.seats {
+		s := &w.seats[i]
+		s.old = s.old && (version >= w.cluster || s.runs.minor() != 6)
+	}
+	w.cluster = version
 }
 
 // downgraded reports whether a downgrade has come to its end.

@@ -8,6 +8,8 @@ type rollFlight struct {
 	to     rollVersion
 	none   bool        // the Pod was what the spec asked for
 	made   rollOptions // that the spec asked for
+	// replays is what the volume is to say of the log.
+	replays rollMark
 	// What has not changed since: the Pod, its resource version, that of the volume, and the spec.
 	pod, podVersion, claim, spec bool
 }
@@ -40,7 +42,7 @@ func (t *rollDecision) flights(w *roll) []rollFlight {
 	}
 	var flights []rollFlight
 	for i := range rollSeats {
-		f := rollFlight{action: act, seat: uint8(i), to: t.to, none: t.asked>>i&1 == 1, made: w.template, pod: true, podVersion: true, claim: true, spec: true}
+		f := rollFlight{action: act, seat: uint8(i), to: t.to, none: t.asked>>i&1 == 1, made: w.template, replays: t.replays[i], pod: true, podVersion: true, claim: true, spec: true}
 		switch {
 		case act == actDowngrade || act == actCancel:
 			f.seat = 0

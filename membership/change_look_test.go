@@ -118,10 +118,10 @@ func (s *rollSeat) claim(i int) Volume {
 	case marksNobody:
 	case marksAny:
 		v.Replays = ReplaysAny
-	case marksThis:
-		v.Replays = rollUID(i)
-	case marksBefore:
-		v.Replays = "one that is gone"
+	case marksRisen:
+		v.Replays = ReplaysRisen
+	case marksPast:
+		v.Replays = ReplaysPast
 	}
 	return v
 }

@@ -21,7 +21,6 @@ type rollCareless struct {
 	ignoresIntents  bool // begins though another operator's act is under way
 	startsOver      bool // applies a Pod that is to be started to one that is there
 	forgetsFailure  bool // does not remember what it has put back
-	repeatsReplays  bool // marks a log of 3.5 with the Pod that came from it, and not until it was started again
 	keepsLeader     bool // hands no leadership over
 	forgetsSpec     bool // takes an act for done because the spec does not ask for it any more
 	ignoresServed   bool // makes every Pod anew of what the spec says
@@ -41,6 +40,8 @@ type rollDecision struct {
 	same   uint8       // the seats of which nothing needs to change
 	asked  uint8       // the seats whose Pod is what the spec asks for, as far as that goes in one step
 	stuck  uint8       // the seats whose Pod is outdated, for a spec that was not given up
+
+	replays [rollSeats]rollMark // what is to be recorded of their logs
 }
 
 func (p *rollPlanner) decide(g *rollGlance, anew bool) rollDecision {
@@ -66,6 +67,9 @@ func (p *rollPlanner) decide(g *rollGlance, anew bool) rollDecision {
 	for _, name := range slices.Backward(t.step.Members) {
 		t.target = int(name[len(name)-1] - '0')
 		t.who |= 1 << t.target
+	}
+	for _, i := range o.Instances {
+		t.replays[i.Ordinal] = map[string]rollMark{"": marksNobody, ReplaysAny: marksAny, ReplaysRisen: marksRisen, ReplaysPast: marksPast}[Replays(d, o, i)]
 	}
 	switch t.step.Action {
 	case Update, PutBack, Start, Provision, Join:
@@ -110,13 +114,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 		if !claim {
 			return
 		}
-		rereads := s.replays != marksNobody && f.to.minor() == 6 && (s.storage == 5 || w.down == 5)
-		if s.volume.minor() == 5 && f.to.minor() == 6 || rereads {
-			s.replays = marksAny
-			if c.repeatsReplays {
-				s.replays = marksThis
-			}
-		}
+		s.replays = f.replays
 		w.serves(s, c)
 		s.volume, s.next = f.to, rollNone
 		yield(w, false)
@@ -181,7 +179,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 // version down, or to stay, for it rises again: that is over at once here.
 func (w *roll) cancel() {
 	w.down = 0
-	w.cluster = w.decided()
+	w.decide()
 	for i := range w.seats {
 		if w.migrates(i) {
 			w.seats[i].storage = w.cluster
@@ -201,18 +199,14 @@ func (p *rollPlanner) mark(w *roll, f rollFlight, claim bool) bool {
 	s := &w.seats[f.seat]
 	c := p.operator
 	next := f.change == rollAnew && !c.forgetsNext || f.change == rollInPlace && f.to != s.volume && !c.forgetsVersion
-	begins := f.change == rollAnew && s.replays == marksAny && s.storage >= 6 // its log begins anew with the next start
-	if !next && !begins {
+	if !next {
 		return true
 	}
-	if claim && next {
+	if claim {
 		s.next, s.trying, s.stray = f.to, f.trying(s), s.stray || !f.pod
 		if c.triesSpec {
 			s.trying = rollUnknown
 		}
-	}
-	if claim && begins {
-		s.replays = marksThis
 	}
 	return claim
 }

@@ -74,11 +74,10 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 	}
 	s.runs, s.failing, s.served, s.ours, s.stray = w.holds(s.image), false, true, false, false
 	s.lags = lags && w.quorate()
-	switch {
-	case s.runs.minor() == 5:
-		s.old = true
-	case s.runs.minor() == 6 && s.storage >= 6: // it finds an earlier version of the cluster in it, and saves a snapshot
-		s.old = false
+	if s.runs.minor() == 5 { // it tells all others its name
+		for j := range w.seats {
+			w.seats[j].old = w.seats[j].old || w.seats[j].member()
+		}
 	}
 	w.elect()
 	return ""
@@ -91,7 +90,4 @@ func (w *roll) vanish(i int) {
 	s.before = false
 	s.image, s.previous, s.failing, s.going, s.undone, s.served, s.template = rollNone, rollNone, false, false, false, false, rollFirst
 	s.stray = s.stray && s.next != rollNone
-	if s.replays == marksThis {
-		s.replays = marksBefore
-	}
 }

@@ -90,7 +90,7 @@ func (x *rollExplorer) settled(w roll) (roll, string) {
 			s.lags = false
 		}
 		w.elect()
-		w.cluster = w.decided()
+		w.decide()
 		if w.downgraded() {
 			w.down = 0
 		}

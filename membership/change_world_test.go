@@ -46,7 +46,7 @@ type rollSeat struct {
 	replays rollMark
 	lost    bool // there is no volume any more
 
-	old     bool      // the log has entries of 3.5
+	old     bool      // the log has entries of 3.5, behind its last snapshot
 	storage rollMinor // of its data
 	served  bool      // it has run what its Pod was changed to
 	ours    bool      // it is away by an act of the operator
@@ -74,14 +74,14 @@ const (
 	rollUnknown                    // a volume does not say
 )
 
-// rollMark is the Pod whose log is marked to begin with entries of 3.5.
+// rollMark says which Pod is marked to read entries of 3.5.
 type rollMark uint8
 
 const (
 	marksNobody rollMark = iota
 	marksAny             // whichever runs on the volume
-	marksThis            // the Pod that is there
-	marksBefore          // one that is gone
+	marksRisen           // as well, since nobody runs 3.5 any more
+	marksPast            // nobody any more
 )
 
 // rollVersion is one of the versions of the model: the newest patch of each minor, and one of 3.5 and 3.6 that is too early to be

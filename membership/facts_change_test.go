@@ -88,7 +88,9 @@ func downgradingTo(v Version) change {
 }
 
 // replaying is a member whose Pod came from 3.5 to 3.6.
-func replaying(i *Instance) { i.Volume.Replays = i.Pod.UID }
+func replaying(i *Instance)       { i.Volume.Replays = ReplaysAny }
+func replayingRisen(i *Instance)  { i.Volume.Replays = ReplaysRisen }
+func replayingNoMore(i *Instance) { i.Volume.Replays = ReplaysPast }
 
 // two voters are a cluster of two.
 func two(d *Desired, o *Observed) {

@@ -24,8 +24,8 @@ type Volume struct {
 	First First
 	// Version that ran on it last. Next is the one to which its member is being changed, until the member has answered from it.
 	Version, Next Version
-	// Replays is ReplaysAny where its member came from 3.5 to 3.6, and then the last Pod to read the log of 3.5: one that is to
-	// be made anew since the data is that of 3.6.
+	// Replays says whether there may be entries of 3.5 in the log of its member, which 3.7 cannot read; empty where there are
+	// none. Anything that is none of the values below is ReplaysAny.
 	Replays string
 	// Spare: it was made for a member to come, and nothing has ever run on it. Joins is the member that it was then given to;
 	// from there on it is nobody else's, whatever is on it.
@@ -40,8 +40,12 @@ type Volume struct {
 	Retired bool
 }
 
-// ReplaysAny says that whichever Pod runs on a volume reads a log of 3.5.
-const ReplaysAny = "any"
+// The values of Volume.Replays.
+const (
+	ReplaysAny   = "any"   // who starts on the volume reads entries of 3.5
+	ReplaysRisen = "risen" // so it does, and all members have been 3.6 with data of 3.6 since, and no downgrade was under way
+	ReplaysPast  = "past"  // who starts there reads none: the log was begun anew. A new member may be sent some, from memory
+)
 
 // Exists reports whether there is a volume that this cluster may use.
 func (v Volume) Exists() bool { return v.UID != "" && !v.Foreign }

@@ -42,6 +42,7 @@ var rules = []rule{
 	mislabelled,      // what runs is not what the image's name says
 	underWay,         // who was changed last must be back first
 	abandoned,        // a change that did not work is not tried again
+	begunAnew,        // a log with entries that the next minor cannot read begins anew
 	downgraded,       // back to an earlier minor: etcd prepares its data first
 	noPath,           // a version that cannot be reached from the one that runs
 	updated,          // who does not run yet what the spec asks for, one after the other

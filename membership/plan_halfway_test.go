@@ -1,6 +1,9 @@
 package membership
 
-import "testing"
+import (
+	"cmp"
+	"testing"
+)
 
 // What the exploration of changes has taught: no member comes or goes, and no downgrade is left on, where that would keep a member
 // from starting.
@@ -15,7 +18,9 @@ func toFive(d *Desired, o *Observed) {
 }
 
 func downgrading(minor int) change {
-	return onAll(func(i *Instance) { i.Endpoint.Downgrade = Version{3, minor, 0} })
+	return onAll(func(i *Instance) {
+		i.Endpoint.Downgrade, i.Volume.Replays = Version{3, minor, 0}, cmp.Or(i.Volume.Replays, ReplaysAny)
+	})
 }
 
 func TestPlanHalfway(t *testing.T) {

@@ -190,22 +190,70 @@ func TestPlanMinors(t *testing.T) {
 		},
 
 		// what 3.5 has left in the log
-		"Replays": {
-			reason: "The Pod that came from 3.5 is made anew before it goes on to 3.7",
+		"ReplaysSince": {
+			reason: "Nobody runs 3.5 any more, which is written down first: then the log can be begun anew",
 			base:   upgrading(etcd36, etcd37),
-			args:   []change{onAll(replaying)},
+			args:   []change{on(1, replaying), on(2, replayingRisen)},
 			want: Step{
-				Action: Update, Members: []string{"m-1"}, Version: etcd36, Change: ChangePod, Reason: Changing,
-				Message: "starting m-1 once more with 3.6.16, for its log to begin after the last entry of 3.5, which 3.7.3 could not read, then m-2, m-0",
+				Action: Record, Members: []string{"m-1"}, Reason: Recording,
+				Message: "writing down whose data the volumes of m-1 hold",
 			},
 		},
-		"ReplaysNoMore": {
-			reason: "Another Pod has run there since",
+		"Replays": {
+			reason: "Who came from 3.5 begins the log anew before anybody goes on to 3.7",
 			base:   upgrading(etcd36, etcd37),
-			args:   []change{onAll(replaying), on(1, func(i *Instance) { i.Pod.UID = "another" })},
+			args:   []change{on(1, replayingRisen)},
+			want: Step{
+				Action: Downgrade, Version: Version{3, 5, 0}, Reason: Changing,
+				Message: "having every member begin its log anew, as etcd does before a downgrade: 3.7.3 could not read what 3.5 has left in it",
+			},
+		},
+		"ReplaysStill": {
+			reason: "Who has not made its data that of 3.5 may not have saved a snapshot",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(replayingRisen), downgrading(5), on(1, stored(Version{3, 5, 0}))},
+			want: Step{
+				Action: Wait, Reason: Changing,
+				Message: "waiting for members to begin their logs anew, before they run 3.7.3: m-0, m-2",
+			},
+		},
+		"BegunAnew": {
+			reason: "All have saved a snapshot: their volumes say so",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(replayingRisen), downgrading(5), onAll(stored(Version{3, 5, 0}))},
+			want: Step{
+				Action: Record, Members: []string{"m-0", "m-1", "m-2"}, Reason: Recording,
+				Message: "writing down whose data the volumes of m-0, m-1, m-2 hold",
+			},
+		},
+		"BegunBefore": {
+			reason: "A downgrade that was carried out has begun the log before what 3.5 has written since",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(replaying), downgrading(5), onAll(stored(Version{3, 5, 0}))},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade to 3.5"},
+		},
+		"BegunAnewRecorded": {
+			reason: "Then etcd is to use what is new in 3.6 again",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(replayingNoMore), downgrading(5), onAll(stored(Version{3, 5, 0}))},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade to 3.5"},
+		},
+		"ReplaysNoMore": {
+			reason: "The log was begun anew",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(replayingNoMore)},
 			want: Step{
 				Action: Update, Members: []string{"m-1"}, Version: etcd37, Change: ChangeImage, Reason: Changing,
 				Message: "changing m-1 in place from 3.6.16 to 3.7.3, then m-2, m-0",
+			},
+		},
+		"ReplaysBesideNext": {
+			reason: "While a member runs 3.7 no log can begin anew, so that one goes back first",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{on(2, replaying), onAll(same), on(1, runs(etcd37)), on(1, stored(storage36)), on(1, differs(ChangeImage, "version"))},
+			want: Step{
+				Action: Update, Members: []string{"m-1"}, Version: etcd36, Change: ChangeImage, Reason: Changing,
+				Message: "changing m-1 in place from 3.7.3 to 3.6.16",
 			},
 		},
 		"ReplaysWithinMinor": {
@@ -218,19 +266,28 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"ReplaysTwo": {
-			reason: "Which of two members none can be spared for either",
+			reason: "Of two members none can be spared for the change that it is for",
 			base:   upgrading(etcd36, etcd37),
-			args:   []change{two, onAll(replaying)},
+			args:   []change{two, onAll(replayingRisen)},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
 				Message: "of two members none can be spared while m-1 is changed (version): set spec.replicas to 3 for the change, or to 1",
 			},
 		},
 		"ReplaysUnraised": {
-			reason: "It helps only once the cluster's version has risen",
+			reason: "From what etcd does not use yet there is no way back",
 			base:   upgrading(etcd36, etcd37),
-			args:   []change{onAll(replaying), onAll(stored(Version{}))},
+			args:   []change{onAll(replaying), onAll(stored(Version{3, 5, 0}))},
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in 3.6.16: m-0, m-1, m-2"},
+		},
+		"ReplaysFromNowOn": {
+			reason: "Others are about to run 3.5, whose entries all get",
+			base:   upgrading(etcd36, etcd35),
+			args:   []change{onAll(replayingNoMore), downgrading(5), onAll(stored(Version{3, 5, 0}))},
+			want: Step{
+				Action: Record, Members: []string{"m-0", "m-1", "m-2"}, Reason: Recording,
+				Message: "writing down whose data the volumes of m-0, m-1, m-2 hold",
+			},
 		},
 	})
 }

@@ -12,11 +12,11 @@ import (
 // time, the leader last, and the next only when the last one is back and has caught up.
 
 // Hop is the version that the members run next on their way to the one that is asked for: that itself, or one in between; and
-// the version that they run where there is no way.
+// the version that they run where there is no way. Who has come to 3.7 goes back for a member that still reads the log of 3.5.
 func Hop(d Desired, o Observed) Version {
 	path, err := Path(running(o), d.Version)
-	switch lowest, _ := span(running(o)); {
-	case err != nil:
+	switch lowest, highest := span(running(o)); {
+	case err != nil, d.Version.Minor == 7 && highest.Minor == 7 && lowest.Minor == 6 && len(o.replay()) > 0: // only where all run 3.6 can a log begin anew
 		return lowest
 	case len(path) > 0:
 		return path[0]
@@ -119,10 +119,6 @@ func updated(d Desired, o Observed) (Step, bool) {
 		return Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in " + i.Endpoint.Version.String() + ": " + list(waiting)}, true
 	}
 	n := len(o.voters())
-	again := i.replays(hop) && !d.Ephemeral
-	if again {
-		i.Pod.Change, i.Pod.Parts = ChangePod, []string{"version"}
-	}
 	switch {
 	case i.Pod.Change == ChangePod && d.Ephemeral:
 		return Step{
@@ -135,32 +131,10 @@ func updated(d Desired, o Observed) (Step, bool) {
 			Message: "of two members none can be spared while " + i.Name + " is changed (" + list(i.Pod.Parts) + "): set spec.replicas to 3 for the change, or to 1",
 		}, true
 	}
-	if again {
-		return Step{
-			Action: Update, Members: []string{i.Name}, Version: i.Endpoint.Version, Change: ChangePod, Reason: Changing,
-			Message: fmt.Sprintf("starting %s once more with %s, for its log to begin after the last entry of 3.5, which %s could not read", i.Name, i.Endpoint.Version, hop) + then(d, o, voters[1:]),
-		}, true
-	}
 	return Step{
 		Action: Update, Members: []string{i.Name}, Version: hop, Change: i.Pod.Change, Reason: Changing,
 		Message: described(i, hop) + then(d, o, voters[1:]),
 	}, true
-}
-
-// replays reports whether the member's log may still begin with entries of etcd 3.5, in a form that 3.7 does not know: it
-// would panic (apply.Apply in server/etcdserver/apply). A member of 3.6 that is started after the cluster's version has risen
-// begins its log anew: it finds the earlier version in it, and takes that for a downgrade, after which it saves a snapshot
-// (ClusterVersionSet, in the same package). By itself it does that only after --snapshot-count entries.
-func (i Instance) replays(hop Version) bool {
-	reads := i.Volume.Replays == ReplaysAny || i.Volume.Replays != "" && i.Volume.Replays == i.Pod.UID
-	return hop.Minor >= 7 && i.Endpoint.Version.Minor == 6 && reads
-}
-
-// Rereads reports whether any start would have to read the log of 3.5 on a volume that says that one Pod was the last to do so:
-// the data has become that of 3.5 since, or is about to.
-func (i Instance) Rereads() bool {
-	return i.Endpoint.Version.Minor == 6 && (i.Endpoint.Storage.Minor == 5 || i.Endpoint.Downgrade.Minor == 5) &&
-		i.Volume.Replays != "" && i.Volume.Replays != ReplaysAny
 }
 
 func one(b bool) int {

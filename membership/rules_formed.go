@@ -38,12 +38,12 @@ func started(d Desired, o Observed) (Step, bool) {
 //
 // What comes next on a volume goes when the member has answered since. Where it is the Pod of before that answers, because its end
 // is not seen yet or the operator was interrupted before it began, that is looked at past the cache first.
-func recorded(_ Desired, o Observed) (Step, bool) {
+func recorded(d Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.MemberID)
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
 			!i.Pod.Changing &&
-			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}) || i.Rereads())
+			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}) || i.Volume.Replays != Replays(d, o, i))
 	})
 	return Step{
 		Action: Record, Members: unrecorded, Reason: Recording,

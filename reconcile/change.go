@@ -208,7 +208,7 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	m.InitialCluster, m.InitialClusterState = joinCluster(c, seen), render.StateExisting
 	m.InitialCorruptCheck = false // it has no data yet
 	if step.Version.Minor == 6 && slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool { return i.Volume.Replays != "" }) {
-		m.Replays = membership.ReplaysAny // the leader may send it the log of 3.5
+		m.Replays = membership.ReplaysAny // the leader may send it entries of 3.5 from memory
 	}
 	if claim := seen.claims[name]; claim != nil && claim.Annotations[api.AnnotationJoin] != m.Join {
 		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {

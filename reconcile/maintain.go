@@ -29,9 +29,7 @@ func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observ
 		m := member(c, seen, name)
 		m.ClusterID, m.MemberID = i.Endpoint.ClusterID.String(), i.Endpoint.MemberID.String()
 		m.Ran, m.Next, m.Served = i.Endpoint.Version.String(), "", serves(c, seen, name)
-		if i.Volume.Version.Minor == 5 && i.Endpoint.Version.Minor == 6 || i.Rereads() {
-			m.Replays = membership.ReplaysAny
-		}
+		m.Replays = membership.Replays(desired(c), seen.Observed, i)
 		return r.applyMetadata(ctx, c, seen, m)
 	})
 	if err == nil {

@@ -83,21 +83,14 @@ func previous(pod *corev1.Pod) string {
 
 // announce writes on the volume of a member what is to run on it: whoever makes its Pod anew, for whatever reason, makes that. Once
 // etcd has run what it is changed to, it may never start with what ran before. A Pod that is made anew is made of what the spec
-// says, and since the data is that of 3.6 begins its log anew (membership.ReplaysAny).
+// says.
 func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
 	i, _ := seen.Instance(m.Name)
-	next := step.Version != i.Volume.Version || step.Change == membership.ChangePod
-	begins := step.Change == membership.ChangePod && i.Volume.Replays == membership.ReplaysAny && i.Endpoint.Storage.Minor >= 6
 	claim := seen.claims[m.Name]
-	if claim == nil || !next && !begins {
+	if claim == nil || step.Version == i.Volume.Version && step.Change != membership.ChangePod {
 		return nil
 	}
-	if next {
-		m.Next, m.NextWith = step.Version.String(), nextWith(c, claim, step.Change)
-	}
-	if begins {
-		m.Replays = i.Pod.UID
-	}
+	m.Next, m.NextWith = step.Version.String(), nextWith(c, claim, step.Change)
 	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 

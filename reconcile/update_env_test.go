@@ -45,27 +45,32 @@ func (s *stage) runs(c *api.EtcdCluster, version string) {
 func TestVersions(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
-		from, to string
+		from     string
+		to       []string // one after the other
+		medium   api.Medium
 		restarts int32
-		anew     bool
 	}{
-		"ToThirtySix":   {reason: "one minor", from: etcd35, to: etcd36, restarts: 1},
-		"ToThirtySeven": {reason: "two minors, one after the other, and a new Pod between them, for the log of 3.5 to end", from: etcd35, to: etcd37, restarts: 1, anew: true},
-		"BackToSix":     {reason: "etcd prepares its data first", from: etcd37, to: etcd36, restarts: 1},
-		"BackToFive":    {reason: "the flags have their earlier names again", from: etcd36, to: etcd35, restarts: 1},
+		"ToThirtySix":   {reason: "one minor", from: etcd35, to: []string{etcd36}, restarts: 1},
+		"ToThirtySeven": {reason: "two minors, one after the other, and the log begun anew between them", from: etcd35, to: []string{etcd37}, restarts: 2},
+		"InMemory":      {reason: "the data stays with the Pods", from: etcd35, to: []string{etcd37}, medium: api.MediumMemory, restarts: 2},
+		"BackToSix":     {reason: "etcd prepares its data first", from: etcd37, to: []string{etcd36}, restarts: 1},
+		"BackToFive":    {reason: "the flags have their earlier names again", from: etcd36, to: []string{etcd35}, restarts: 1},
+		"BackAndForth":  {reason: "what the second time in 3.5 has left in the log ends as well", from: etcd36, to: []string{etcd35, etcd37}, restarts: 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			c, load, _ := healing{version: tc.from}.struck(s)
+			c, load, _ := healing{version: tc.from, medium: tc.medium}.struck(s)
 			before, _ := s.lives(c)
 			who := identityOf(c)
 			load.await(20)
-			s.change(c, func() { c.Spec.Version = tc.to })
-			s.runs(c, tc.to)
-			load.await(20)
+			for _, to := range tc.to {
+				s.change(c, func() { c.Spec.Version = to })
+				s.runs(c, to)
+				load.await(20)
+			}
 			after, restarts := s.lives(c)
-			if !tc.anew && !maps.Equal(before, after) {
+			if !maps.Equal(before, after) {
 				t.Errorf("%s: the Pods are others: %v, then %v", tc.reason, before, after)
 			}
 			for member, n := range restarts {

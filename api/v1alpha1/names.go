@@ -36,9 +36,8 @@ const (
 	// the member is not being changed its Pod is made of these.
 	AnnotationServed = "etcd.quorate.dev/served-with"
 
-	// AnnotationReplays says, on a PersistentVolumeClaim, which Pod has a log that may begin with entries that etcd 3.7 cannot
-	// read: any, where its member came from 3.5 to 3.6 on it, and then the one that was there when the next one was to begin its
-	// log anew.
+	// AnnotationReplays says, on a PersistentVolumeClaim, how far the member is whose log may have entries of etcd 3.5, which 3.7
+	// cannot read (membership.Volume.Replays): any, risen or past.
 	AnnotationReplays = "etcd.quorate.dev/replays"
 
 	// AnnotationJoin says, on a PersistentVolumeClaim that was made for a member to come, JoinPending while nothing has run

@@ -1,0 +1,74 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The rules of what etcd 3.5 has left in the log. It writes to it in a form that 3.7 does not know, and panics at (apply.Apply in
+// server/etcdserver/apply): when a member of 3.5 starts, for example. Such entries are read at every start until a snapshot was
+// saved behind them, by itself after --snapshot-count entries; an idle cluster may never come to that.
+
+// Replays is what the volume of a member that answers is to say of its log (Volume.Replays). An entry that one member of 3.5 writes is
+// in the log of all.
+func Replays(d Desired, o Observed, i Instance) string {
+	is := i.Volume.Replays
+	switch {
+	case i.Endpoint.Version.Minor != 6:
+		return is
+	case i.Volume.Version.Minor == 5, d.Version.Minor == 5 && i.Endpoint.Downgrade.Minor == 5: // others are about to run it
+		return ReplaysAny
+	case d.Version.Minor > 6 && is != "" && is != ReplaysPast && is != ReplaysRisen && o.allSix(6, 0):
+		return ReplaysRisen
+	case d.Version.Minor > 6 && is == ReplaysRisen && o.allSix(5, 5):
+		return ReplaysPast
+	default:
+		return is
+	}
+}
+
+// allSix reports whether every voter runs 3.6, and tells of data of that minor and of a downgrade to that one, or of none for 0.
+//
+// Where the cluster's version falls, a member of 3.6 saves a snapshot before it makes its data readable for the earlier minor
+// (ClusterVersionSet in server/etcdserver/apply/apply.go, UpdateStorageVersion in server/etcdserver/adapters.go). So who has data of 3.5,
+// and had data of 3.6 when nobody ran 3.5 any more, has a log that begins after all entries of 3.5. Without the second, the downgrade
+// may be one that was carried out and that etcd has yet to end.
+func (o Observed) allSix(storage, downgrade int) bool {
+	voters := o.voters()
+	return len(voters) > 0 && !slices.ContainsFunc(voters, func(i Instance) bool {
+		return i.Endpoint.Version.Minor != 6 || i.Endpoint.Storage.Minor != storage || i.Endpoint.Downgrade.Minor != downgrade
+	})
+}
+
+// replay are the voters that read entries of 3.5 when they start.
+func (o Observed) replay() []Instance {
+	return slices.DeleteFunc(o.voters(), func(i Instance) bool {
+		return i.Endpoint.Version.Minor != 6 || i.Volume.Replays == "" || i.Volume.Replays == ReplaysPast
+	})
+}
+
+// begunAnew: before the first member runs 3.7, etcd prepares a downgrade to 3.5, for which every member saves a snapshot, and takes it
+// back. No member is started again for that, and nothing but 3.6 runs meanwhile. To start 3.6 again would help only where the cluster's
+// version of 3.5 is still in the log, and not against what came after it.
+func begunAnew(d Desired, o Observed) (Step, bool) {
+	lowest, highest := span(running(o))
+	hop, under, replay := Hop(d, o), o.downgrade(), o.replay()
+	switch {
+	case hop.Minor < 7 || lowest.Minor != 6 || highest.Minor != 6 || len(replay) == 0:
+		return Step{}, false
+	case len(o.voters()) == 2: // neither can be changed
+		return Step{}, false
+	case slices.ContainsFunc(replay, func(i Instance) bool { return i.Volume.Replays != ReplaysRisen }): // what all run comes to an end first
+		return Step{}, false
+	case under == (Version{}):
+		return Step{
+			Action: Downgrade, Version: Version{3, 5, 0}, Reason: Changing,
+			Message: fmt.Sprintf("having every member begin its log anew, as etcd does before a downgrade: %s could not read what 3.5 has left in it", hop),
+		}, true
+	}
+	waiting := names(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor != 5 })
+	return Step{
+		Action: Wait, Reason: Changing,
+		Message: "waiting for members to begin their logs anew, before they run " + hop.String() + ": " + list(waiting),
+	}, true
+}
