@@ -47,8 +47,17 @@ func TestPlanChangeKinds(t *testing.T) {
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{only},
 			want: Step{
-				Action: Update, Members: []string{"m-0"}, Version: etcd37, Change: ChangeImage, Reason: Changing,
+				Action: Update, Members: []string{"m-0"}, Version: etcd37, Change: ChangeImage, Alone: true, Reason: Changing,
 				Message: "changing m-0 in place from 3.6.16 to 3.7.3; it is the only member, and nobody serves until it is back",
+			},
+		},
+		"SingleOptions": {
+			reason: "Nobody serves until it is back, which is to be soon",
+			base:   upgrading(etcd36, etcd36),
+			args:   []change{only, onAll(differs(ChangePod, "options"))},
+			want: Step{
+				Action: Update, Members: []string{"m-0"}, Version: etcd36, Change: ChangePod, Alone: true, Reason: Changing,
+				Message: "making the Pod of m-0 anew (spec.options); it is the only member, and nobody serves until it is back",
 			},
 		},
 		"Two": {

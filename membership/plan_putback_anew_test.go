@@ -37,7 +37,7 @@ func TestPlanPutBackAnew(t *testing.T) {
 			base:   formed3,
 			args:   []change{only, on(0, wrongOptions), nobodyAnswers},
 			want: Step{
-				Action: PutBack, Members: []string{"m-0"}, Version: etcd36, Reason: ChangeFailed,
+				Action: PutBack, Members: []string{"m-0"}, Version: etcd36, Alone: true, Reason: ChangeFailed,
 				Message: "putting m-0 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
 			},
 		},

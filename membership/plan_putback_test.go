@@ -42,7 +42,7 @@ func TestPlanPutBack(t *testing.T) {
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{only, on(0, broken(etcd37)), nobodyAnswers},
 			want: Step{
-				Action: PutBack, Members: []string{"m-0"}, Version: etcd36, Reason: ChangeFailed,
+				Action: PutBack, Members: []string{"m-0"}, Version: etcd36, Alone: true, Reason: ChangeFailed,
 				Message: "putting m-0 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
 			},
 		},

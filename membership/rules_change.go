@@ -132,7 +132,7 @@ func updated(d Desired, o Observed) (Step, bool) {
 		}, true
 	}
 	return Step{
-		Action: Update, Members: []string{i.Name}, Version: hop, Change: i.Pod.Change, Reason: Changing,
+		Action: Update, Members: []string{i.Name}, Version: hop, Change: i.Pod.Change, Alone: n == 1, Reason: Changing,
 		Message: described(i, hop) + then(d, o, voters[1:]),
 	}, true
 }

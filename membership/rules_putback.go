@@ -17,7 +17,7 @@ func putBack(_ Desired, o Observed) (Step, bool) {
 			continue
 		}
 		return Step{
-			Action: PutBack, Members: []string{i.Name}, Version: i.Volume.Version, Reason: ChangeFailed,
+			Action: PutBack, Members: []string{i.Name}, Version: i.Volume.Version, Alone: len(o.known()) == 1, Reason: ChangeFailed,
 			Message: fmt.Sprintf("putting %s back: with %s it %s", i.Name, i.news(), problem(i)),
 		}, true
 	}

@@ -56,6 +56,7 @@ type Step struct {
 	ID      ID       // Join, Promote, Remove, MoveLeader, Disarm: the member, as etcd knows it
 	Version Version  // Provision, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run
 	Change  Change   // Update: what it takes
+	Alone   bool     // Update, PutBack: nobody else has a vote, so that nobody serves until the member is back
 	First   First    // Bootstrap, and Provision of first members: the first start that they belong to
 	Reason  Reason   // the same in condition, event and log
 	Message string   // for people; the same as long as the facts are

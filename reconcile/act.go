@@ -158,15 +158,19 @@ func eventType(step membership.Step) string {
 	return corev1.EventTypeNormal
 }
 
-// deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership: no later one of its name, and
-// where it was decided by what the Pod does, not one that does something else since. So does one of a member to come, once
-// it was let start.
+// deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership, where there is anybody to take it: no
+// later one of its name, and where it was decided by what the Pod does, not one that does something else since. So does one of a
+// member to come, once it was let start.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
 	as := client.Preconditions{UID: &pod.UID}
 	if step.Reason == membership.Replacing || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
 		as.ResourceVersion = &pod.ResourceVersion
 	}
-	err := r.Client.Delete(ctx, pod, as)
+	options := []client.DeleteOption{as}
+	if step.Alone {
+		options = append(options, client.GracePeriodSeconds(aloneGrace))
+	}
+	err := r.Client.Delete(ctx, pod, options...)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -176,6 +180,11 @@ func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *cor
 	r.Recorder.Eventf(c, pod, eventType(step), string(step.Reason), string(step.Action), "%s member %s", step.Action, pod.Name)
 	return nil
 }
+
+// aloneGrace is what the only member gets when its Pod is made anew: time to answer what it was asked, which takes milliseconds,
+// and no time to wait for clients that watch, for which it would take seven seconds. What it has acknowledged is on its disk.
+// The kubelet gives no less than this.
+const aloneGrace = 2
 
 func voters(seen observed) int {
 	n := 0

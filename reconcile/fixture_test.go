@@ -118,6 +118,7 @@ type stub struct {
 	writes []write
 	marks  map[string]map[string]string // the annotations that were applied, by kind and name
 	specs  map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
+	graces map[string]*int64            // with which Pods were deleted, by name; nil is their own
 	status []api.EtcdClusterStatus      // what was applied, in order
 	// selectors that were applied, by the name of the Service
 	selectors map[string]map[string]string
@@ -132,7 +133,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			t.Fatal(err)
 		}
 	}
-	s := &stub{marks: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
+	s := &stub{marks: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
 	take := func(w write) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -169,6 +170,11 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			kind, err := apiutil.GVKForObject(o, scheme)
 			if err != nil {
 				return err
+			}
+			if kind.Kind == "Pod" {
+				s.mu.Lock()
+				s.graces[o.GetName()] = options.GracePeriodSeconds
+				s.mu.Unlock()
 			}
 			p := ptr.Deref(options.Preconditions, metav1.Preconditions{})
 			return take(write{"delete", kind.Kind, o.GetName(), string(ptr.Deref(p.UID, "")), ptr.Deref(p.ResourceVersion, "")})

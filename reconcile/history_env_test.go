@@ -48,9 +48,9 @@ func (l *load) await(writes int64) {
 }
 
 // check ends the load, and fails the test unless its clients saw what one single store would have shown them.
-func (l *load) check() {
+func (l *load) check() history.Result {
 	l.Helper()
-	l.history.Check(l.T)
+	return l.history.Check(l.T)
 }
 
 func dial(endpoints ...string) (*clientv3.Client, error) {

@@ -48,14 +48,8 @@ func TestPutBackChange(t *testing.T) {
 	}
 	single := func(w *world) {
 		image(w)
-		w.cluster.Spec.Replicas = new(int32(1))
-		for _, name := range []string{"db-1", "db-2"} {
-			delete(w.pods, name)
-			delete(w.claims, name)
-			delete(w.asked.endpoints, name)
-		}
-		w.claims["db-0"].Annotations[api.AnnotationBootstrap] = "cluster/1"
-		w.cluster.Status.Members, w.asked.members = w.cluster.Status.Members[:1], nil
+		w.alone()
+		w.asked.members = nil
 	}
 	const (
 		wrong   = "with the new spec.options it exited with code 2: flag provided but not defined: -wrong"
@@ -67,6 +61,7 @@ func TestPutBackChange(t *testing.T) {
 		Failed *api.FailedChange // in the first status that was written
 		Events []string
 		Image  string
+		Grace  *int64 // with which the Pod was deleted
 	}
 	cases := map[string]struct {
 		reason string
@@ -131,6 +126,18 @@ func TestPutBackChange(t *testing.T) {
 				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed PutBack member db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
 			},
 		},
+		"OptionsAlone": {
+			reason: "and it does not wait for anybody",
+			given: func(w *world) {
+				options(w)
+				w.alone()
+				w.asked.members = nil
+			},
+			want: result{
+				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim}, Grace: new(int64(2)),
+				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed PutBack member db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+			},
+		},
 		"OptionsMended": {
 			reason: "the spec asks for something else by now, which has not been tried",
 			given:  func(w *world) { options(w); w.cluster.Spec.Options = nil },
@@ -189,7 +196,7 @@ func TestPutBackChange(t *testing.T) {
 			if err := s.putBack(t.Context(), w.cluster.DeepCopy(), seen, step); !errors.Is(err, tc.err) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)
 			}
-			got := result{Writes: s.writes, Events: s.told()}
+			got := result{Writes: s.writes, Events: s.told(), Grace: s.graces["db-0"]}
 			if len(s.status) > 0 {
 				got.Failed = s.status[0].FailedChange
 			}

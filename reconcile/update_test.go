@@ -82,6 +82,18 @@ func (w world) leaderLeft() {
 	w.asked.endpoints["db-2"] = e
 }
 
+// alone is a world of db-0 and nobody else.
+func (w *world) alone() {
+	w.cluster.Spec.Replicas = new(int32(1))
+	for _, name := range []string{"db-1", "db-2"} {
+		delete(w.pods, name)
+		delete(w.claims, name)
+		delete(w.asked.endpoints, name)
+	}
+	w.claims["db-0"].Annotations[api.AnnotationBootstrap] = "cluster/1"
+	w.cluster.Status.Members, w.asked.members = w.cluster.Status.Members[:1], w.asked.members[:1]
+}
+
 // TestUpdate goes from a world to what the API server and etcd are asked for to change one member.
 func TestUpdate(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "db-0", errors.New("changed"))
@@ -113,6 +125,7 @@ func TestUpdate(t *testing.T) {
 		Events   []string
 		Previous string // on its Pod
 		Next     string // on its volume
+		Grace    *int64 // with which its Pod was deleted
 		Image    string // that was applied
 		CPU      string // that was applied to the subresource resize
 	}
@@ -156,6 +169,19 @@ func TestUpdate(t *testing.T) {
 				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
 				Events: []string{"Normal Changing Update member db-0", "Normal Changing making the Pod of db-0 anew (spec.options), then db-2, db-1"},
 				Next:   "3.6.16",
+			},
+		},
+		"OptionsAlone": {
+			reason: "nobody serves until it is back, and it does not wait for clients that watch",
+			given: func(w *world) {
+				w.lead("db-0")
+				w.alone()
+				options(w)
+			},
+			want: result{
+				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
+				Events: []string{"Normal Changing Update member db-0", "Normal Changing making the Pod of db-0 anew (spec.options); it is the only member, and nobody serves until it is back"},
+				Next:   "3.6.16", Grace: new(int64(2)),
 			},
 		},
 		"OptionsAndVersion": {
@@ -265,7 +291,7 @@ func TestUpdate(t *testing.T) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)
 			}
 			member := step.Members[0]
-			got.Change, got.Writes, got.Events = step.Change, s.writes, s.told()
+			got.Change, got.Writes, got.Events, got.Grace = step.Change, s.writes, s.told(), s.graces[member]
 			got.Previous, got.Next = s.marks["Pod "+member][api.AnnotationPrevious], s.marks["PersistentVolumeClaim "+member][api.AnnotationNext]
 			if spec := s.specs["apply "+member]; len(spec.Containers) == 1 {
 				got.Image = spec.Containers[0].Image
