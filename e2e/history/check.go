@@ -15,6 +15,7 @@ import (
 type Result struct {
 	Attempted, Acknowledged int           // writes
 	Longest                 time.Duration // without an acknowledged write
+	Away                    time.Duration // without a member that is ready
 }
 
 // Check ends the load and fails the test unless what the clients saw is what one single store would have shown them: every
@@ -24,10 +25,10 @@ func (l *Load) Check(t testing.TB) Result {
 	t.Helper()
 	l.TB = t // it may be a part of the test that began the load
 	l.end()
-	lasted := time.Since(l.begun)
+	lasted, away := time.Since(l.begun), l.met(true)
 	ctx, cancel := context.WithTimeout(t.Context(), l.config.Patience)
 	defer cancel()
-	etcd := l.dial(l.config.Pods.serving(ctx)...)
+	etcd := l.dial(l.serving(ctx)...)
 	last, err := etcd.Put(ctx, prefix+"end", "")
 	if err != nil {
 		l.Fatalf("write after the load: %v", err)
@@ -42,7 +43,7 @@ func (l *Load) Check(t testing.TB) Result {
 	l.checkWrites(history, truth)
 	l.checkLinearizable(history, truth)
 	l.checkHashes(ctx, last.Header.Revision)
-	return l.report(history, lasted)
+	return l.report(history, lasted, away)
 }
 
 // replay reads all that was written since the load began out of etcd's history, which nothing has compacted.
@@ -144,9 +145,9 @@ func (l *Load) checkHashes(ctx context.Context, revision int64) {
 }
 
 // report says how much was at stake, and that a run with next to no load shows nothing.
-func (l *Load) report(history []operation, lasted time.Duration) Result {
+func (l *Load) report(history []operation, lasted, away time.Duration) Result {
 	l.Helper()
-	var r Result
+	r := Result{Away: away}
 	ends := []time.Duration{0, lasted}
 	for _, o := range history {
 		if o.write {
@@ -162,8 +163,14 @@ func (l *Load) report(history []operation, lasted time.Duration) Result {
 		r.Longest = max(r.Longest, ends[n+1]-ends[n])
 	}
 	l.Logf("%d writes attempted in %s, %d acknowledged; longest without one %s", r.Attempted, lasted.Round(time.Second), r.Acknowledged, r.Longest.Round(time.Millisecond))
-	if float64(r.Acknowledged) < l.config.Floor*lasted.Seconds() {
-		l.Errorf("void: fewer than %.0f writes a second were acknowledged", l.config.Floor)
+	if r.void(l.config.Floor, lasted) {
+		l.Errorf("void: fewer than %.0f writes a second were acknowledged; for %s no member was ready", l.config.Floor, r.Away.Round(time.Millisecond))
 	}
 	return r
+}
+
+// void reports whether there was next to no load. While no member is ready nobody can be asked, however hard it is tried, and
+// that time does not count; but a quarter of the run always does, so that few writes between long outages are no load either.
+func (r Result) void(floor float64, lasted time.Duration) bool {
+	return float64(r.Acknowledged) < floor*max(lasted-r.Away, lasted/4).Seconds()
 }

@@ -32,7 +32,8 @@ type Config struct {
 	Keys int
 	// WritesOnly: nobody reads meanwhile.
 	WritesOnly bool
-	// Floor is how many acknowledged writes a second there must be at least: a run with next to no load shows nothing.
+	// Floor is how many acknowledged writes a second there must be at least while a member is ready: a run with next to no load
+	// shows nothing.
 	Floor float64
 	// Patience bounds every wait.
 	Patience time.Duration
@@ -54,6 +55,8 @@ type Load struct {
 	mu     sync.Mutex
 	events []event
 	heard  chan struct{} // closed and made anew at each event
+	gone   time.Time     // since when no member is ready; zero where one is
+	away   time.Duration // how long there was none before
 }
 
 // Start returns a load whose clients are at work. It ends with the test, or with Check.
@@ -61,7 +64,7 @@ func Start(t testing.TB, config Config) *Load {
 	t.Helper()
 	ctx := t.Context()
 	l := &Load{TB: t, config: config, heard: make(chan struct{}), histories: make([][]operation, config.Clients)}
-	endpoints := config.Pods.serving(ctx)
+	endpoints := l.serving(ctx)
 	for range config.Clients + 1 {
 		l.clients = append(l.clients, l.dial(endpoints...))
 	}
@@ -96,15 +99,43 @@ func (l *Load) dial(endpoints ...string) *clientv3.Client {
 	return etcd
 }
 
-// redirect sends the clients where the Service leads now.
+func (l *Load) serving(ctx context.Context) []string {
+	l.Helper()
+	endpoints, err := l.config.Pods.serving(ctx)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return endpoints
+}
+
+// redirect sends the clients where the Service leads now. Where that cannot be told, since the API server is away or the test is
+// over, it is where it was.
 func (l *Load) redirect(ctx context.Context) {
-	endpoints := l.config.Pods.serving(ctx)
+	endpoints, err := l.config.Pods.serving(ctx)
+	if err != nil {
+		return
+	}
+	l.met(len(endpoints) > 0)
 	if len(endpoints) == 0 || slices.Equal(endpoints, l.clients[0].Endpoints()) {
 		return
 	}
 	for _, etcd := range l.clients {
 		etcd.SetEndpoints(endpoints...)
 	}
+}
+
+// met writes down whether a member is ready, and returns for how long none was before.
+func (l *Load) met(ready bool) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case ready && !l.gone.IsZero():
+		l.away += time.Since(l.gone)
+		l.gone = time.Time{}
+	case !ready && l.gone.IsZero():
+		l.gone = time.Now()
+	}
+	return l.away
 }
 
 // operation is one request. An empty value that was read is a key that is not there.

@@ -25,12 +25,11 @@ func (p Pods) staying(ctx context.Context) ([]corev1.Pod, error) {
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !pod.DeletionTimestamp.IsZero() }), nil
 }
 
-// serving are the endpoints of the members that the Service for clients leads to now; nobody, where that cannot be told, since
-// the API server is away or the test is over.
-func (p Pods) serving(ctx context.Context) []string {
+// serving are the endpoints of the members that the Service for clients leads to now.
+func (p Pods) serving(ctx context.Context) ([]string, error) {
 	pods, err := p.staying(ctx)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var endpoints []string
 	for i := range pods {
@@ -38,7 +37,7 @@ func (p Pods) serving(ctx context.Context) []string {
 			endpoints = append(endpoints, p.Endpoint(&pods[i]))
 		}
 	}
-	return endpoints
+	return endpoints, nil
 }
 
 // follow calls told whenever serving may have changed, until the context ends.
