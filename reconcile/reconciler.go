@@ -151,7 +151,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if apierrors.IsConflict(err) || errors.Is(err, errChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
-	reportErr := r.report(ctx, cluster, status(cluster, seen, step))
+	reportErr := r.report(ctx, cluster, status(cluster, seen, shown(cluster, step)))
 	if err == nil && apierrors.IsConflict(reportErr) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}

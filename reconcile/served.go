@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -61,8 +62,8 @@ func said(claim *corev1.PersistentVolumeClaim) string {
 // refused tells of members that have no Pod because the API server takes none that is made like theirs: a priority class is not
 // there, a quota is used up, a policy says no. It said so of this spec in the last look.
 func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*corev1.PersistentVolumeClaim, l limits) {
-	stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
-	if stalled == nil || stalled.Reason != api.ReasonRefused || stalled.ObservedGeneration != c.Generation {
+	stalled := refusal(c)
+	if stalled == nil {
 		return
 	}
 	for n := range o.Instances {
@@ -78,6 +79,15 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 			i.Pod.Outdated, i.Pod.Change = true, membership.ChangePod
 		}
 	}
+}
+
+// refusal is what the API server said of this spec in the last look; nil where it took it.
+func refusal(c *api.EtcdCluster) *metav1.Condition {
+	stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
+	if stalled == nil || stalled.Reason != api.ReasonRefused || stalled.ObservedGeneration != c.Generation {
+		return nil
+	}
+	return stalled
 }
 
 // nextWith is what the claim of a member is to say that it is being changed to; nothing where nobody knows with what it has served,

@@ -155,6 +155,14 @@ func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step)
 	}
 }
 
+// shown is the step as the status tells it: what the API server has refused stays refused while it waits to be tried again.
+func shown(c *api.EtcdCluster, step membership.Step) membership.Step {
+	if said := refusal(c); said != nil && step.Reason == membership.Reason(api.ReasonQueued) {
+		return membership.Step{Action: membership.Stall, Reason: membership.Reason(said.Reason), Message: said.Message}
+	}
+	return step
+}
+
 // reconcilingSince is when a cluster stopped being at rest; zero where it is.
 func reconcilingSince(c *api.EtcdCluster) time.Time {
 	if condition := meta.FindStatusCondition(c.Status.Conditions, api.ConditionReconciling); condition != nil {

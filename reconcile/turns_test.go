@@ -153,6 +153,13 @@ func TestTurnOf(t *testing.T) {
 		return "Queued: waiting for its turn behind other clusters, of which at most 1 change at a time (--max-changing); then " + then
 	}
 	const inPlace = "changing db-0 in place from 3.6.16 to 3.7.3, then db-2, db-1"
+	refused := func(generation int64) func(*world) {
+		return func(w *world) {
+			meta.SetStatusCondition(&w.cluster.Status.Conditions, metav1.Condition{
+				Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonRefused, Message: "no", ObservedGeneration: generation,
+			})
+		}
+	}
 	cases := map[string]struct {
 		reason string
 		given  func(*world)
@@ -177,6 +184,14 @@ func TestTurnOf(t *testing.T) {
 		"Refused": {
 			reason: "a refusal lasts until a person acts, and nobody waits for that", mine: true, refuse: on("Pod", forbidden),
 			want: result{Ready: `Refused: the API server refuses what the spec asks for: pods "db-0" is forbidden: images of that registry are not allowed`},
+		},
+		"RefusedStill": {
+			reason: "it waits to try again, and until then nothing is known but that it was refused", other: true, given: refused(7),
+			want: result{Taken: []string{"other"}, Waiting: 1, Ready: "Refused: no"},
+		},
+		"RefusedBefore": {
+			reason: "that was another spec", other: true, given: refused(6),
+			want: result{Taken: []string{"other"}, Waiting: 1, Ready: queued(inPlace)},
 		},
 		"NotReported": {
 			reason: "as far as the next operator could see it changes", mine: true,
