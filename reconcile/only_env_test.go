@@ -28,6 +28,11 @@ func TestOnlyMember(t *testing.T) {
 			change: func(s *api.EtcdClusterSpec) { s.Version = etcd36 },
 			most:   3 * watched,
 		},
+		"TwoMinors": {
+			reason: "both, one after the other: its Pod is made anew for the log of 3.5 to end, which it does with this little grace too",
+			change: func(s *api.EtcdClusterSpec) { s.Version = etcd37 },
+			most:   3 * watched,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
