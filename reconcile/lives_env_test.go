@@ -44,6 +44,8 @@ var lives = map[string]life{
 	"upgrade": {reason: "from 3.5 to 3.6", run: reversion(etcd35, etcd36)},
 	"down":    {reason: "from 3.7 to 3.6", run: reversion(etcd37, etcd36)},
 	"options": {reason: "other flags, which make the Pods anew", run: reflag},
+	"mend":    {reason: "flags with which etcd does not start, which are put back, and then others", run: mend(3)},
+	"mend1":   {reason: "the same while nobody else serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
 	"delete":  {reason: "deleted with its volumes, and created again at once", run: recreate(api.RetentionDelete)},
 	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
@@ -160,6 +162,27 @@ func reflag(s *stage, f *fault) (*api.EtcdCluster, data) {
 	s.same(c, was)
 	s.write(c, kept)
 	return c, kept
+}
+
+func mend(size int32) func(*stage, *fault) (*api.EtcdCluster, data) {
+	return func(s *stage, f *fault) (*api.EtcdCluster, data) {
+		c := s.cluster("db", size)
+		kept := s.born(c)
+		was := identityOf(c)
+		f.arm()
+		s.change(c, func() { wrongOptions(c) })
+		s.stalled(c, api.ReasonChangeFailed)
+		s.whole(c)
+		if names := s.has(c, wrongFlag); len(names) > 0 {
+			s.Errorf("%v still have what was put back", names)
+		}
+		s.write(c, kept)
+		s.change(c, func() { c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))} })
+		s.ready(c)
+		s.same(c, was)
+		s.write(c, kept)
+		return c, kept
+	}
 }
 
 func relocate(s *stage, f *fault) (*api.EtcdCluster, data) {

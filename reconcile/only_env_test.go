@@ -29,7 +29,7 @@ func TestOnlyMember(t *testing.T) {
 			most:   3 * watched,
 		},
 		"TwoMinors": {
-			reason: "both, one after the other: its Pod is made anew for the log of 3.5 to end, which it does with this little grace too",
+			reason: "both, one after the other, and its log begun anew between them, for which nobody is started again",
 			change: func(s *api.EtcdClusterSpec) { s.Version = etcd37 },
 			most:   3 * watched,
 		},
