@@ -126,8 +126,15 @@ func install(ctx context.Context, d *demo) error {
 	return err
 }
 
+// etcd applies the sample, unless there is one already: what a person has made of that stays.
 func etcd(ctx context.Context, d *demo) error {
-	if err := d.apply(ctx, sample); err != nil {
+	there, err := d.kubectl.output(ctx, nil, "get", "etcdcluster", d.cluster.Name, "--ignore-not-found", "--output=name")
+	if err != nil {
+		return err
+	}
+	if there != "" {
+		fmt.Printf("     %s is there, and stays as it is\n", strings.TrimSpace(there))
+	} else if err := d.apply(ctx, sample); err != nil {
 		return err
 	}
 	return watchUntilReady(ctx, d.kubectl.kubeconfig, d.cluster)

@@ -119,6 +119,9 @@ func (c *changes) cluster(o *api.EtcdCluster) (ready bool, err error) {
 	if stalled := current(api.ConditionStalled); stalled != nil {
 		return false, errors.New(stalled.Message)
 	}
+	if o.Spec.Replicas != nil && *o.Spec.Replicas == 0 {
+		return false, fmt.Errorf("%s is hibernated: kubectl scale etcdcluster %s --replicas=3 wakes it up", o.Name, o.Name)
+	}
 	return condition.Status == metav1.ConditionTrue, nil
 }
 
