@@ -19,11 +19,11 @@ var rollBounds = map[string]struct {
 	},
 	"OneBroken": {
 		reason: "One member, and an image in the middle of the way that does not come up",
-		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll37}, broken: []rollVersion{roll36}, options: true, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll37}, broken: []rollVersion{roll36}, options: true, mends: true, putsOff: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
 	},
 	"OneSlow": {
 		reason: "One member, and an operator that is slow",
-		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2, delays: 1}},
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, options: true, putsOff: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2, delays: 1}},
 	},
 	"Two": {
 		reason: "Of two members none can be spared",
@@ -35,7 +35,7 @@ var rollBounds = map[string]struct {
 	},
 	"Down": {
 		reason: "Three members, down a minor and back at any point, with another leader",
-		bound:  rollBound{size: 3, from: roll37, specs: []rollVersion{roll35, roll36, roll37}, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, moves: 1}},
+		bound:  rollBound{size: 3, from: roll37, specs: []rollVersion{roll35, roll36, roll37}, putsOff: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, moves: 1}},
 	},
 	"Anew": {
 		reason: "Three members, whose Pods are made anew",
@@ -51,7 +51,7 @@ var rollBounds = map[string]struct {
 	},
 	"Broken": {
 		reason: "An image does not come up",
-		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, putsOff: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 	},
 	"BrokenDown": {
 		reason: "The image of an earlier minor does not come up",

@@ -125,6 +125,7 @@ func (s *rollSeat) bits() uint64 {
 	b.flag(s.ours)
 	b.put(2, s.tried)
 	b.flag(s.stray)
+	b.flag(s.putOff)
 	return uint64(b)
 }
 
@@ -132,7 +133,7 @@ func rollSeatOf(v uint64) rollSeat {
 	b := ringBits(v)
 	on := func() bool { return b.take(1) == 1 }
 	var s rollSeat
-	s.stray, s.tried = on(), b.take(2)
+	s.putOff, s.stray, s.tried = on(), on(), b.take(2)
 	s.ours, s.served = on(), on()
 	if storage := b.take(2); storage > 0 {
 		s.storage = rollMinor(storage) + 4

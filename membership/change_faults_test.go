@@ -15,6 +15,7 @@ type rollBound struct {
 	broken   []rollVersion // of which the images do not come up
 	mends    bool          // they come up later
 	lies     bool          // what is called 3.5.35 is 3.6.16
+	putsOff  bool          // kubelets wait before they start a container that was changed
 	lags     bool          // who has started has to catch up
 	kills    bool          // of crashes: somebody deletes a Pod
 	safety   bool          // look for safety only, and not how it goes on
@@ -66,6 +67,11 @@ func (b *rollBound) kubelet(s *rollState, i int, visit rollVisit) {
 		w.end(i)
 		visit(seatName(i)+" ends, for its image has changed", to, b.judgeEnd(s, i))
 	case m.runs == rollNone:
+		if b.putsOff && m.previous != rollNone && !m.failing && !m.putOff {
+			late := *s
+			late.roll.seats[i].before, late.roll.seats[i].putOff = false, true
+			visit(seatName(i)+"'s container is put off", late, "")
+		}
 		violation := w.launch(i, b.lags)
 		visit(seatName(i)+"'s container starts", to, violation)
 	case m.lags && s.roll.quorate():

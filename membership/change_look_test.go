@@ -133,9 +133,12 @@ func (s *rollSeat) pod(i int) Pod {
 	if s.image == rollNone {
 		return Pod{}
 	}
-	p := Pod{UID: rollUID(i), Terminating: s.going, Version: rollVersions[s.image], Failing: s.failing}
+	p := Pod{UID: rollUID(i), Terminating: s.going, Version: rollVersions[s.image], Failing: s.failing, PutOff: s.putOff}
 	if s.failing {
 		p.Problem = "exited with code 1"
+	}
+	if s.putOff {
+		p.Problem = "is put off"
 	}
 	return p
 }

@@ -147,7 +147,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.ours = true
 			s.change(f)
 		case f.change == rollInPlace && podVersion && !s.going:
-			s.previous, s.image, s.before = s.image, f.to, true
+			s.previous, s.image, s.before, s.putOff = s.image, f.to, true, false
 			s.failing, s.undone, s.served, s.ours = false, false, false, true
 			s.change(f)
 		}
@@ -158,7 +158,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 		}
 		switch { // the kubelet still says that the container failed
 		case s.previous != rollNone && podVersion && !s.going:
-			s.image, s.previous, s.before = s.previous, rollNone, true
+			s.image, s.previous, s.before, s.putOff = s.previous, rollNone, true, false
 			s.undone, s.served, s.ours = true, false, true
 		case s.previous == rollNone && podSame && (podVersion || c.ignoresUIDs):
 			s.ours = s.ours || s.runs != rollNone // who is down by itself is not away by this

@@ -50,7 +50,7 @@ func (w *roll) refuses(i int, v rollVersion) string {
 // launch starts the container of a Pod. It returns what must never happen.
 func (w *roll) launch(i int, lags bool) (violation string) {
 	s := &w.seats[i]
-	s.before = false
+	s.before, s.putOff = false, false
 	broken, wrong := w.broken>>s.image&1 == 1, w.wronglyMade(s)
 	bad := broken || wrong
 	s.failing = bad
@@ -88,6 +88,7 @@ func (w *roll) vanish(i int) {
 	w.end(i)
 	s := &w.seats[i]
 	s.before = false
+	s.putOff = false
 	s.image, s.previous, s.failing, s.going, s.undone, s.served, s.template = rollNone, rollNone, false, false, false, false, rollFirst
 	s.stray = s.stray && s.next != rollNone
 }

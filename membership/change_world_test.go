@@ -35,6 +35,7 @@ type rollSeat struct {
 	before   bool        // no container has come since its Pod was changed
 	failing  bool        // the kubelet has tried the image, and puts off the next try
 	going    bool        // its Pod is being deleted
+	putOff   bool        // the kubelet waits before it starts what the Pod was changed to for the first time
 	undone   bool        // its Pod was put back, and is marked as having another image than the spec's
 	template rollOptions // of which its Pod was made
 	lags     bool        // it has not caught up
@@ -204,7 +205,7 @@ func (w *roll) String() string {
 			{[...]string{"", "spare", "listed", "learner", "voter"}[s.role], s.role != rollVoter},
 			{"leads", int(w.leader) == i+1}, {"runs " + rollVersions[s.runs].String(), s.runs != rollNone}, {"lags", s.lags},
 			{"Pod of " + rollVersions[s.image].String(), s.image != s.runs}, {"was " + rollVersions[s.previous].String(), s.previous != rollNone},
-			{"failing", s.failing}, {"terminating", s.going}, {[...]string{"", "other options", "wrong options"}[s.template], s.image != rollNone && s.template != rollFirst},
+			{"failing", s.failing}, {"terminating", s.going}, {"put off", s.putOff}, {[...]string{"", "other options", "wrong options"}[s.template], s.image != rollNone && s.template != rollFirst},
 			{"served with " + [...]string{"the first", "other", "wrong", "unknown"}[s.good] + " options", s.good != s.template},
 			{"volume of " + rollVersions[s.volume].String(), s.volume != s.runs}, {"next " + rollVersions[s.next].String(), s.next != rollNone},
 			{"replays", s.replays != marksNobody}, {"log of 3.5", s.old}, {fmt.Sprintf("data of 3.%d", s.storage), s.storage != s.runs.minor()}, {"no volume", s.lost},

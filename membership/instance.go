@@ -81,6 +81,9 @@ type Pod struct {
 	Untried []string
 	// Failing: it was tried more than once, and the next try is put off.
 	Failing bool
+	// PutOff: what it was changed to has not been tried even once, and is put off all the same, since it ran there lately. A new
+	// Pod starts at once.
+	PutOff bool
 	// Overdue: the problem has lasted longer than waiting helps.
 	Overdue bool
 	// Damaged: the problem lies with the member's data or its node, and not with what time or a person brings back, such as an

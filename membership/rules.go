@@ -84,23 +84,26 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 }
 
 // unstuck: a Pod that has ended for good never starts again by itself. And whatever one waits for that was made from a spec
-// that has been mended since (an image, a node, a flag that etcd understands), it does not come. No process of them serves
-// anything, so nothing is lost with them.
+// that has been mended since (an image, a node, a flag that etcd understands), it does not come. What is put off comes later than it
+// would in a new Pod. No process of them serves anything, so nothing is lost with them.
 func unstuck(d Desired, o Observed) (Step, bool) {
-	stuck := names(o.Instances, func(i Instance) bool {
-		if !i.Pod.Exists() || i.Pod.Terminating || i.Endpoint.Answered() || i.changing() && !i.Pod.Ended {
-			return false
-		}
+	idle := func(i Instance) bool {
 		harmless := !i.Volume.Terminating // no data goes with it
 		if d.Ephemeral {
 			harmless = i.Pod.NeverRan
 		}
-		return harmless && (i.Pod.Ended || i.Pod.Outdated && i.Pod.Problem != "")
+		return harmless && i.Pod.Exists() && !i.Pod.Terminating && !i.Endpoint.Answered()
+	}
+	step := Step{Action: Stop, Reason: Replacing}
+	step.Members = names(o.Instances, func(i Instance) bool {
+		return idle(i) && (i.Pod.Ended || !i.changing() && i.Pod.Outdated && i.Pod.Problem != "")
 	})
-	return Step{
-		Action: Stop, Members: stuck, Reason: Replacing,
-		Message: "replacing the Pods " + list(stuck) + ", which do not run and never will: they have ended for good, or were made from an earlier spec",
-	}, len(stuck) > 0
+	step.Message = "replacing the Pods " + list(step.Members) + ", which do not run and never will: they have ended for good, or were made from an earlier spec"
+	if len(step.Members) == 0 {
+		step.Members = names(o.Instances, func(i Instance) bool { return idle(i) && i.Pod.PutOff })
+		step.Message = "replacing the Pods " + list(step.Members) + ", whose containers would be started later than those of new ones: the same image ran in them lately"
+	}
+	return step, len(step.Members) > 0
 }
 
 // list is the names in a row, for messages.

@@ -85,17 +85,24 @@ type stage struct {
 	logs []string
 }
 
-func newStage(t *testing.T, registry ...registry) *stage {
+func newStage(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	t.Helper()
 	t.Parallel()
-	return newStageAlone(t, registry...)
+	return newStageAlone(t, with...)
 }
 
-// registry gives the directory with the binaries of an image of that version, as hostlet.Options.EtcdDir does.
+// registry gives the directory with the binaries of an image of that version; without one, released versions can be had.
 type registry func(ctx context.Context, version string) (string, error)
 
-// newStageAlone is a stage that runs before those of newStage. Without a registry, images of released versions can be had.
-func newStageAlone(t *testing.T, registry ...registry) *stage {
+func images(of registry) func(*hostlet.Options) {
+	return func(o *hostlet.Options) { o.EtcdDir = of }
+}
+
+// patient is a kubelet that waits as long as real ones before it starts again what ran lately.
+func patient(o *hostlet.Options) { o.BackoffBase, o.BackoffMax = 10*time.Second, 5*time.Minute }
+
+// newStageAlone is a stage that runs before those of newStage.
+func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
@@ -115,8 +122,8 @@ func newStageAlone(t *testing.T, registry ...registry) *stage {
 	}
 	// The test's context ends before its clean-up, and the processes must outlive what stops them in order.
 	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Logf: func(string, ...any) {}}
-	for _, images := range registry {
-		options.EtcdDir = images
+	for _, set := range with {
+		set(&options)
 	}
 	h, err := hostlet.Start(context.WithoutCancel(t.Context()), fast, options)
 	if err != nil {

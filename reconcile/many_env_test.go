@@ -182,7 +182,7 @@ func TestTurn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			pull := &slowPull{asked: make(chan struct{}), over: make(chan struct{})}
-			s := newStage(t, pull.dir)
+			s := newStage(t, images(pull.dir))
 			t.Cleanup(func() { // before the hostlet is stopped, which waits for it
 				select {
 				case <-pull.over:

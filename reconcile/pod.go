@@ -24,7 +24,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 		p.NeverRan = s.State.Running == nil && s.State.Terminated == nil && s.LastTerminationState.Terminated == nil && s.RestartCount == 0
 	}
 	p.Ended = ended(pod)
-	p.Problem, p.Failing = podProblem(pod), failing(pod)
+	p.Problem, p.Failing, p.PutOff = podProblem(pod), failing(pod), putOff(pod)
 	if v, ok := render.ImageVersion(etcdImage(pod)); ok {
 		p.Version, _ = membership.ParseVersion(v) // the zero Version where the name says none
 	}
@@ -85,7 +85,7 @@ func damaged(pod *corev1.Pod) bool {
 		return volumeOnLostNode(scheduled.Message)
 	}
 	s := containerStatus(pod)
-	if s == nil || s.Ready || pod.Annotations[api.AnnotationProvisions] != "" {
+	if s == nil || s.Ready || pod.Annotations[api.AnnotationProvisions] != "" || putOff(pod) {
 		return false
 	}
 	exit := lastExit(s)
@@ -138,7 +138,7 @@ func atGate(s *corev1.ContainerStatus) bool {
 // failing reports whether the kubelet has tried more than once to run etcd, and puts off the next try.
 func failing(pod *corev1.Pod) bool {
 	s := containerStatus(pod)
-	if s == nil || s.State.Waiting == nil || atGate(s) {
+	if s == nil || s.State.Waiting == nil || atGate(s) || putOff(pod) {
 		return false
 	}
 	switch s.State.Waiting.Reason {
@@ -148,6 +148,15 @@ func failing(pod *corev1.Pod) bool {
 	default:
 		return false
 	}
+}
+
+// putOff reports whether the container that the Pod was changed to has not come even once, and the kubelet waits before it starts
+// it: it does so where the same image ran in this Pod lately, however that ended (doBackOff in
+// pkg/kubelet/kuberuntime/kuberuntime_manager.go; the back-off is that of a container as it is specified).
+func putOff(pod *corev1.Pod) bool {
+	before, _, changed := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
+	s := containerStatus(pod)
+	return changed && s != nil && s.ContainerID == before && s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
 // unsettled reports whether the Pod was changed under its container, and no container that came after that has answered, or
@@ -213,6 +222,9 @@ func podProblem(pod *corev1.Pod) string {
 			"CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			return clause("cannot start its container", waiting.Message)
 		}
+	}
+	if putOff(pod) {
+		return "is started later by its kubelet, since the same image ran in its Pod lately (CrashLoopBackOff)"
 	}
 	if exit := lastExit(s); exit != nil {
 		return exitProblem(exit)

@@ -142,7 +142,7 @@ func TestRefused(t *testing.T) {
 	}
 	for from, rows := range cases {
 		t.Run(from, func(t *testing.T) {
-			s := newStage(t, spoiled(t))
+			s := newStage(t, images(spoiled(t)))
 			c, load, _ := healing{version: from}.struck(s)
 			who, before := identityOf(c), *c.Spec.DeepCopy()
 			for _, row := range rows {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -226,6 +227,56 @@ func TestFailing(t *testing.T) {
 			pod.Status.ContainerStatuses = tc.status
 			if got := failing(pod); got != tc.want {
 				t.Errorf("%s: %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestPutOff: a container that was never tried has not failed, whatever ran in its Pod before.
+func TestPutOff(t *testing.T) {
+	t.Parallel()
+	backOff := func(ran string) []corev1.ContainerStatus {
+		return etcdStatus(corev1.ContainerStatus{ContainerID: ran, State: waiting("CrashLoopBackOff", ""), LastTerminationState: exited(2, "Error", "panic: no")})
+	}
+	type facts struct {
+		PutOff, Failing, Damaged bool
+		Problem                  string
+	}
+	cases := map[string]struct {
+		reason   string
+		previous string
+		status   []corev1.ContainerStatus
+		want     facts
+	}{
+		"Untried": {
+			reason: "it is the container of before that has ended", previous: "containerd://1 etcd:v3.5.35", status: backOff("containerd://1"),
+			want: facts{PutOff: true, Problem: "is started later by its kubelet, since the same image ran in its Pod lately (CrashLoopBackOff)"},
+		},
+		"Tried": {
+			reason: "it is the one that came after the change", previous: "containerd://1 etcd:v3.5.35", status: backOff("containerd://2"),
+			want: facts{Failing: true, Damaged: true, Problem: "exited with code 2: panic: no"},
+		},
+		"Unchanged": {
+			reason: "nothing was changed", status: backOff("containerd://1"),
+			want: facts{Failing: true, Damaged: true, Problem: "exited with code 2: panic: no"},
+		},
+		"Pulling": {
+			reason: "a new Pod would have to pull the same", previous: "containerd://1 etcd:v3.5.35",
+			status: etcdStatus(corev1.ContainerStatus{ContainerID: "containerd://1", Image: "etcd", State: waiting("ImagePullBackOff", "")}),
+			want:   facts{Failing: true, Problem: "cannot pull the image etcd"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := newPod("db-0")
+			if tc.previous != "" {
+				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, api.AnnotationPrevious, tc.previous)
+			}
+			pod.Status.ContainerStatuses = tc.status
+			got := podFacts(newCluster(), pod, limits{})
+			if diff := cmp.Diff(tc.want, facts{got.PutOff, got.Failing, got.Damaged, got.Problem}); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

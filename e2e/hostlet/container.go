@@ -46,7 +46,7 @@ func (w *worker) start() {
 	w.pod = pod
 	c := &pod.Spec.Containers[0]
 	if c.Image != w.image {
-		w.image, w.backoff = c.Image, 0
+		w.turnTo(c.Image)
 	}
 	dir, err := w.host.pull(w.ctx, c.Image)
 	if err != nil {
@@ -71,6 +71,23 @@ func (w *worker) retry(reason string, err error) {
 	}
 	w.status.State = waiting(reason, err.Error())
 	w.wait()
+}
+
+// pastBackoff is that of an image that ran here before.
+type pastBackoff struct {
+	wait time.Duration
+	ends time.Time
+}
+
+// turnTo another image. As in kubelet, the back-off is that of a container as it is specified: who comes back to an image soon
+// waits as if it had failed.
+func (w *worker) turnTo(image string) {
+	const forgotten = 10 * time.Minute // kubelet's longest back-off twice
+	w.others[w.image] = pastBackoff{w.backoff, time.Now().Add(forgotten)}
+	w.image, w.backoff = image, 0
+	if past := w.others[image]; time.Now().Before(past.ends) {
+		w.backoff = past.wait
+	}
 }
 
 // wait out the back-off, and double the next one.
@@ -213,11 +230,15 @@ func (w *worker) ended(t corev1.ContainerStateTerminated) {
 	t.FinishedAt = metav1.Now()
 	w.status.State = corev1.ContainerState{Terminated: &t}
 	w.status.Ready, w.status.Started = false, new(false)
-	if !restarts(w.pod, &w.status) || w.pod.Spec.Containers[0].Image != w.image {
+	if !restarts(w.pod, &w.status) {
 		return
 	}
-	first := w.backoff == 0 && t.Reason != "StartError"
-	if first {
+	image := w.pod.Spec.Containers[0].Image
+	failed := t.Reason == "StartError" && image == w.image
+	if image != w.image {
+		w.turnTo(image)
+	}
+	if w.backoff == 0 && !failed {
 		w.backoff = w.host.opts.BackoffBase / 2 // the next one waits the base
 		w.notBefore = time.Time{}
 		return

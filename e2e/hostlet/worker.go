@@ -35,10 +35,11 @@ type worker struct {
 	published corev1.PodStatus
 	run       *run          // nil while there is no process
 	image     string        // of the last start, successful or not
-	backoff   time.Duration // of the next restart
-	notBefore time.Time     // of the next start
-	gone      bool          // the Pod object no longer exists, or the Hostlet stops
-	lost      bool          // its node is off the network
+	backoff   time.Duration // of the next restart of that image
+	others    map[string]pastBackoff
+	notBefore time.Time // of the next start
+	gone      bool      // the Pod object no longer exists, or the Hostlet stops
+	lost      bool      // its node is off the network
 }
 
 func newWorker(ctx context.Context, h *Hostlet, pod *corev1.Pod, addr netip.Addr) (*worker, error) {
@@ -53,7 +54,7 @@ func newWorker(ctx context.Context, h *Hostlet, pod *corev1.Pod, addr netip.Addr
 	c := &pod.Spec.Containers[0]
 	return &worker{
 		host: h, ctx: ctx, uid: pod.UID, addr: addr, claims: claimNames(pod), log: log,
-		pod: pod, published: pod.Status,
+		pod: pod, published: pod.Status, others: map[string]pastBackoff{},
 		status: corev1.ContainerStatus{
 			Name: c.Name, Image: c.Image, Started: new(false),
 			State: waiting("ContainerCreating", ""),
