@@ -154,7 +154,7 @@ func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen
 		return nil, err
 	}
 	for _, i := range seen.Instances {
-		if change, ok := podChange(i, step); ok {
+		if change, ok := podChange(i, step); ok && givenUp(c) == "" {
 			all = append(all, change)
 		}
 	}

@@ -116,6 +116,16 @@ func TestPreview(t *testing.T) {
 			step:    "Start Starting: ",
 			objects: []string{"PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied"},
 		},
+		"GivenUpAndDown": {
+			reason: "what was tried in vain is not tried again, whatever else there is to do",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Options = &api.Options{SnapshotCount: new(int64(1000))}
+				p.Cluster.Status.FailedChange = &api.FailedChange{Generation: p.Cluster.Generation, Message: "db-0 did not come up"}
+				remove(p, "Pod", "db-1")
+			},
+			step:    "Start Starting: ",
+			objects: []string{"Pod db-0 Applied", "Pod db-2 Applied"},
+		},
 		"Suspended": {
 			reason: "nothing at all is done to a cluster that is suspended",
 			args: func(p *Previous) {
