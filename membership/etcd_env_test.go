@@ -27,16 +27,17 @@ const soon = time.Minute
 type etcds struct {
 	*testing.T
 	binary  string
+	flags   []string // beside those that all have
 	members []*etcd
 }
 
 // etcd is one member: its addresses and directory stay, processes come and go.
 type etcd struct {
 	*etcds
-	name         string
-	client, peer int // ports
-	dir          string
-	process      *process
+	name                  string
+	client, peer, metrics int // ports
+	dir                   string
+	process               *process
 }
 
 // process of a member, until it has ended.
@@ -54,7 +55,7 @@ func newEtcds(t *testing.T, version string, size int) *etcds {
 	}
 	c := &etcds{T: t, binary: filepath.Join(dir, "etcd")}
 	for n := range size {
-		c.members = append(c.members, &etcd{etcds: c, name: name(n), client: freePort(t), peer: freePort(t), dir: t.TempDir()})
+		c.members = append(c.members, &etcd{etcds: c, name: name(n), client: freePort(t), peer: freePort(t), metrics: freePort(t), dir: t.TempDir()})
 	}
 	t.Cleanup(func() {
 		for _, m := range c.members {
@@ -98,12 +99,14 @@ func (m *etcd) join()           { m.start("existing", m.all(), "first") }
 func (m *etcd) start(state, initial, token string) {
 	m.Helper()
 	p := &process{ended: make(chan struct{})}
-	p.cmd = exec.CommandContext(m.Context(), m.binary,
-		"--name="+m.name, "--data-dir="+filepath.Join(m.dir, "data"),
-		"--listen-client-urls="+url(m.client), "--advertise-client-urls="+url(m.client),
-		"--listen-peer-urls="+url(m.peer), "--initial-advertise-peer-urls="+url(m.peer),
-		"--initial-cluster="+initial, "--initial-cluster-state="+state, "--initial-cluster-token="+token,
-		"--strict-reconfig-check=true")
+	p.cmd = exec.CommandContext(m.Context(), m.binary, append([]string{
+		"--name=" + m.name, "--data-dir=" + filepath.Join(m.dir, "data"),
+		"--listen-client-urls=" + url(m.client), "--advertise-client-urls=" + url(m.client),
+		"--listen-metrics-urls=" + url(m.metrics),
+		"--listen-peer-urls=" + url(m.peer), "--initial-advertise-peer-urls=" + url(m.peer),
+		"--initial-cluster=" + initial, "--initial-cluster-state=" + state, "--initial-cluster-token=" + token,
+		"--strict-reconfig-check=true",
+	}, m.flags...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
 		m.Fatal(err)

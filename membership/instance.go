@@ -1,6 +1,9 @@
 package membership
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Instance is what one member runs in and keeps its data on.
 type Instance struct {
@@ -124,6 +127,12 @@ type Endpoint struct {
 	// Downgrade is the version to which the cluster is being downgraded; zero where it is not.
 	Downgrade Version
 	Alarms    []Alarm
+	// Publishing is the member that runs there and has not answered, where it follows a leader, has applied what that has sent it,
+	// and serves no clients yet: it does so once it has proposed its name and client URLs, and seen that applied. A member that
+	// was just added may miss it, since it is part of the snapshot that it is sent, and proposes it again after the time-out of a
+	// request, 5 s and two elections (publishV3 and ReqTimeout in server/etcdserver). Its metrics tell this much; with it, and beside
+	// it, only ClusterID, Version and Applied are known.
+	Publishing ID
 }
 
 // Alarm is an alarm that etcd has raised; it stays raised until it is disarmed. Every member knows of all.
@@ -144,6 +153,9 @@ const (
 // Answered reports whether the member answered.
 func (e Endpoint) Answered() bool { return e.MemberID != 0 }
 
+// Member is who is known to run there: the member that answered, or is publishing itself; 0 where nobody is.
+func (e Endpoint) Member() ID { return cmp.Or(e.MemberID, e.Publishing) }
+
 // Healthy reports whether the member answered, follows or is a leader, and knows of no alarm.
 func (e Endpoint) Healthy() bool { return e.Answered() && e.Leader != 0 && len(e.Alarms) == 0 }
 
@@ -159,6 +171,10 @@ func (i Instance) Corrupt() bool {
 func (i Instance) Serves() bool {
 	return i.Endpoint.Answered() && i.Endpoint.Leader != 0 && !i.Corrupt()
 }
+
+// Publishes reports whether the member follows a leader and serves no clients yet. As a voter it votes; it is not counted
+// among those that serve before it answers.
+func (i Instance) Publishes() bool { return !i.Endpoint.Answered() && i.Endpoint.Publishing != 0 }
 
 // Leads reports whether the member leads.
 func (i Instance) Leads() bool {

@@ -12,6 +12,7 @@ func TestServes(t *testing.T) {
 	}{
 		"Silent":         {reason: "it does not answer"},
 		"Leaderless":     {reason: "it takes part in nothing", args: Endpoint{MemberID: 0xa1}},
+		"Publishing":     {reason: "no client is answered", args: Endpoint{Publishing: 0xa1}},
 		"Following":      {reason: "it follows", args: answers, serves: true, healthy: true},
 		"Leading":        {reason: "it leads", args: Endpoint{MemberID: 0xa1, Leader: 0xa1}, serves: true, healthy: true},
 		"NoSpace":        {reason: "it takes part, and a person must act", args: with(Alarm{AlarmNoSpace, 0xa1}), serves: true},

@@ -92,7 +92,7 @@ func unstuck(d Desired, o Observed) (Step, bool) {
 		if d.Ephemeral {
 			harmless = i.Pod.NeverRan
 		}
-		return harmless && i.Pod.Exists() && !i.Pod.Terminating && !i.Endpoint.Answered()
+		return harmless && i.Pod.Exists() && !i.Pod.Terminating && i.Endpoint.Member() == 0
 	}
 	step := Step{Action: Stop, Reason: Replacing}
 	step.Members = names(o.Instances, func(i Instance) bool {
@@ -120,6 +120,8 @@ func problems(instances []Instance) string {
 
 func problem(i Instance) string {
 	switch {
+	case i.Publishes() && !i.Pod.Terminating:
+		return "serves no clients yet: etcd repeats the proposal of its name after 7 s"
 	case i.Pod.Problem != "" && !i.Endpoint.Answered():
 		return i.Pod.Problem
 	case i.Pod.Terminating:

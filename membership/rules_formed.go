@@ -32,18 +32,17 @@ func started(d Desired, o Observed) (Step, bool) {
 }
 
 // recorded: the process that runs on a volume says whose data it is; nothing else proves it better. A new member may have no
-// name in etcd's list for seven seconds: it publishes its name once it has started, and when its first attempt meets the
-// snapshot that it is just being sent, the next comes that much later (publishV3 in server/etcdserver/server.go). Its peer URL
-// says as well who it is.
+// name in etcd's list, and serve no clients, for seven seconds (Endpoint.Publishing). Its peer URL says as well who it is, and its
+// metrics as well whose data it has. What they say counts for no more than that: what is being changed has to serve.
 //
 // What comes next on a volume goes when the member has answered since. Where it is the Pod of before that answers, because its end
 // is not seen yet or the operator was interrupted before it began, that is looked at past the cache first.
 func recorded(d Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
-		m := o.Member(i.Endpoint.MemberID)
+		m := o.Member(i.Endpoint.Member())
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
-			!i.Pod.Changing &&
-			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.MemberID || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}) || i.Volume.Replays != Replays(d, o, i))
+			!i.Pod.Changing && (i.Endpoint.Answered() || m.Learner && !i.Volume.Recorded()) &&
+			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.Member() || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}) || i.Volume.Replays != Replays(d, o, i))
 	})
 	return Step{
 		Action: Record, Members: unrecorded, Reason: Recording,
@@ -147,15 +146,15 @@ func alarmed(_ Desired, o Observed) (Step, bool) {
 }
 
 func memberDown(d Desired, o Observed) (Step, bool) {
-	step := Step{Action: Wait, Reason: MemberDown}
-	var down []Instance
-	for _, i := range o.voters() {
-		if i.Serves() {
-			continue
-		}
-		down = append(down, i)
-		if i.Pod.Problem != "" {
+	step := Step{Action: Wait, Reason: Joining}
+	down := notServing(o.voters())
+	for _, i := range down {
+		switch {
+		case i.Publishes():
+		case i.Pod.Problem != "":
 			step.Reason = PodPending
+		case step.Reason == Joining:
+			step.Reason = MemberDown
 		}
 	}
 	step.Message = "waiting for members that do not serve: " + problems(down)
@@ -169,7 +168,7 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 // volume may be there and its content gone: then etcd finds nothing to go on with, and exits.
 func needsPerson(step Step, down []Instance) Step {
 	replaceable := step.Reason != QuorumLost && step.Reason != Unreachable
-	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && (!i.Pod.Damaged || !replaceable) }) {
+	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && !i.Publishes() && (!i.Pod.Damaged || !replaceable) }) {
 		step.Action = Stall
 		step.Message += ". Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster"
 	}

@@ -15,7 +15,7 @@ func givenUp(d Desired, o Observed) (Step, bool) {
 			step.Reason, step.Message = ScalingDown, "removing the learner "+i.Name+", which is not needed any more"
 		case lostLearner(d, o, i):
 			step.Reason, step.Message = MemberLost, "removing the learner "+i.Name+", whose data is gone; another one takes its place"
-		case i.Pod.Forsaken && !i.Endpoint.Answered():
+		case i.Pod.Forsaken && i.Endpoint.Member() == 0:
 			step.Reason, step.Message = MemberFailed, "removing the learner "+i.Name+", which "+problem(i)+"; another one takes its place"
 		default:
 			continue
@@ -53,10 +53,12 @@ func joined(d Desired, o Observed) (Step, bool) {
 }
 
 // promoted: etcd itself judges whether the learner has caught up. It does not ask whether it still runs, nor what becomes
-// of the quorum if it does not; and a voter must never start empty.
+// of the quorum if it does not; and a voter must never start empty. One that follows the leader need not serve clients yet: it
+// counts as failing for those that come after it until it does. The second of two must, for without it nothing is decided.
 func promoted(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
-		if i.Serves() && i.Volume.Recorded() && !i.Pod.Unfenced && !i.Pod.Terminating && o.mayGrow() {
+		fit := i.Serves() || i.Publishes() && len(o.voters()) > 1
+		if fit && i.Volume.Recorded() && !i.Pod.Unfenced && !i.Pod.Terminating && o.mayGrow() {
 			return Step{
 				Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining,
 				Message: "making the learner " + i.Name + " a voter",

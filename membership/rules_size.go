@@ -90,6 +90,9 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 	if victim.Volume.Unfit != "" && len(voters) == d.Size+1 {
 		reason, who = Moving, victim.Name+" (its volume "+victim.Volume.Unfit+")"
 	}
+	if publishing := slices.DeleteFunc(notServing(voters), func(i Instance) bool { return !i.Publishes() }); victim.Serves() && len(publishing) > 0 {
+		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting to remove %s: %s", who, problems(publishing))}, true
+	}
 	if heir, ok := mostAdvanced(rest); ok && victim.Leads() {
 		return Step{
 			Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: reason,
@@ -110,14 +113,16 @@ func (o Observed) byValue() []Instance {
 }
 
 // value of a member, the least of which goes first. One that serves from a volume that goes with its Pod is worth more than
-// one that has been given up, and is needed for that one to go.
+// one that has been given up, and is needed for that one to go. One that is about to serve is worth what it will be then: it may
+// have come in the place of another one.
 func value(o Observed, i Instance) int {
+	serves := i.Serves() || i.Publishes()
 	switch {
-	case !i.Serves() && (o.lost(i) || i.Pod.Forsaken):
+	case !serves && (o.lost(i) || i.Pod.Forsaken):
 		return 0
 	case o.lost(i):
 		return 1
-	case !i.Serves():
+	case !serves:
 		return 2
 	case i.Volume.Unfit != "": // the leader last
 		return 3 + one(i.Leads())

@@ -100,7 +100,7 @@ func failed(d Desired, o Observed) (Instance, bool) {
 		return Instance{}, false
 	}
 	for _, i := range slices.Backward(o.voters()) {
-		if i.Pod.Forsaken && !i.Endpoint.Answered() && len(o.voters()) <= d.Size && o.mayRemove(i) {
+		if i.Pod.Forsaken && i.Endpoint.Member() == 0 && len(o.voters()) <= d.Size && o.mayRemove(i) {
 			return i, true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -17,14 +18,15 @@ import (
 // answers is what etcd said.
 type answers struct {
 	members   []membership.Member            // nil where no quorum could list them
-	endpoints map[string]membership.Endpoint // by member name; only those that answered
+	endpoints map[string]membership.Endpoint // by member name; only those that answered, or are publishing themselves
 }
 
 // ask asks every member with a running container for its status, all at once, and then one of them for the member list: a
-// look at a healthy cluster costs one Status a member and one MemberList.
+// look at a healthy cluster costs one Status a member and one MemberList. Who is not ready may be publishing itself; that is
+// believed of a member that etcd lists.
 func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[string]*corev1.Pod) answers {
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
-	clients := map[string]membership.Client{}
+	clients, publishing := map[string]membership.Client{}, map[string]membership.Endpoint{}
 	var mutex sync.Mutex
 	var all sync.WaitGroup
 	for name, pod := range pods {
@@ -35,14 +37,22 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			continue
 		}
 		all.Go(func() {
-			etcd, endpoint, err := r.askOne(ctx, pod.Status.PodIP)
+			ask := r.askOne
+			if c.Status.ClusterID != "" && !containerStatus(pod).Ready {
+				ask = r.askNewcomer
+			}
+			etcd, endpoint, err := ask(ctx, pod.Status.PodIP)
 			if err != nil {
 				log.FromContext(ctx).V(1).Info("Member does not answer", "member", name, "error", err.Error())
-				return
 			}
 			mutex.Lock()
 			defer mutex.Unlock()
-			clients[name], asked.endpoints[name] = etcd, endpoint
+			switch {
+			case err == nil:
+				clients[name], asked.endpoints[name] = etcd, endpoint
+			case endpoint.Publishing != 0:
+				publishing[name] = endpoint
+			}
 		})
 	}
 	all.Wait()
@@ -59,6 +69,12 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	}
 	for _, etcd := range clients {
 		_ = etcd.Close() // it was only read from
+	}
+	for name, endpoint := range publishing {
+		if lists(c, name, endpoint.Publishing, asked.members) {
+			endpoint.ClusterID = membership.ParseID(c.Status.ClusterID)
+			asked.endpoints[name] = endpoint
+		}
 	}
 	return asked
 }
@@ -77,14 +93,46 @@ func (r *Reconciler) askOne(ctx context.Context, ip string) (membership.Client, 
 	return etcd, endpoint, nil
 }
 
+// afterMetrics is how long a member that is publishing itself has to answer as well: one that serves answers as soon as its
+// metrics.
+const afterMetrics = 250 * time.Millisecond
+
+// askNewcomer asks a member that may be publishing itself, and whose client port may be listened on and not served, so that
+// asking costs a time-out. Beside an error it returns what the metrics tell.
+func (r *Reconciler) askNewcomer(ctx context.Context, ip string) (membership.Client, membership.Endpoint, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	scraped := make(chan membership.Endpoint, 1)
+	go func() {
+		endpoint, err := r.Scrape(ctx, ip, api.PortMetrics)
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("Metrics cannot be read", "address", ip, "error", err.Error())
+		}
+		if endpoint.Publishing != 0 {
+			time.AfterFunc(afterMetrics, cancel)
+		}
+		scraped <- endpoint
+	}()
+	etcd, endpoint, err := r.askOne(ctx, ip)
+	if err != nil {
+		return nil, <-scraped, err
+	}
+	return etcd, endpoint, nil
+}
+
 // speaksFor reports whether the member list that was read at the address of a member is one of its cluster. IP addresses
 // are given to other Pods, after the restart of a node to many at once, and the Pod's status tells of it only later.
 func speaksFor(c *api.EtcdCluster, name string, endpoint membership.Endpoint, members []membership.Member) bool {
 	if id := membership.ParseID(c.Status.ClusterID); id != 0 {
 		return endpoint.ClusterID == id
 	}
+	return lists(c, name, endpoint.MemberID, members)
+}
+
+// lists reports whether the member of that name has that ID in the list.
+func lists(c *api.EtcdCluster, name string, id membership.ID, members []membership.Member) bool {
 	return slices.ContainsFunc(members, func(m membership.Member) bool {
-		return m.ID == endpoint.MemberID && slices.Contains(m.PeerURLs, c.PeerURL(name))
+		return m.ID == id && slices.Contains(m.PeerURLs, c.PeerURL(name))
 	})
 }
 

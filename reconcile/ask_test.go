@@ -18,6 +18,7 @@ import (
 type etcd struct {
 	endpoint membership.Endpoint
 	members  []membership.Member // nil: it cannot list them
+	hangs    bool                // its port is listened on, and not served
 }
 
 // asked is an etcd that nobody asks for changes.
@@ -30,7 +31,11 @@ func (a asked) Status(ctx context.Context) (membership.Endpoint, error)  { retur
 func (a asked) Members(ctx context.Context) ([]membership.Member, error) { return a.etcd.Members(ctx) }
 func (a asked) Close() error                                             { return nil }
 
-func (e etcd) Status(context.Context) (membership.Endpoint, error) {
+func (e etcd) Status(ctx context.Context) (membership.Endpoint, error) {
+	if e.hangs {
+		<-ctx.Done()
+		return membership.Endpoint{}, ctx.Err()
+	}
 	if e.endpoint.ClusterID == 0 {
 		return membership.Endpoint{}, errors.New("no answer")
 	}
@@ -50,53 +55,91 @@ func TestAsk(t *testing.T) {
 	endpoint := func(cluster, member, leader membership.ID) membership.Endpoint {
 		return membership.Endpoint{ClusterID: cluster, MemberID: member, Leader: leader}
 	}
+	publishing := func(id membership.ID) membership.Endpoint {
+		return membership.Endpoint{Publishing: id, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}
+	}
 	ours := healthy().Members
 	theirs := []membership.Member{{ID: 0xd0, Name: "db-0", PeerURLs: []string{"http://db-0.db.elsewhere.svc:2380"}}}
 	cases := map[string]struct {
 		reason    string
 		clusterID string
-		at        map[string]etcd // by name of the Pod; none: its container does not run
+		at        map[string]etcd                // by name of the Pod; none: its container does not run
+		metrics   map[string]membership.Endpoint // of those that are not ready
 		want      answers
 	}{
 		"NoPods": {reason: "nobody is asked", want: answers{endpoints: map[string]membership.Endpoint{}}},
 		"Healthy": {
 			reason: "the leader lists the members", clusterID: "c0",
-			at: map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1)}, "db-1": {endpoint(0xc0, 0xa1, 0xa1), ours}},
+			at: map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1)}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
 				"db-0": endpoint(0xc0, 0xa0, 0xa1), "db-1": endpoint(0xc0, 0xa1, 0xa1),
 			}},
 		},
 		"LeaderBusy": {
 			reason: "where the leader cannot, a follower may", clusterID: "c0",
-			at: map[string]etcd{"db-0": {endpoint(0xc0, 0xa0, 0xa1), ours}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1)}},
+			at: map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1), members: ours}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1)}},
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
 				"db-0": endpoint(0xc0, 0xa0, 0xa1), "db-1": endpoint(0xc0, 0xa1, 0xa1),
 			}},
 		},
 		"OneDown": {
 			reason: "one that does not answer blinds nobody", clusterID: "c0",
-			at:   map[string]etcd{"db-0": {}, "db-1": {endpoint(0xc0, 0xa1, 0xa1), ours}},
+			at:   map[string]etcd{"db-0": {}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
 		},
 		"NoLeader": {
 			reason: "one that knows no leader is not asked for the list", clusterID: "c0",
-			at:   map[string]etcd{"db-0": {endpoint(0xc0, 0xa0, 0), ours}},
+			at:   map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0), members: ours}},
 			want: answers{endpoints: map[string]membership.Endpoint{"db-0": endpoint(0xc0, 0xa0, 0)}},
 		},
 		"AddressOfAnotherCluster": {
 			reason: "the list of another cluster is none of ours", clusterID: "c0",
-			at:   map[string]etcd{"db-0": {endpoint(0xdd, 0xd0, 0xd0), theirs}},
+			at:   map[string]etcd{"db-0": {endpoint: endpoint(0xdd, 0xd0, 0xd0), members: theirs}},
 			want: answers{endpoints: map[string]membership.Endpoint{"db-0": endpoint(0xdd, 0xd0, 0xd0)}},
 		},
 		"AddressOfAnotherClusterWhileForming": {
 			reason: "before our cluster's ID is known, a peer URL tells one db-0 from the other",
-			at:     map[string]etcd{"db-0": {endpoint(0xdd, 0xd0, 0xd0), theirs}},
+			at:     map[string]etcd{"db-0": {endpoint: endpoint(0xdd, 0xd0, 0xd0), members: theirs}},
 			want:   answers{endpoints: map[string]membership.Endpoint{"db-0": endpoint(0xdd, 0xd0, 0xd0)}},
 		},
 		"Forming": {
-			reason: "the list is believed for the sake of our peer URL",
-			at:     map[string]etcd{"db-1": {endpoint(0xc0, 0xa1, 0xa1), ours}},
-			want:   answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
+			reason: "the list is believed for the sake of our peer URL, and no metrics are asked for",
+			at:     map[string]etcd{"db-0": {}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}}, metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
+			want: answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
+		},
+		"Publishing": {
+			reason: "who does not answer is known by its metrics, as the member that etcd lists", clusterID: "c0",
+			at:      map[string]etcd{"db-0": {hangs: true}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
+			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
+			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
+				"db-0": {Publishing: 0xa0, ClusterID: 0xc0, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}, "db-1": endpoint(0xc0, 0xa1, 0xa1),
+			}},
+		},
+		"PublishingAsAnother": {
+			reason: "another member has got the address", clusterID: "c0",
+			at:      map[string]etcd{"db-0": {hangs: true}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
+			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa1)},
+			want:    answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
+		},
+		"PublishingUnlisted": {
+			reason: "without a list nobody knows whether it is one of the cluster's", clusterID: "c0",
+			at:      map[string]etcd{"db-0": {hangs: true}},
+			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
+			want:    answers{endpoints: map[string]membership.Endpoint{}},
+		},
+		"ServingLearner": {
+			reason: "who answers needs no metrics", clusterID: "c0",
+			at:      map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1)}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
+			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
+			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
+				"db-0": endpoint(0xc0, 0xa0, 0xa1), "db-1": endpoint(0xc0, 0xa1, 0xa1),
+			}},
+		},
+		"NoMetrics": {
+			reason: "it listens nowhere", clusterID: "c0",
+			at:      map[string]etcd{"db-0": {}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
+			metrics: map[string]membership.Endpoint{"db-0": {}},
+			want:    answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
 		},
 	}
 	for name, tc := range cases {
@@ -117,6 +160,8 @@ func TestAsk(t *testing.T) {
 			pods := map[string]*corev1.Pod{"db-8": ending, "db-9": newPod("db-9")} // neither is asked
 			for name := range tc.at {
 				pods[name] = running(name)
+				_, newcomer := tc.metrics[name]
+				containerStatus(pods[name]).Ready = !newcomer
 			}
 			r := &Reconciler{Dial: func(host string, port int) (membership.Client, error) {
 				e, ok := tc.at[host]
@@ -124,6 +169,15 @@ func TestAsk(t *testing.T) {
 					t.Errorf("%s:%d was dialled", host, port)
 				}
 				return asked{nil, e}, nil
+			}, Scrape: func(_ context.Context, host string, port int) (membership.Endpoint, error) {
+				e, ok := tc.metrics[host]
+				if !ok || port != api.PortMetrics || tc.clusterID == "" {
+					t.Errorf("%s:%d was scraped", host, port)
+				}
+				if e.Publishing == 0 {
+					return e, errors.New("connection refused")
+				}
+				return e, nil
 			}}
 			if diff := cmp.Diff(tc.want, r.ask(t.Context(), c, pods), cmp.AllowUnexported(answers{})); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

@@ -71,7 +71,7 @@ func (w world) address() {
 // dial reaches the members of the world; take gets what they are asked for.
 func (w world) dial(take func(string) error) membership.Dialer {
 	return func(host string, _ int) (membership.Client, error) {
-		return changing{asked: asked{etcd: etcd{w.asked.endpoints[host], w.asked.members}}, at: host, take: take}, nil
+		return changing{asked: asked{etcd: etcd{endpoint: w.asked.endpoints[host], members: w.asked.members}}, at: host, take: take}, nil
 	}
 }
 

@@ -160,7 +160,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 		s.Fatal(err)
 	}
 	r := &reconcile.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, StallAfter: 2 * time.Second,
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, Scrape: membership.Scrape, StallAfter: 2 * time.Second,
 	}
 	for _, put := range between {
 		put(r)

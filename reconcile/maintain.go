@@ -27,7 +27,7 @@ func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observ
 	err := each(step.Members, func(name string) error {
 		i, _ := seen.Instance(name)
 		m := member(c, seen, name)
-		m.ClusterID, m.MemberID = i.Endpoint.ClusterID.String(), i.Endpoint.MemberID.String()
+		m.ClusterID, m.MemberID = i.Endpoint.ClusterID.String(), i.Endpoint.Member().String()
 		m.Ran, m.Next, m.Served = i.Endpoint.Version.String(), "", serves(c, seen, name)
 		m.Replays = membership.Replays(desired(c), seen.Observed, i)
 		return r.applyMetadata(ctx, c, seen, m)

@@ -109,7 +109,7 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 	reach := membership.ReachNone
 	for n := range instances {
 		i := &instances[n]
-		if e := asked.endpoints[i.Name]; i.ID == 0 || e.MemberID == i.ID {
+		if e := asked.endpoints[i.Name]; i.ID == 0 || e.Member() == i.ID {
 			i.Endpoint = e // another one answers at the address of a Pod that is gone, or has got a new one
 		}
 		if i.Endpoint.Answered() {

@@ -40,8 +40,9 @@ type Reconciler struct {
 	Reader client.Reader
 	// Recorder takes an event for every act.
 	Recorder events.EventRecorder
-	// Dial connects to a member.
-	Dial membership.Dialer
+	// Dial connects to a member, and Scrape reads its metrics.
+	Dial   membership.Dialer
+	Scrape membership.Scraper
 	// StallAfter is how long a member may fail to run before the cluster is called stalled.
 	StallAfter time.Duration
 	// MaxChanging is how many clusters change what they run at a time; 0: all that want to.

@@ -183,9 +183,11 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 	case size(c) == 0:
 		reason, message = api.ReasonHibernated, "spec.replicas is 0"
 	case slices.ContainsFunc(s.Members, func(m api.MemberStatus) bool {
-		return m.ID != "" && m.Role != api.RoleLearner && m.Health != api.HealthHealthy
+		i, _ := seen.Instance(m.Name)
+		return m.ID != "" && m.Role != api.RoleLearner && m.Health != api.HealthHealthy && !i.Publishes()
 	}), meta.IsStatusConditionTrue(s.Conditions, api.ConditionDegraded) && int(s.ReadyReplicas) < size(c):
-		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack.
+		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor
+		// is a member that follows and does not serve yet.
 		degraded, reason, message = metav1.ConditionTrue, string(step.Reason), step.Message
 	}
 	set(api.ConditionDegraded, degraded, reason, message)

@@ -56,6 +56,15 @@ func TestStatusMembers(t *testing.T) {
 				add(s, api.MemberStatus{Name: "db-3", ID: "a3", Version: "3.6.16", Role: api.RoleLearner, Health: api.HealthHealthy, Volume: "db-3"})
 			},
 		},
+		"Publishing": {
+			reason: "it has a vote, and clients cannot reach it yet",
+			seen:   func(seen *observed) { publishing(seen, 2) },
+			want: func(s *api.EtcdClusterStatus) {
+				s.ReadyReplicas = 2
+				gone(s, 2, api.HealthUnreachable)
+				s.Members[2].Version = "3.6.16"
+			},
+		},
 		"Removed": {
 			reason: "who is not on etcd's list is no member, though its process and its volume are there",
 			seen:   removed,
@@ -136,6 +145,8 @@ func TestDegraded(t *testing.T) {
 		"Shrinking":        {reason: "the rest is all well", size: 1, before: metav1.ConditionFalse, seen: two, want: metav1.ConditionFalse},
 		"Down":             {reason: "one voter is missing", size: 3, before: metav1.ConditionFalse, seen: func(seen *observed) { down(seen, 2) }, want: metav1.ConditionTrue},
 		"DownWhileGrowing": {reason: "one voter is missing", size: 5, before: metav1.ConditionFalse, seen: func(seen *observed) { caughtUp(seen); down(seen, 2) }, want: metav1.ConditionTrue},
+		"Publishing":       {reason: "it takes part, and will serve in a moment", size: 3, before: metav1.ConditionFalse, seen: func(seen *observed) { publishing(seen, 2) }, want: metav1.ConditionFalse},
+		"PublishingAfter":  {reason: "it does not serve yet in the place of the failed one", size: 3, before: metav1.ConditionTrue, seen: func(seen *observed) { publishing(seen, 2) }, want: metav1.ConditionTrue},
 		"Removed":          {reason: "the failed one is gone, and nobody has taken its place", size: 3, before: metav1.ConditionTrue, seen: two, want: metav1.ConditionTrue},
 		"Replacing": {
 			reason: "its successor has no vote yet", size: 3, before: metav1.ConditionTrue, want: metav1.ConditionTrue,

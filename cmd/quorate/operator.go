@@ -109,6 +109,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 		Reader:      mgr.GetAPIReader(),
 		Recorder:    mgr.GetEventRecorder(api.Manager),
 		Dial:        membership.Dial,
+		Scrape:      membership.Scrape,
 		StallAfter:  o.stallAfter,
 		MaxChanging: o.maxChanging,
 	}

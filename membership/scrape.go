@@ -1,0 +1,90 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Scraper reads from the metrics of a member, at its metrics port, whether it is publishing itself (Endpoint.Publishing). The
+// zero Endpoint means that it is not so far yet.
+type Scraper func(ctx context.Context, host string, port int) (Endpoint, error)
+
+// Scrape is the Scraper of real members. It has CallTimeout, too.
+func Scrape(ctx context.Context, host string, port int) (Endpoint, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("scrape etcd %s: %w", address, err)
+	}
+	response, err := scraper.Do(request)
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("scrape etcd %s: %w", address, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read from
+	if response.StatusCode != http.StatusOK {
+		return Endpoint{}, fmt.Errorf("scrape etcd %s: %s", address, response.Status)
+	}
+	e, err := readMetrics(response.Body)
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("scrape etcd %s: %w", address, err)
+	}
+	return e, nil
+}
+
+// scraper keeps no connection: few are asked, and seldom twice. It goes by no proxy, and nowhere else than to the member.
+var scraper = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// mostMetrics is several times what etcd writes of itself, in bytes.
+const mostMetrics = 4 << 20
+
+// readMetrics reads the metrics of a member: server/etcdserver/metrics.go, where the names are the same in 3.5, 3.6 and 3.7. What
+// it has applied shows that it has been given the log, or a snapshot of it, which is on its disk before (applyAll in
+// server/etcdserver/server.go).
+func readMetrics(metrics io.Reader) (Endpoint, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(io.LimitReader(metrics, mostMetrics))
+	if err != nil {
+		return Endpoint{}, err
+	}
+	label := func(family, label string) string {
+		for _, m := range families[family].GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == label && m.GetGauge().GetValue() == 1 {
+					return l.GetValue()
+				}
+			}
+		}
+		return ""
+	}
+	gauge := func(family string) float64 {
+		for _, m := range families[family].GetMetric() {
+			return m.GetGauge().GetValue()
+		}
+		return 0
+	}
+	version, err := ParseVersion(label("etcd_server_version", "server_version"))
+	if err != nil {
+		return Endpoint{}, err
+	}
+	id, applied := ParseID(label("etcd_server_id", "server_id")), gauge("etcd_server_proposals_applied_total")
+	if id == 0 {
+		return Endpoint{}, errors.New("the metrics tell no member ID")
+	}
+	if gauge("etcd_server_has_leader") != 1 || applied < 1 {
+		return Endpoint{}, nil
+	}
+	return Endpoint{Publishing: id, Version: version, Applied: uint64(applied)}, nil
+}

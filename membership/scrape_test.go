@@ -1,0 +1,83 @@
+package membership
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// metricsOf a learner that follows, as etcd 3.6.16 writes them, among others.
+const metricsOf = `# HELP etcd_server_has_leader Whether or not a leader exists. 1 is existence, 0 is not.
+# TYPE etcd_server_has_leader gauge
+etcd_server_has_leader 1
+# HELP etcd_server_id Server or member ID in hexadecimal format. 1 for 'server_id' label with current ID.
+# TYPE etcd_server_id gauge
+etcd_server_id{server_id="8e9e05c52164694d"} 1
+# HELP etcd_server_proposals_applied_total The total number of consensus proposals applied.
+# TYPE etcd_server_proposals_applied_total gauge
+etcd_server_proposals_applied_total 16
+# HELP etcd_server_version Which version is running. 1 for 'server_version' label with current version.
+# TYPE etcd_server_version gauge
+etcd_server_version{server_version="3.6.16"} 1
+# HELP process_start_time_seconds Start time of the process since unix epoch in seconds.
+# TYPE process_start_time_seconds gauge
+process_start_time_seconds 1.79e+09
+`
+
+func TestScrape(t *testing.T) {
+	without := func(line string) string { return strings.ReplaceAll(metricsOf, line, "") }
+	cases := map[string]struct {
+		reason  string
+		metrics string
+		status  int // 200 by default
+		want    Endpoint
+		fails   string // what the error says at last
+	}{
+		"Publishing": {
+			reason:  "it follows, and has applied what it was sent",
+			metrics: metricsOf,
+			want:    Endpoint{Publishing: 0x8e9e05c52164694d, Version: etcd36, Applied: 16},
+		},
+		"Leaderless":     {reason: "it follows nobody", metrics: strings.ReplaceAll(metricsOf, "has_leader 1", "has_leader 0")},
+		"AppliedNothing": {reason: "nothing is on its disk yet", metrics: strings.ReplaceAll(metricsOf, "applied_total 16", "applied_total 0")},
+		"NoID": {
+			reason: "nobody knows who it is", metrics: without(`etcd_server_id{server_id="8e9e05c52164694d"} 1` + "\n"),
+			fails: "the metrics tell no member ID",
+		},
+		"NotEtcd":  {reason: "another program has got the address", metrics: "go_goroutines 7\n", fails: `version ""`},
+		"Garbage":  {reason: "it is no text of metrics", metrics: "<html>\n", fails: "invalid"},
+		"NotFound": {reason: "it has no such page", status: http.StatusNotFound, fails: "404 Not Found"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/metrics" {
+					t.Errorf("it asked for %s", r.URL.Path)
+				}
+				if tc.status != 0 {
+					w.WriteHeader(tc.status)
+				}
+				_, _ = w.Write([]byte(tc.metrics)) // a reader that hangs up has said why
+			}))
+			t.Cleanup(server.Close)
+			host, text, _ := net.SplitHostPort(server.Listener.Addr().String())
+			port, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Scrape(t.Context(), host, port)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+			if (err == nil) != (tc.fails == "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.fails, err)
+			}
+		})
+	}
+}
