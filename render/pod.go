@@ -140,7 +140,7 @@ func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.Conta
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError).
 		WithStartupProbe(startupProbe()).
 		WithLivenessProbe(livenessProbe()).
-		WithReadinessProbe(readinessProbe()).
+		WithReadinessProbe(readinessProbe(c)).
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).
