@@ -16,6 +16,26 @@ var ringBounds = map[string]struct {
 		reason: "One, three and five members",
 		bound:  ringBound{sizes: []uint8{1, 3, 5}, first: 5, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
 	},
+	"Late": {
+		reason: "Learners serve clients only after a while, and may crash before",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, late: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 3}},
+	},
+	"LateFive": {
+		reason: "Two in a row, and back again",
+		bound:  ringBound{sizes: []uint8{3, 5}, first: 3, late: true, still: true, one: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
+	},
+	"LateLosing": {
+		reason: "The disk of one is lost meanwhile, and what does not come back is replaced",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, late: true, still: true, patience: true, wipes: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 2}},
+	},
+	"LateBehind": {
+		reason: "An operator acts on old views of them",
+		bound:  ringBound{sizes: []uint8{2, 3}, first: 2, size: 3, late: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, delays: 1}},
+	},
+	"LateMoved": {
+		reason: "Members move, and their successors serve late",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, late: true, still: true, leads: true, one: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 1}},
+	},
 	"Led": {
 		reason: "It matters who leads",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, leads: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},

@@ -119,7 +119,7 @@ func (w *ring) expel(i int) {
 	if s.joins == joinsNow {
 		s.joins = joinsBefore
 	}
-	if s.pod == podUp {
+	if s.runs() {
 		s.pod = podExited
 	}
 	if int(w.leader) == i+1 {

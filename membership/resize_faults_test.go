@@ -19,6 +19,7 @@ type ringBound struct {
 	wipes    bool // its content is gone
 	nodes    bool // its node is lost
 	patience bool // may run out
+	late     bool // a learner that starts may serve clients only after a while
 	leads    bool // it matters who leads
 	retain   bool // the volumes of former members
 	beyond   bool // more may be lost than a cluster survives
@@ -84,6 +85,10 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 		to := *s
 		violation := to.ring.launch(i)
 		change("its container starts", i, &to, violation)
+		if s := &to.ring.seats[i]; b.late && s.raft == raftLearner && s.pod == podUp {
+			s.pod = podMute
+			change("its container starts, and it serves nobody yet", i, &to, violation)
+		}
 	}
 	if m.terminating && !m.cutOff {
 		to := *s
@@ -100,6 +105,11 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 		to.ring.seats[i].holds = true
 		to.ring.seats[i].matched = m.raft == raftLearner
 		change("catches up", i, &to, "")
+	}
+	if m.pod == podMute && m.member() && s.ring.quorate() {
+		to := *s
+		to.ring.seats[i].pod, to.ring.seats[i].named = podUp, true
+		change("serves clients", i, &to, "")
 	}
 	if m.runs() && m.member() && s.ring.quorate() && !m.named {
 		to := *s
@@ -129,7 +139,7 @@ func (b *ringBound) calm(w *ring, i int) bool {
 		return true
 	}
 	for j := range w.seats {
-		if s := &w.seats[j]; j != i && s.raft == raftVoter && (s.pod != podUp || s.terminating) {
+		if s := &w.seats[j]; j != i && s.raft == raftVoter && (!s.serves() || s.terminating) {
 			return false
 		}
 	}
@@ -139,7 +149,7 @@ func (b *ringBound) calm(w *ring, i int) bool {
 // misfortune is what happens to one member by accident or by somebody else's hand.
 func (b *ringBound) misfortune(s *ringState, i int, change ringChange) {
 	m := &s.ring.seats[i]
-	if b.crashes && m.pod == podUp && !m.terminating && b.calm(&s.ring, i) {
+	if b.crashes && m.runs() && !m.terminating && b.calm(&s.ring, i) {
 		to := *s
 		to.ring.crash(i)
 		change("crashes", i, &to, "")
@@ -203,7 +213,7 @@ func (b *ringBound) losses(s *ringState, i int, change ringChange) {
 	}
 	if b.nodes && m.pod != podNone && !m.cutOff {
 		lose("its node is lost", func(w *ring) {
-			if n := &w.seats[i]; n.pod == podUp {
+			if n := &w.seats[i]; n.runs() {
 				w.crash(i)
 			}
 			w.seats[i].terminating, w.seats[i].cutOff = true, true

@@ -14,9 +14,10 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 	reach := ReachNone
 	for i := range w.seats {
 		s := w.seats[i]
-		if s.pod == podUp && s.member() && asked {
+		switch {
+		case s.serves() && s.member() && asked:
 			reach = max(reach, ReachSome)
-		} else if s.pod == podUp {
+		case s.runs() && !(s.member() && asked):
 			s.pod = podCrashed
 		}
 		s.matched, s.disk = false, diskNone
@@ -61,13 +62,14 @@ func (s *ringState) believes() ringGlance {
 	mixed.kinds = s.old.kinds
 	for i := range mixed.seats {
 		m, o := &mixed.seats[i], s.old.seats[i]
-		heard := m.pod == podUp && s.same>>i&1 == 1 && o.pod >= podWaiting
+		now := m.pod
+		heard := m.runs() && s.same>>i&1 == 1 && o.pod >= podWaiting
 		o.raft, o.named, o.matched, o.holds = m.raft, m.named, m.matched, m.holds
 		*m = o
 		switch {
 		case heard:
-			m.pod = podUp
-		case m.pod == podUp:
+			m.pod = now
+		case m.runs():
 			m.pod = podCrashed
 		}
 	}
@@ -130,6 +132,9 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 		}
 		if s.member() || s.recorded {
 			i.ID = ringID(n)
+		}
+		if s.pod == podMute && reach == ReachQuorum { // nobody knows it otherwise
+			i.Endpoint = Endpoint{ClusterID: ringClusterID, Version: d.Version, Publishing: ringID(n)}
 		}
 		if s.pod == podUp {
 			i.Endpoint = e

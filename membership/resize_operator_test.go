@@ -119,7 +119,7 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 			renewed = true
 		}
 	case Record:
-		if p.unchanged(w, i) && p.samePod(i) && s.claim != claimNone && s.pod == podUp {
+		if p.unchanged(w, i) && p.samePod(i) && s.claim != claimNone && s.runs() {
 			s.recorded = true
 		}
 	case Stop:
@@ -127,7 +127,7 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 		if s.pod == podNone || !p.samePod(i) || gated && s.pod >= podWaiting && !p.operator.ignoresVersions {
 			return "", false
 		}
-		if s.pod == podUp && s.member() {
+		if s.runs() && s.member() {
 			violation = "S15: it stops a member that serves"
 		}
 		w.kill(i)
@@ -218,7 +218,8 @@ func (p *pass) fence(w *ring, t *ringDecision) uint8 {
 // judge says what is wrong with a decision that was made on facts as they are.
 func (w *ring) judge(t *ringDecision, taken uint8) string {
 	s, n := &w.seats[t.target], w.voters()
-	serves := s.runs() && int(w.alarm) != t.target+1 && w.alarm != ringNobody
+	trusted := int(w.alarm) != t.target+1 && w.alarm != ringNobody
+	serves := s.serves() && trusted
 	switch a := t.step.Action; {
 	case !w.quorate() && a != Start && a != Wait && a != Stall:
 		return "S11: without a quorum it does more than to start who is there: " + t.step.String()
@@ -228,8 +229,10 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S4: a learner is added beside another one, or beside a stranger"
 	case a == AddLearner && (!s.spare || s.claim != claimKept || s.retired || s.pod != podReady):
 		return "S4: a learner is added for which nothing is prepared"
-	case a == Promote && (s.raft != raftLearner || !serves):
-		return "S6: who does not serve is promoted"
+	case a == Promote && (s.raft != raftLearner || !s.runs() || !trusted):
+		return "S6: who does not take part is promoted"
+	case a == Promote && n == 1 && !serves:
+		return "S6: the second of two is promoted before it serves"
 	case a == Promote && n > 1 && w.serving(-1) < Quorum(n+1):
 		return "S6: if who is promoted fails, there is no quorum"
 	case a == Remove && !s.member():
@@ -281,7 +284,7 @@ func (t *ringDecision) names(w *ring, is func(*ringSeat) bool) bool {
 // hasHeir reports whether somebody can take the place of a member now.
 func (w *ring) hasHeir() bool {
 	for i := range w.seats {
-		if s := &w.seats[i]; s.raft == raftLearner && s.runs() || s.spare && s.claim == claimKept && s.pod == podReady && !s.terminating {
+		if s := &w.seats[i]; s.raft == raftLearner && s.serves() || s.spare && s.claim == claimKept && s.pod == podReady && !s.terminating {
 			return true
 		}
 	}
@@ -293,7 +296,7 @@ func (w *ring) looksWell() bool {
 	for i := range w.seats {
 		s := &w.seats[i]
 		switch {
-		case s.raft == raftVoter && s.runs() && s.claim == claimKept && s.recorded && !w.unfit(i):
+		case s.raft == raftVoter && s.serves() && s.claim == claimKept && s.recorded && !w.unfit(i):
 		case s.raft != raftVoter && s.raft != raftLearner && (s.pod == podNone || s.terminating) && (s.claim != claimKept || s.retired):
 		default:
 			return false

@@ -102,7 +102,7 @@ func (x *ringExplorer) settled(w ring) ring {
 	}
 	for i := range w.seats {
 		if s := &w.seats[i]; s.runs() && s.member() && w.quorate() {
-			s.holds, s.matched, s.named = true, s.raft == raftLearner, true
+			s.pod, s.holds, s.matched, s.named = podUp, true, s.raft == raftLearner, true
 		}
 	}
 	return w
@@ -199,7 +199,7 @@ func (w *ring) atGoal() bool {
 	for i := range w.seats {
 		s := &w.seats[i]
 		switch {
-		case s.raft == raftVoter && s.runs() && !s.terminating && !s.unfenced && s.holds && s.recorded && s.claim == claimKept && !w.unfit(i):
+		case s.raft == raftVoter && s.serves() && !s.terminating && !s.unfenced && s.holds && s.recorded && s.claim == claimKept && !w.unfit(i):
 		case !s.member() && (s.pod == podNone && s.claim == claimNone || s.cutOff && s.claim != claimKept || s.retired):
 		default:
 			return false

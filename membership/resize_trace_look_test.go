@@ -57,9 +57,10 @@ func likeVolume(w *ring, n int, i *Instance, _ *Observed) bool {
 		v.Spare == s.spare && (v.Joins != 0) == (s.joins != joinsNobody) && v.Recorded() == s.recorded && v.Retired == s.retired
 }
 
-// likeEndpoint: who answers runs. Silence proves nothing, nor does the answer of one that has yet to learn that it was removed.
+// likeEndpoint: who answers serves, and who is known by its metrics runs. Silence proves nothing, nor does the answer of one that has yet to learn that it was removed.
 func likeEndpoint(w *ring, n int, i *Instance, o *Observed) bool {
-	return !i.Endpoint.Answered() || o.Member(i.ID) == nil || w.seats[n].runs()
+	s := &w.seats[n]
+	return o.Member(i.ID) == nil || !i.Endpoint.Answered() && !i.Publishes() || s.serves() || s.runs() && i.Publishes()
 }
 
 // likeMember: who has said that it leads does so still.
@@ -102,6 +103,8 @@ func seatSeen(i Instance, o Observed) ringSeat {
 	case !p.Exists():
 	case i.Endpoint.Answered():
 		s.pod = podUp
+	case i.Publishes():
+		s.pod = podMute
 	case p.Provisioned:
 		s.pod = podReady
 	case p.Provisions:
@@ -119,7 +122,7 @@ func seatSeen(i Instance, o Observed) ringSeat {
 	if v.Terminating {
 		s.claim = claimDoomed
 	}
-	if v.Recorded() || s.pod == podUp {
+	if v.Recorded() || s.runs() {
 		s.disk, s.holds = diskData, true
 	}
 	switch {

@@ -94,6 +94,7 @@ const (
 	podUp
 	podCrashed // the kubelet starts it again
 	podExited  // etcd has found no data, or is no member, and exits
+	podMute    // etcd takes part in the log, and serves no client yet
 )
 
 // ringFlight is a call to etcd that was made and has not been answered: it takes effect at any later time, or never.
@@ -115,7 +116,10 @@ const (
 func (s *ringSeat) member() bool { return s.raft == raftLearner || s.raft == raftVoter }
 
 // runs reports whether the process of a member runs.
-func (s *ringSeat) runs() bool { return s.pod == podUp }
+func (s *ringSeat) runs() bool { return s.pod == podUp || s.pod == podMute }
+
+// serves reports whether it answers clients, too.
+func (s *ringSeat) serves() bool { return s.pod == podUp }
 
 func (w *ring) voters() int {
 	n := 0
@@ -156,7 +160,7 @@ func (w *ring) hasLearner() bool {
 func (w *ring) serving(but int) int {
 	n := 0
 	for i := range w.seats {
-		if i != but && w.seats[i].raft == raftVoter && w.seats[i].runs() && int(w.alarm) != i+1 && w.alarm != ringNobody {
+		if i != but && w.seats[i].raft == raftVoter && w.seats[i].serves() && int(w.alarm) != i+1 && w.alarm != ringNobody {
 			n++
 		}
 	}
@@ -364,7 +368,7 @@ func (w *ring) String() string {
 			{"unrecorded", s.claim != claimNone && !s.recorded && !s.spare}, {"retired", s.retired},
 			{[...]string{"", "blank", "data", "wiped"}[s.disk], s.disk != diskNone},
 			{"without the write", s.disk == diskData && !s.holds && s.member()},
-			{"Pod " + [...]string{"", "provisioning", "provisioned", "pending", "up", "crashed", "exited"}[s.pod], s.pod != podNone},
+			{"Pod " + [...]string{"", "provisioning", "provisioned", "pending", "up", "crashed", "exited", "up, and serves nobody"}[s.pod], s.pod != podNone},
 			{"terminating", s.terminating}, {"unfenced", s.unfenced}, {"on a lost node", s.cutOff}, {"forsaken", s.forsaken},
 			{"corrupt", int(w.corrupt) == i+1}, {"named by an alarm", int(w.alarm) == i+1},
 		} {
