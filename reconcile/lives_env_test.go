@@ -40,6 +40,7 @@ var lives = map[string]life{
 	"grow37":  {reason: "the same with etcd 3.7", version: etcd37, run: resize(1, 3)},
 	"lead":    {reason: "the same, and the last one to come has led", run: led},
 	"resize":  {reason: "to five and back", run: resize(1, 3, 5, 3, 1)},
+	"late":    {reason: "to five and back, where who comes needs a snapshot and may serve clients late", run: late},
 	"heal":    {reason: "one member's volume is lost", run: heal},
 	"upgrade": {reason: "from 3.5 to 3.6", run: reversion(etcd35, etcd36)},
 	"down":    {reason: "from 3.7 to 3.6", run: reversion(etcd37, etcd36)},
@@ -93,6 +94,29 @@ func resize(first int32, sizes ...int32) func(*stage, *fault) (*api.EtcdCluster,
 		s.resizes(c, kept, sizes...)
 		return c, kept
 	}
+}
+
+func late(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c := s.cluster("db", 3)
+	c.Spec.Options = snapshots(s.version)
+	kept := s.born(c)
+	etcd := s.etcd(c)
+	for range *c.Spec.Options.SnapshotCount {
+		s.put(etcd, "key-again", "value")
+	}
+	kept["key-again"] = "value"
+	f.arm()
+	s.resizes(c, kept, 5, 3)
+	return c, kept
+}
+
+// snapshots are options with which every new member is sent a snapshot.
+func snapshots(version string) *api.Options {
+	catchUp := "snapshot-catchup-entries"
+	if version == etcd35 {
+		catchUp = "experimental-" + catchUp
+	}
+	return &api.Options{SnapshotCount: new(int64(100)), Flags: map[string]string{catchUp: "1"}}
 }
 
 // resizes the cluster to one size after the other.

@@ -17,7 +17,7 @@ func TestGrowBeforeServing(t *testing.T) {
 	s := newStage(t)
 	s.operate()
 	c := s.cluster("db", 3)
-	c.Spec.Options = &api.Options{SnapshotCount: new(int64(100)), Flags: map[string]string{"snapshot-catchup-entries": "1"}} // who comes needs a snapshot
+	c.Spec.Options = snapshots(s.version)
 	load := s.laden(c)
 	const tries = 6
 	for range tries {

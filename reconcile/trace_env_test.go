@@ -95,7 +95,7 @@ func TestTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	t.Run("Recorded", func(t *testing.T) {
-		for _, life := range []string{"resize", "lead", "heal"} {
+		for _, life := range []string{"resize", "lead", "late", "heal"} {
 			for _, version := range []string{etcd35, etcd36, etcd37} {
 				t.Run(life+"-"+version, func(t *testing.T) {
 					s := newStage(t)
