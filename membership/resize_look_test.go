@@ -17,7 +17,7 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 		switch {
 		case s.serves() && s.member() && asked:
 			reach = max(reach, ReachSome)
-		case s.runs() && !(s.member() && asked):
+		case s.runs() && (!s.member() || !asked):
 			s.pod = podCrashed
 		}
 		s.matched, s.disk = false, diskNone

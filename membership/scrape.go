@@ -30,7 +30,7 @@ func Scrape(ctx context.Context, host string, port int) (Endpoint, error) {
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("scrape etcd %s: %w", address, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read from
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return Endpoint{}, fmt.Errorf("scrape etcd %s: %s", address, response.Status)
 	}

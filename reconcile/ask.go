@@ -30,17 +30,14 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	var mutex sync.Mutex
 	var all sync.WaitGroup
 	for name, pod := range pods {
-		// Where nobody listens, or soon nobody will, asking costs a time-out. The Pod of a member that is being stopped takes its
-		// address along, and its successor must not wait until the call to it is given up.
-		provisions := pod.Annotations[api.AnnotationProvisions] != ""
-		if s := containerStatus(pod); provisions || pod.Status.PodIP == "" || s == nil || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() {
+		if !listens(pod) {
 			continue
 		}
+		ask := r.askOne
+		if c.Status.ClusterID != "" && !containerStatus(pod).Ready {
+			ask = r.askNewcomer
+		}
 		all.Go(func() {
-			ask := r.askOne
-			if c.Status.ClusterID != "" && !containerStatus(pod).Ready {
-				ask = r.askNewcomer
-			}
 			etcd, endpoint, err := ask(ctx, pod.Status.PodIP)
 			if err != nil {
 				log.FromContext(ctx).V(1).Info("Member does not answer", "member", name, "error", err.Error())
@@ -70,13 +67,26 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	for _, etcd := range clients {
 		_ = etcd.Close() // it was only read from
 	}
+	asked.believe(c, publishing)
+	return asked
+}
+
+// listens reports whether a member may be asked. Where nobody listens, or soon nobody will, asking costs a time-out. The Pod of a
+// member that is being stopped takes its address along, and its successor must not wait until the call to it is given up.
+func listens(pod *corev1.Pod) bool {
+	s, provisions := containerStatus(pod), pod.Annotations[api.AnnotationProvisions] != ""
+	return !provisions && pod.Status.PodIP != "" && s != nil && s.State.Running != nil && pod.DeletionTimestamp.IsZero()
+}
+
+// believe adds the members that are publishing themselves and are listed. The list is that of our cluster, and the ID of a member
+// is that of no other one.
+func (a answers) believe(c *api.EtcdCluster, publishing map[string]membership.Endpoint) {
 	for name, endpoint := range publishing {
-		if lists(c, name, endpoint.Publishing, asked.members) {
+		if lists(c, name, endpoint.Publishing, a.members) {
 			endpoint.ClusterID = membership.ParseID(c.Status.ClusterID)
-			asked.endpoints[name] = endpoint
+			a.endpoints[name] = endpoint
 		}
 	}
-	return asked
 }
 
 // askOne connects to a member and asks it for its status.
