@@ -24,8 +24,10 @@ func TestGrowBeforeServing(t *testing.T) {
 		heard := s.words(c)
 		begun := time.Now()
 		s.resize(c, 5)
+		s.await(c, "of five voters", func() bool { return len(c.Status.Members) == 5 && !learning(c) })
+		voting := time.Since(begun)
 		s.sized(c, 5)
-		t.Logf("from three to five in %.1f s", time.Since(begun).Seconds())
+		t.Logf("five voters in %.1f s, all of which serve in %.1f s", voting.Seconds(), time.Since(begun).Seconds())
 		waited := slices.ContainsFunc(heard(), func(w word) bool {
 			return w.Reason == api.ReasonJoining && strings.HasPrefix(w.Message, "waiting for members that do not serve") && strings.Contains(w.Message, "serves no clients yet")
 		})
