@@ -88,7 +88,7 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 // every is which part of the plans of a life is run each time: every so manieth effect, counted from its end, in each mode
 // of a crash, and refused in one way. What etcd is asked for is always disturbed, in every mode; with 0 only that is, by one
 // death each.
-var every = map[string]int{"wake": 5, "grow": 5, "grow35": 0, "grow37": 0, "shrink": 4, "heal": 5, "upgrade": 6, "down": 6, "options": 6, "mend": 10, "move": 0}
+var every = map[string]int{"wake": 5, "grow": 5, "grow35": 0, "grow37": 0, "shrink": 4, "heal": 5, "late": 0, "upgrade": 6, "double": 0, "down": 6, "options": 6, "mend": 10, "move": 0}
 
 // modes in which the effect is disturbed each time, which is the nth of so many in the life.
 func modes(life, effect string, n, of int) []mode {

@@ -43,6 +43,7 @@ var lives = map[string]life{
 	"late":    {reason: "to five and back, where who comes needs a snapshot and may serve clients late", run: late},
 	"heal":    {reason: "one member's volume is lost", run: heal},
 	"upgrade": {reason: "from 3.5 to 3.6", run: reversion(etcd35, etcd36)},
+	"double":  {reason: "from 3.5 to 3.7, with a log that is begun anew on the way", run: reversion(etcd35, etcd37)},
 	"down":    {reason: "from 3.7 to 3.6", run: reversion(etcd37, etcd36)},
 	"options": {reason: "other flags, which make the Pods anew", run: reflag},
 	"mend":    {reason: "flags with which etcd does not start, which are put back, and then others", run: mend(3)},

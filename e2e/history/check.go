@@ -29,7 +29,7 @@ func (l *Load) Check(t testing.TB) Result {
 	ctx, cancel := context.WithTimeout(t.Context(), l.config.Patience)
 	defer cancel()
 	etcd := l.dial(l.serving(ctx)...)
-	last, err := etcd.Put(ctx, prefix+"end", "")
+	last, err := etcd.Put(ctx, l.prefix+"end", "")
 	if err != nil {
 		l.Fatalf("write after the load: %v", err)
 	}
@@ -38,7 +38,7 @@ func (l *Load) Check(t testing.TB) Result {
 	if diff := gocmp.Diff(truth, told); diff != "" {
 		l.Errorf("the watch has not told of every change once and in order: -want +got:\n%s", diff)
 	}
-	l.checkRevisions(ctx, etcd, truth)
+	l.checkRevisions(ctx, etcd, truth, last.Header.Revision)
 	history := slices.Concat(l.histories...)
 	l.checkWrites(history, truth)
 	l.checkLinearizable(history, truth)
@@ -46,17 +46,18 @@ func (l *Load) Check(t testing.TB) Result {
 	return l.report(history, lasted, away)
 }
 
-// replay reads all that was written since the load began out of etcd's history, which nothing has compacted.
+// replay reads all that was written since the load began out of etcd's history, which nothing has compacted. What is carried out
+// later, of a request that was given up, belongs to nobody.
 func (l *Load) replay(ctx context.Context, etcd *clientv3.Client, last int64) []event {
 	l.Helper()
 	var events []event
-	for r := range etcd.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(l.first+1)) {
+	for r := range etcd.Watch(ctx, l.prefix, clientv3.WithPrefix(), clientv3.WithRev(l.first+1)) {
 		if err := r.Err(); err != nil {
 			l.Fatalf("replay the history: %v", err)
 		}
 		events = append(events, eventsOf(r)...)
 		if n := len(events); n > 0 && events[n-1].Revision >= last {
-			return events
+			return until(events, last)
 		}
 	}
 	l.Fatalf("the history ends after %d events, before revision %d", len(events), last)
@@ -64,9 +65,9 @@ func (l *Load) replay(ctx context.Context, etcd *clientv3.Client, last int64) []
 }
 
 // checkRevisions compares the events with what a key itself says: when it was last written, and how often.
-func (l *Load) checkRevisions(ctx context.Context, etcd *clientv3.Client, truth []event) {
+func (l *Load) checkRevisions(ctx context.Context, etcd *clientv3.Client, truth []event, last int64) {
 	l.Helper()
-	r, err := etcd.Get(ctx, prefix, clientv3.WithPrefix())
+	r, err := etcd.Get(ctx, l.prefix, clientv3.WithPrefix(), clientv3.WithRev(last))
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func (l *Load) checkHashes(ctx context.Context, revision int64) {
 	for i := range pods {
 		name, endpoint := pods[i].Name, l.config.Pods.Endpoint(&pods[i])
 		etcd := l.dial(endpoint)
-		if _, err := etcd.Get(ctx, prefix); err != nil { // a linearizable read: then it has all there is
+		if _, err := etcd.Get(ctx, l.prefix); err != nil { // a linearizable read: then it has all there is
 			l.Fatalf("read at %s: %v", name, err)
 		}
 		r, err := etcd.HashKV(ctx, endpoint, revision)

@@ -39,14 +39,13 @@ type Config struct {
 	Patience time.Duration
 }
 
-const prefix = "load/"
-
 // Load is what the clients asked for, and what became of it.
 type Load struct {
 	testing.TB
 	config    Config
 	begun     time.Time
-	first     int64 // the revision after which the load began
+	first     int64  // the revision after which the load began
+	prefix    string // of its keys, and of no other load's: a request of that one may still be carried out
 	end       func()
 	acked     atomic.Int64
 	clients   []*clientv3.Client // the last one watches
@@ -70,11 +69,11 @@ func Start(t testing.TB, config Config) *Load {
 	}
 	asking, enough := context.WithTimeout(ctx, config.Patience)
 	defer enough()
-	r, err := l.clients[config.Clients].Get(asking, prefix)
+	r, err := l.clients[config.Clients].Get(asking, "load")
 	if err != nil {
 		t.Fatalf("read before the load: %v", err)
 	}
-	l.begun, l.first = time.Now(), r.Header.Revision
+	l.begun, l.first, l.prefix = time.Now(), r.Header.Revision, fmt.Sprintf("load/%d/", r.Header.Revision)
 	writing, cancel := context.WithCancel(ctx)
 	var working, listening sync.WaitGroup
 	for n, etcd := range l.clients[:config.Clients] {
@@ -160,7 +159,7 @@ func (l *Load) ask(ctx context.Context, n int, etcd *clientv3.Client) []operatio
 			return history
 		case <-pace.C:
 		}
-		o := operation{client: n, write: l.config.WritesOnly || len(history)%2 == 0, key: fmt.Sprintf("%s%d", prefix, random.IntN(l.config.Keys))}
+		o := operation{client: n, write: l.config.WritesOnly || len(history)%2 == 0, key: fmt.Sprintf("%s%d", l.prefix, random.IntN(l.config.Keys))}
 		if o.write {
 			o.value = fmt.Sprintf("%d-%d", n, len(history)) // no two writes write the same
 		}

@@ -20,7 +20,7 @@ func (l *Load) watch(ctx context.Context, etcd *clientv3.Client) {
 	defer pace.Stop()
 	for next := l.first + 1; ctx.Err() == nil; <-pace.C {
 		watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-		for r := range etcd.Watch(watching, prefix, clientv3.WithPrefix(), clientv3.WithRev(next)) {
+		for r := range etcd.Watch(watching, l.prefix, clientv3.WithPrefix(), clientv3.WithRev(next)) {
 			if len(r.Events) == 0 {
 				continue
 			}
@@ -33,6 +33,11 @@ func (l *Load) watch(ctx context.Context, etcd *clientv3.Client) {
 		}
 		cancel()
 	}
+}
+
+// until that revision, and not what came with it.
+func until(events []event, revision int64) []event {
+	return slices.DeleteFunc(events, func(e event) bool { return e.Revision > revision })
 }
 
 func eventsOf(r clientv3.WatchResponse) []event {
@@ -52,7 +57,7 @@ func (l *Load) hear(revision int64) []event {
 		events, more := slices.Clone(l.events), l.heard
 		l.mu.Unlock()
 		if n := len(events); n > 0 && events[n-1].Revision >= revision {
-			return events
+			return until(events, revision)
 		}
 		select {
 		case <-more:
