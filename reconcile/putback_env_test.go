@@ -128,7 +128,9 @@ func TestPutBackScheduling(t *testing.T) {
 	before, _ := s.lives(c)
 	s.hostlet.Cordon()
 	s.change(c, func() { c.Spec.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"disk": "fast"}} })
-	s.await(c, "given up", func() bool { return c.Status.FailedChange != nil })
+	s.await(c, "given up, and the Pod replaced", func() bool { // one that finds a place in the last moment would stay
+		return c.Status.FailedChange != nil && !slices.ContainsFunc(s.pods(c), func(pod corev1.Pod) bool { return len(pod.Spec.NodeSelector) > 0 })
+	})
 	s.must(s.hostlet.Uncordon(t.Context()))
 	if message := s.stalled(c, api.ReasonChangeFailed); !strings.Contains(message, "with the new spec.scheduling it cannot be scheduled") {
 		t.Errorf("the message does not say what was tried and why it failed: %s", message)
