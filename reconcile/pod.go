@@ -154,7 +154,7 @@ func failing(pod *corev1.Pod) bool {
 // it: it does so where the same image ran in this Pod lately, however that ended (doBackOff in
 // pkg/kubelet/kuberuntime/kuberuntime_manager.go; the back-off is that of a container as it is specified).
 func putOff(pod *corev1.Pod) bool {
-	before, _, changed := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
+	before, _, changed := ranBefore(pod)
 	s := containerStatus(pod)
 	return changed && s != nil && s.ContainerID == before && s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
 }
@@ -163,11 +163,10 @@ func putOff(pod *corev1.Pod) bool {
 // the one that answers has not been given its resources yet. One that is away gets them when it comes. Where the volume says that
 // what the Pod is to run has run on it, one has answered.
 func unsettled(pod *corev1.Pod, i membership.Instance) bool {
-	previous := pod.Annotations[api.AnnotationPrevious]
-	if previous == "" {
+	before, image, changed := ranBefore(pod)
+	if !changed {
 		return i.Endpoint.Answered() && !render.Resourced(pod)
 	}
-	before, image, _ := strings.Cut(previous, " ")
 	s := containerStatus(pod)
 	if s == nil || s.ContainerID == before {
 		return true

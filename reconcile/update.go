@@ -81,6 +81,12 @@ func previous(pod *corev1.Pod) string {
 	return id + " " + etcdImage(pod)
 }
 
+// ranBefore reads that: the container and the image that ran before a Pod was changed under them, and whether it was.
+func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
+	container, image, _ = strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
+	return container, image, pod.Annotations[api.AnnotationPrevious] != ""
+}
+
 // announce writes on the volume of a member what is to run on it: whoever makes its Pod anew, for whatever reason, makes that. Once
 // etcd has run what it is changed to, it may never start with what ran before. A Pod that is made anew is made of what the spec
 // says.
@@ -137,7 +143,7 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	switch {
 	case pod == nil: // the API server takes none
 	case i.Pod.Changing:
-		_, image, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
+		_, image, _ := ranBefore(pod)
 		back := m
 		back.Version, _ = render.ImageVersion(image)
 		served, ok := render.AsServed(c, said(seen.claims[name]))

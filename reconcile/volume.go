@@ -28,9 +28,8 @@ func unfit(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) string {
 		return "has no storage class, and is to have " + *other
 	case other != nil && *other != class:
 		return "is of the storage class " + class + ", and is to be of " + *other
-	case wanted.Cmp(*has) < 0:
-		return "has " + has.String() + ", and is to have " + wanted.String()
-	case wanted.Cmp(*has) > 0 && claim.Annotations[api.AnnotationJoin] == api.JoinPending: // nothing is on it yet: another one is as good
+	case wanted.Cmp(*has) < 0,
+		wanted.Cmp(*has) > 0 && claim.Annotations[api.AnnotationJoin] == api.JoinPending: // nothing is on it yet: another one is as good
 		return "has " + has.String() + ", and is to have " + wanted.String()
 	default:
 		return ""
