@@ -14,7 +14,8 @@ import (
 )
 
 // Scraper reads from the metrics of a member, at its metrics port, whether it is publishing itself (Endpoint.Publishing). The
-// zero Endpoint means that it is not so far yet.
+// zero Endpoint means that it is not so far yet, or further: from 3.6 on the metrics tell who serves clients. In 3.5 they do not,
+// and who answers at its client port is publishing itself no more.
 type Scraper func(ctx context.Context, host string, port int) (Endpoint, error)
 
 // Scrape is the Scraper of real members. It has CallTimeout, too.
@@ -83,8 +84,17 @@ func readMetrics(metrics io.Reader) (Endpoint, error) {
 	if id == 0 {
 		return Endpoint{}, errors.New("the metrics tell no member ID")
 	}
-	if gauge("etcd_server_has_leader") != 1 || applied < 1 {
+	serves := tellsServing(version) && families["grpc_server_started_total"] != nil
+	if gauge("etcd_server_has_leader") != 1 || applied < 1 || serves {
 		return Endpoint{}, nil
 	}
 	return Endpoint{Publishing: id, Version: version, Applied: uint64(applied)}, nil
 }
+
+// tellsServing reports whether the metrics of that version show that clients are served: the counters of gRPC are there, at zero,
+// from when its server is made, and that is when the member has published itself (serve in server/embed/serve.go). 3.5 has such a
+// server for its peers as well, from the start (servePeers in server/embed/etcd.go).
+func tellsServing(v Version) bool { return v.Minor >= 6 }
+
+// Silent reports whether the member is known to serve no clients, so that its answer need not be waited for.
+func (e Endpoint) Silent() bool { return e.Publishing != 0 && tellsServing(e.Version) }

@@ -29,6 +29,12 @@ etcd_server_version{server_version="3.6.16"} 1
 process_start_time_seconds 1.79e+09
 `
 
+// grpcMetrics are there from when etcd serves clients.
+const grpcMetrics = `# HELP grpc_server_started_total Total number of RPCs started on the server.
+# TYPE grpc_server_started_total counter
+grpc_server_started_total{grpc_method="Put",grpc_service="etcdserverpb.KV",grpc_type="unary"} 0
+`
+
 func TestScrape(t *testing.T) {
 	without := func(line string) string { return strings.ReplaceAll(metricsOf, line, "") }
 	cases := map[string]struct {
@@ -42,6 +48,15 @@ func TestScrape(t *testing.T) {
 			reason:  "it follows, and has applied what it was sent",
 			metrics: metricsOf,
 			want:    Endpoint{Publishing: 0x8e9e05c52164694d, Version: etcd36, Applied: 16},
+		},
+		"Serving": {
+			reason:  "it has published itself, and waits for its first client",
+			metrics: metricsOf + grpcMetrics,
+		},
+		"Serving35": {
+			reason:  "in 3.5 the server for its peers has the same metrics",
+			metrics: strings.ReplaceAll(metricsOf, "3.6.16", "3.5.35") + grpcMetrics,
+			want:    Endpoint{Publishing: 0x8e9e05c52164694d, Version: etcd35, Applied: 16},
 		},
 		"Leaderless":     {reason: "it follows nobody", metrics: strings.ReplaceAll(metricsOf, "has_leader 1", "has_leader 0")},
 		"AppliedNothing": {reason: "nothing is on its disk yet", metrics: strings.ReplaceAll(metricsOf, "applied_total 16", "applied_total 0")},

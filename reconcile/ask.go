@@ -105,7 +105,7 @@ func (r *Reconciler) askOne(ctx context.Context, ip string) (membership.Client, 
 
 // afterMetrics is how long a member that is not ready has to answer after its metrics have, or after it was found that nobody
 // listens there: one that serves answers as soon. Its client port may be listened on and not served, so that waiting for it
-// would cost every look a time-out.
+// would cost every look a time-out. Where the metrics tell that it serves nobody it is not waited for at all.
 const afterMetrics = 100 * time.Millisecond
 
 // askNewcomer asks a member that may be publishing itself. Beside an error it returns what the metrics tell.
@@ -118,7 +118,11 @@ func (r *Reconciler) askNewcomer(ctx context.Context, ip string) (membership.Cli
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("Metrics cannot be read", "address", ip, "error", err.Error())
 		}
-		time.AfterFunc(afterMetrics, cancel)
+		if endpoint.Silent() {
+			cancel()
+		} else {
+			time.AfterFunc(afterMetrics, cancel)
+		}
 		scraped <- endpoint
 	}()
 	etcd, endpoint, err := r.askOne(ctx, ip)
