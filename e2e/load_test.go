@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -35,6 +36,32 @@ func (s *stage) writeAtPace(c *api.EtcdCluster) *history.Load {
 	config := s.clients(c)
 	config.WritesOnly, config.Keys = true, 1000000
 	return history.Start(s.T, config)
+}
+
+// watchEach has a client watch at each member until stop is called, and again as soon as the member serves again.
+func (s *stage) watchEach(c *api.EtcdCluster, members int) (stop func()) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.Context())
+	var watching sync.WaitGroup
+	for n := range members {
+		etcd, err := dialMembers(s.ns, []string{net.JoinHostPort(c.MemberName(n), strconv.Itoa(api.PortClient))})
+		if err != nil {
+			s.Fatal(err)
+		}
+		told := etcd.Watch(ctx, "", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+		select {
+		case <-told:
+		case <-time.After(patience):
+			s.Fatalf("waited %s for a watch at %s", patience, c.MemberName(n))
+		}
+		watching.Go(func() {
+			defer etcd.Close()
+			for range told {
+				continue // who listens is all that matters
+			}
+		})
+	}
+	return func() { cancel(); watching.Wait() }
 }
 
 func (s *stage) clients(c *api.EtcdCluster) history.Config {

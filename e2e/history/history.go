@@ -30,7 +30,7 @@ type Config struct {
 	Timeout time.Duration
 	// Keys is how many there are: few, for clients to meet.
 	Keys int
-	// WritesOnly: nobody reads meanwhile.
+	// WritesOnly: nobody reads or watches meanwhile.
 	WritesOnly bool
 	// Floor is how many acknowledged writes a second there must be at least while a member is ready: a run with next to no load
 	// shows nothing.
@@ -80,7 +80,9 @@ func Start(t testing.TB, config Config) *Load {
 		working.Go(func() { l.histories[n] = l.ask(writing, n, etcd) })
 	}
 	hearing, deafen := context.WithCancel(ctx)
-	listening.Go(func() { l.watch(hearing, l.clients[config.Clients]) })
+	if !config.WritesOnly {
+		listening.Go(func() { l.watch(hearing, l.clients[config.Clients]) })
+	}
 	listening.Go(func() { config.Pods.follow(hearing, func() { l.redirect(hearing) }) })
 	l.end = sync.OnceFunc(func() { cancel(); working.Wait() })
 	t.Cleanup(func() { l.end(); deafen(); listening.Wait() })
