@@ -14,7 +14,8 @@ import (
 // StartEnv starts an API server with the CRDs found at the given paths, one for
 // a test binary: call it in TestMain, and Stop what it returns. The server's
 // Config is what [Start] wants. Binaries come from KUBEBUILDER_ASSETS or, when
-// that is unset, from [node.Assets], which builds them once for this machine.
+// that is unset, from [node.Assets], which builds them once for this machine. The
+// etcd of every Pod is built before, too: a test waits for a Pod, not for a compiler.
 func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error) {
 	env := &envtest.Environment{
 		CRDDirectoryPaths:     crds,
@@ -30,6 +31,11 @@ func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error)
 			return nil, fmt.Errorf("get the API server: %w", err)
 		}
 		env.BinaryAssetsDirectory = dir
+	}
+	for _, version := range node.EtcdVersions() {
+		if _, err := node.Etcd(ctx, version); err != nil {
+			return nil, fmt.Errorf("get etcd: %w", err)
+		}
 	}
 	// What the API server stores need not outlive a power failure.
 	env.ControlPlane.Etcd = &envtest.Etcd{}
