@@ -39,22 +39,24 @@ func TestBenchUpdate(t *testing.T) {
 		{node.Etcd35, node.Etcd36, false}, {node.Etcd36, node.Etcd37, false},
 		{node.Etcd35, node.Etcd36, true}, {node.Etcd36, node.Etcd37, true},
 	} {
-		var byHand, byQuorate updates
-		var ratios []float64
-		for n := range *pairs {
-			h, o := byHand.add(u.byHand(t)), byQuorate.add(u.byQuorate(t))
-			ratios = append(ratios, o.Seconds()/h.Seconds())
-			t.Logf("run %d: %s in %.2f s by hand, longest stall %d ms; %.2f s by Quorate, longest stall %d ms", n+1, u, h.Seconds(), byHand.stalls[n].Milliseconds(), o.Seconds(), byQuorate.stalls[n].Milliseconds())
-		}
-		rows = append(rows, fmt.Sprintf("| %s to %s | %t | %.1f s | %.1f s | %.2f | %.2f | %.1f | %s | %s | %d ms | %d | %d |", u.from, u.to, u.watched,
-			median(byHand.times).Seconds(), median(byQuorate.times).Seconds(), median(ratios), slices.Max(ratios), updateRatio,
-			byHand.stalled(), byQuorate.stalled(), updateStall.Milliseconds(), byHand.timedOut, byQuorate.timedOut))
-		if median(ratios) > updateRatio {
-			t.Errorf("%s: %.2f times as long as by hand, want at most %.1f", u, median(ratios), updateRatio)
-		}
-		if median(byQuorate.stalls) > updateStall {
-			t.Errorf("%s: median of the longest stalls %s, want at most %s", u, median(byQuorate.stalls), updateStall)
-		}
+		t.Run(u.String(), func(t *testing.T) {
+			var byHand, byQuorate updates
+			var ratios []float64
+			for n := range *pairs {
+				h, o := byHand.add(u.byHand(t)), byQuorate.add(u.byQuorate(t))
+				ratios = append(ratios, o.Seconds()/h.Seconds())
+				t.Logf("run %d: %s in %.2f s by hand, longest stall %d ms; %.2f s by Quorate, longest stall %d ms", n+1, u, h.Seconds(), byHand.stalls[n].Milliseconds(), o.Seconds(), byQuorate.stalls[n].Milliseconds())
+			}
+			rows = append(rows, fmt.Sprintf("| %s to %s | %t | %.1f s | %.1f s | %.2f | %.2f | %.1f | %s | %s | %d ms | %d | %d |", u.from, u.to, u.watched,
+				median(byHand.times).Seconds(), median(byQuorate.times).Seconds(), median(ratios), slices.Max(ratios), updateRatio,
+				byHand.stalled(), byQuorate.stalled(), updateStall.Milliseconds(), byHand.timedOut, byQuorate.timedOut))
+			if median(ratios) > updateRatio {
+				t.Errorf("%s: %.2f times as long as by hand, want at most %.1f", u, median(ratios), updateRatio)
+			}
+			if median(byQuorate.stalls) > updateStall {
+				t.Errorf("%s: median of the longest stalls %s, want at most %s", u, median(byQuorate.stalls), updateStall)
+			}
+		})
 	}
 	fmt.Printf("\nVersions of three members under writes: %d pairs\n\n%s\n\n", *pairs, strings.Join(rows, "\n"))
 }

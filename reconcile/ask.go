@@ -21,7 +21,7 @@ type answers struct {
 	endpoints map[string]membership.Endpoint // by member name; only those that answered, or are publishing themselves
 }
 
-// ask asks every member with a running container for its status, all at once, and then one of them for the member list: a
+// ask asks every member that may run for its status, all at once, and then one of them for the member list: a
 // look at a healthy cluster costs one Status a member and one MemberList. Who is not ready may be publishing itself; that is
 // believed of a member that etcd lists.
 func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[string]*corev1.Pod) answers {
@@ -72,10 +72,12 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 }
 
 // listens reports whether a member may be asked. Where nobody listens, or soon nobody will, asking costs a time-out. The Pod of a
-// member that is being stopped takes its address along, and its successor must not wait until the call to it is given up.
+// member that is being stopped takes its address along, and its successor must not wait until the call to it is given up. A member
+// that may start has had its address for long: it answers, or its node refuses at once, up to a second before the Pod's status
+// tells that it runs.
 func listens(pod *corev1.Pod) bool {
 	s, provisions := containerStatus(pod), pod.Annotations[api.AnnotationProvisions] != ""
-	return !provisions && pod.Status.PodIP != "" && s != nil && s.State.Running != nil && pod.DeletionTimestamp.IsZero()
+	return !provisions && pod.Status.PodIP != "" && s != nil && (s.State.Running != nil || atGate(s)) && pod.DeletionTimestamp.IsZero()
 }
 
 // believe adds the members that are publishing themselves and are listed. The list is that of our cluster, and the ID of a member

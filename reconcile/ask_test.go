@@ -51,6 +51,11 @@ func (e etcd) Members(context.Context) ([]membership.Member, error) {
 
 func (etcd) Close() error { return nil }
 
+// gate has the status of a Pod tell that it waits to be let start.
+func gate(pod *corev1.Pod) {
+	containerStatus(pod).State = waiting("CreateContainerConfigError", "missing value for "+render.EnvInitialClusterState)
+}
+
 func TestAsk(t *testing.T) {
 	endpoint := func(cluster, member, leader membership.ID) membership.Endpoint {
 		return membership.Endpoint{ClusterID: cluster, MemberID: member, Leader: leader}
@@ -65,6 +70,7 @@ func TestAsk(t *testing.T) {
 		clusterID string
 		at        map[string]etcd                // by name of the Pod; none: its container does not run
 		metrics   map[string]membership.Endpoint // of those that are not ready
+		let       string                         // the Pod that was let start, of which its status tells no more than that it waits for it
 		want      answers
 	}{
 		"NoPods": {reason: "nobody is asked", want: answers{endpoints: map[string]membership.Endpoint{}}},
@@ -135,6 +141,14 @@ func TestAsk(t *testing.T) {
 				"db-0": endpoint(0xc0, 0xa0, 0xa1), "db-1": endpoint(0xc0, 0xa1, 0xa1),
 			}},
 		},
+		"LetStart": {
+			reason: "it may run before its Pod's status says so", clusterID: "c0", let: "db-0",
+			at:      map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1)}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
+			metrics: map[string]membership.Endpoint{"db-0": {}},
+			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
+				"db-0": endpoint(0xc0, 0xa0, 0xa1), "db-1": endpoint(0xc0, 0xa1, 0xa1),
+			}},
+		},
 		"NoMetrics": {
 			reason: "it listens nowhere", clusterID: "c0",
 			at:      map[string]etcd{"db-0": {}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
@@ -157,11 +171,17 @@ func TestAsk(t *testing.T) {
 			}
 			ending := running("db-8")
 			ending.DeletionTimestamp = new(metav1.Now())
-			pods := map[string]*corev1.Pod{"db-8": ending, "db-9": newPod("db-9")} // neither is asked
+			closed := running("db-7")
+			gate(closed)
+			closed.Annotations = map[string]string{api.AnnotationProvisions: "true"}
+			pods := map[string]*corev1.Pod{"db-7": closed, "db-8": ending, "db-9": newPod("db-9")} // none of them is asked
 			for name := range tc.at {
 				pods[name] = running(name)
 				_, newcomer := tc.metrics[name]
 				containerStatus(pods[name]).Ready = !newcomer
+				if name == tc.let {
+					gate(pods[name])
+				}
 			}
 			r := &Reconciler{Dial: func(host string, port int) (membership.Client, error) {
 				e, ok := tc.at[host]
