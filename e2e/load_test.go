@@ -55,7 +55,7 @@ func (s *stage) watchEach(c *api.EtcdCluster, members int) (stop func()) {
 			s.Fatalf("waited %s for a watch at %s", patience, c.MemberName(n))
 		}
 		watching.Go(func() {
-			defer etcd.Close()
+			defer func() { _ = etcd.Close() }() // it only listened
 			for range told {
 				continue // who listens is all that matters
 			}
