@@ -88,6 +88,25 @@ func admitsClients(c *api.EtcdCluster, seen observed) bool {
 	return true
 }
 
+// letIn is the step of a healthy cluster, or what it waits for until clients can come: whoever waits for it to be Ready connects
+// to the Service for clients next, which leads to those members alone that the kubelet has found ready.
+func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step) membership.Step {
+	switch {
+	case !admitsClients(c, seen):
+		return membership.Step{
+			Action: membership.Wait, Reason: membership.Bootstrapping,
+			Message: "the cluster has formed; clients are let in once its Pods are told to find their data at every later start",
+		}
+	case readyPods(seen) == 0:
+		return membership.Step{
+			Action: membership.Wait, Reason: membership.Starting,
+			Message: "the members serve; until the kubelet has found one of them ready, the Service for clients leads to none",
+		}
+	default:
+		return healthy
+	}
+}
+
 // take carries out the step.
 func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if step.Acts() {

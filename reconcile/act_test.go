@@ -208,3 +208,53 @@ func TestAdmits(t *testing.T) {
 		})
 	}
 }
+
+// TestLetIn: a cluster is healthy to whoever asks for it when the Service for clients leads to a member.
+func TestLetIn(t *testing.T) {
+	rest := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
+	ready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	cases := map[string]struct {
+		reason string
+		seen   func(*observed)
+		want   membership.Reason
+	}{
+		"OneReady": {
+			reason: "clients reach one, and through it all",
+			seen:   func(seen *observed) { seen.pods["db-1"].Status.Conditions = ready },
+			want:   membership.Healthy,
+		},
+		"NoneReady": {
+			reason: "who comes now is refused, though etcd serves",
+			want:   membership.Starting,
+		},
+		"ReadyAndTerminating": {
+			reason: "the Service leads to no Pod that is going",
+			seen: func(seen *observed) {
+				seen.pods["db-1"].Status.Conditions, seen.pods["db-1"].DeletionTimestamp = ready, new(metav1.Now())
+			},
+			want: membership.Starting,
+		},
+		"Forgetful": {
+			reason: "a Pod that would start over on an empty disk must be told otherwise first",
+			seen: func(seen *observed) {
+				seen.pods["db-1"].Status.Conditions = ready
+				seen.pods["db-1"].Annotations = map[string]string{api.AnnotationInitialClusterState: render.StateNew}
+			},
+			want: membership.Bootstrapping,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := newCluster(), healthy()
+			c.Status.ClusterID = "c1"
+			if tc.seen != nil {
+				tc.seen(&seen)
+			}
+			got := letIn(c, seen, rest)
+			if got.Reason != tc.want || (got.Action == membership.Wait) == (tc.want == membership.Healthy) {
+				t.Errorf("%s: %+v, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

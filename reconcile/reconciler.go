@@ -143,11 +143,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil && step.Reason == membership.Formed {
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
-	if step.Reason == membership.Healthy && !cluster.Spec.Suspend && !admitsClients(cluster, seen) {
-		step = membership.Step{
-			Action: membership.Wait, Reason: membership.Bootstrapping,
-			Message: "the cluster has formed; clients are let in once its Pods are told to find their data at every later start",
-		}
+	if step.Reason == membership.Healthy && !cluster.Spec.Suspend {
+		step = letIn(cluster, seen, step)
 	}
 	if apierrors.IsConflict(err) || errors.Is(err, errChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil

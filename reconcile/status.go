@@ -225,10 +225,11 @@ func alarms(seen observed) []string {
 	return slices.Compact(raised)
 }
 
+// readyPods counts those that the kubelet has found ready and that are to stay.
 func readyPods(seen observed) int {
 	n := 0
 	for _, pod := range seen.pods {
-		if ready := podCondition(pod, corev1.PodReady); ready != nil && ready.Status == corev1.ConditionTrue {
+		if ready := podCondition(pod, corev1.PodReady); pod.DeletionTimestamp.IsZero() && ready != nil && ready.Status == corev1.ConditionTrue {
 			n++
 		}
 	}

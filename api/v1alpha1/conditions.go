@@ -3,7 +3,8 @@ package v1alpha1
 // Condition types of an EtcdCluster. Ready, Available and Degraded are always present; Reconciling and Stalled only while
 // they are True, and never both. So kstatus (Flux, Helm, kubectl wait) reads them without further configuration.
 const (
-	// ConditionReady: this generation of the spec is applied in full and every member is healthy.
+	// ConditionReady: this generation of the spec is applied in full, every member is healthy, and the Service for clients leads to one at
+	// least: who connects now is served.
 	ConditionReady = "Ready"
 	// ConditionAvailable: the cluster serves linearizable reads and writes now.
 	ConditionAvailable = "Available"
