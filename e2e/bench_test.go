@@ -148,13 +148,19 @@ func (s *stage) until(w watch.Interface, wanted string, done func(event watch.Ev
 // untilReady reads from a watch of Pods until so many are ready at the same time.
 func (s *stage) untilReady(w watch.Interface, count int) {
 	s.Helper()
-	ready := map[string]bool{}
-	s.until(w, fmt.Sprintf("%d ready Pods", count), func(event watch.EventType, pod *corev1.Pod) bool {
-		delete(ready, pod.Name)
-		if event != watch.Deleted && isReady(pod) {
-			ready[pod.Name] = true
+	s.untilPods(w, count, "ready", isReady)
+}
+
+// untilPods reads from a watch of Pods until so many are as they are wanted at the same time.
+func (s *stage) untilPods(w watch.Interface, count int, wanted string, is func(*corev1.Pod) bool) {
+	s.Helper()
+	found := map[string]bool{}
+	s.until(w, fmt.Sprintf("%d %s Pods", count, wanted), func(event watch.EventType, pod *corev1.Pod) bool {
+		delete(found, pod.Name)
+		if event != watch.Deleted && is(pod) {
+			found[pod.Name] = true
 		}
-		return len(ready) == count
+		return len(found) == count
 	})
 }
 

@@ -94,9 +94,9 @@ func (u update) String() string {
 func (u update) under(s *stage, c *api.EtcdCluster, run func()) (time.Duration, history.Result) {
 	s.Helper()
 	if u.watched {
-		defer s.watchEach(c, 3)()
+		defer s.watchEach(c)()
 	}
-	writes := s.writeAtPace(c)
+	writes := s.writeAtPace(c, u.watched)
 	<-time.After(settled)
 	begun := time.Now()
 	run()

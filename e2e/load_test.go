@@ -30,20 +30,20 @@ func (s *stage) load(c *api.EtcdCluster) *history.Load {
 
 // writeAtPace is four clients that only write, together every 5 ms: for how long none of them gets on is what is measured. A
 // request that a follower sends on while the leadership moves is dropped by raft without a word (stepLeader and stepFollower,
-// MsgProp), and whoever made it waits out its own time-out, whoever moves the leadership.
-func (s *stage) writeAtPace(c *api.EtcdCluster) *history.Load {
+// MsgProp), and whoever made it waits out its own time-out, whoever moves the leadership. One more client watches meanwhile, or none.
+func (s *stage) writeAtPace(c *api.EtcdCluster, watched bool) *history.Load {
 	s.Helper()
 	config := s.clients(c)
-	config.WritesOnly, config.Keys = true, 1000000
+	config.WritesOnly, config.Unwatched, config.Keys = true, !watched, 1000000
 	return history.Start(s.T, config)
 }
 
 // watchEach has a client watch at each member until stop is called, and again as soon as the member serves again.
-func (s *stage) watchEach(c *api.EtcdCluster, members int) (stop func()) {
+func (s *stage) watchEach(c *api.EtcdCluster) (stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	var watching sync.WaitGroup
-	for n := range members {
+	for n := range int(*c.Spec.Replicas) {
 		etcd, err := dialMembers(s.ns, []string{net.JoinHostPort(c.MemberName(n), strconv.Itoa(api.PortClient))})
 		if err != nil {
 			s.Fatal(err)

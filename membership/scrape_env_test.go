@@ -50,7 +50,7 @@ func TestPromotedBeforeItServes(t *testing.T) {
 			if got := late.get("key"); got != "later" {
 				c.Errorf("it has %q", got)
 			}
-			if e, err := Scrape(c.Context(), "127.0.0.1", late.metrics); err != nil || e.Silent() || tellsServing(version) && e.Publishing != 0 {
+			if e, err := Scrape(c.Context(), "127.0.0.1", late.metrics); err != nil || (e.Publishing == 0) != tellsServing(version) {
 				c.Errorf("the metrics of one that serves say %+v, %v", e, err)
 			}
 			return

@@ -34,7 +34,7 @@ func (l *Load) Check(t testing.TB) Result {
 		l.Fatalf("write after the load: %v", err)
 	}
 	truth := l.replay(ctx, etcd, last.Header.Revision)
-	if !l.config.WritesOnly {
+	if !l.config.Unwatched {
 		if diff := gocmp.Diff(truth, l.hear(last.Header.Revision)); diff != "" {
 			l.Errorf("the watch has not told of every change once and in order: -want +got:\n%s", diff)
 		}

@@ -30,8 +30,8 @@ type Config struct {
 	Timeout time.Duration
 	// Keys is how many there are: few, for clients to meet.
 	Keys int
-	// WritesOnly: nobody reads or watches meanwhile.
-	WritesOnly bool
+	// WritesOnly: nobody reads meanwhile. Unwatched: nobody watches, since etcd that is asked to end waits for who does.
+	WritesOnly, Unwatched bool
 	// Floor is how many acknowledged writes a second there must be at least while a member is ready: a run with next to no load
 	// shows nothing.
 	Floor float64
@@ -80,7 +80,7 @@ func Start(t testing.TB, config Config) *Load {
 		working.Go(func() { l.histories[n] = l.ask(writing, n, etcd) })
 	}
 	hearing, deafen := context.WithCancel(ctx)
-	if !config.WritesOnly {
+	if !config.Unwatched {
 		listening.Go(func() { l.watch(hearing, l.clients[config.Clients]) })
 	}
 	listening.Go(func() { config.Pods.follow(hearing, func() { l.redirect(hearing) }) })
