@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -39,30 +38,27 @@ func TestChaos(t *testing.T) {
 	if chaos.seed == 0 {
 		chaos.seed = uint64(time.Now().Unix())
 	}
+	fmt.Printf("%s: seed %d\n", t.Name(), chaos.seed)
 	runs := slices.Concat(disturbed(t), walks(t), turnedTrials(t))
 	if len(runs) == 0 {
 		t.Fatalf("no plan begins with %s", chaos.plan)
 	}
 	rand.New(rand.NewPCG(chaos.seed, 0)).Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
-	figures := &tally{planned: len(runs), begun: time.Now(), kinds: map[string]*kindTally{}}
-	t.Cleanup(figures.print)
+	figures := newTally(t)
 	for _, run := range runs {
-		t.Run(run.name, func(t *testing.T) {
-			t.Parallel()
+		figures.plan(t, run.name, func(t *testing.T) ending {
 			if chaos.span > 0 && time.Since(figures.begun) > chaos.span {
 				t.Skip("the time is over")
 			}
-			begun := time.Now()
-			met := run.do(t)
-			figures.add(run.name, met, time.Since(begun))
+			return run.do(t)
 		})
 	}
 }
 
-// trial is one run of TestChaos; it reports whether there was what it was to disturb.
+// trial is one run of TestChaos.
 type trial struct {
 	name string
-	do   func(*testing.T) (met bool)
+	do   func(*testing.T) ending
 }
 
 // asked reports whether runs of that name, or with that beginning of a name, may be asked for.
@@ -71,7 +67,7 @@ func asked(name string) bool {
 }
 
 func disturbed(t *testing.T) []trial {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(lives)), func(life string) bool { return !asked(life + "/") })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(lives)), func(life string) bool { return !asked(life+"/") && !asked("blind/"+life+"/") })
 	effects, ends := undisturbed(t, names...)
 	var runs []trial
 	if parts := strings.Split(chaos.plan, "/"); len(parts) == 3 { // this run may not have had that effect
@@ -81,8 +77,15 @@ func disturbed(t *testing.T) []trial {
 		for _, effect := range effects[life] {
 			for _, m := range slices.Concat(crashes, refusals(effect)) {
 				if p := (plan{life, effect, m}); asked(p.String()) {
-					runs = append(runs, trial{p.String(), func(t *testing.T) bool { return p.run(t, ends[p.life]) }})
+					runs = append(runs, trial{p.String(), func(t *testing.T) ending { return p.run(t, ends[p.life]) }})
 				}
+			}
+		}
+	}
+	for _, life := range names {
+		for _, b := range blindnesses(life) {
+			if asked(b.String()) {
+				runs = append(runs, trial{b.String(), func(t *testing.T) ending { return b.run(t, ends[b.life]) }})
 			}
 		}
 	}
@@ -104,53 +107,7 @@ func walks(t *testing.T) []trial {
 	ends := fresh(t, seeds)
 	var runs []trial
 	for _, seed := range seeds {
-		runs = append(runs, trial{fmt.Sprintf("walk/%d", seed), func(t *testing.T) bool {
-			walkOn(t, seed, ends)
-			return true
-		}})
+		runs = append(runs, trial{fmt.Sprintf("walk/%d", seed), func(t *testing.T) ending { return walkOn(t, seed, ends) }})
 	}
 	return runs
-}
-
-// tally of what was run.
-type tally struct {
-	planned int
-	begun   time.Time
-
-	mu    sync.Mutex
-	kinds map[string]*kindTally
-}
-
-type kindTally struct {
-	ended, met int
-	took       time.Duration
-}
-
-func (y *tally) add(name string, met bool, took time.Duration) {
-	kind, _, _ := strings.Cut(name, "/")
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	k := y.kinds[kind]
-	if k == nil {
-		k = &kindTally{}
-		y.kinds[kind] = k
-	}
-	k.ended++
-	k.took += took
-	if met {
-		k.met++
-	}
-}
-
-// print to where a test that passes is heard as well.
-func (y *tally) print() {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	all := 0
-	for _, kind := range slices.Sorted(maps.Keys(y.kinds)) {
-		k := y.kinds[kind]
-		all += k.ended
-		fmt.Printf("%-8s %5d came to their end, %5d of them disturbed, %5.1f s each\n", kind, k.ended, k.met, k.took.Seconds()/float64(k.ended))
-	}
-	fmt.Printf("%d of %d plans in %s, seed %d\n", all, y.planned, time.Since(y.begun).Round(time.Second), chaos.seed)
 }

@@ -182,8 +182,7 @@ func (c *faulty) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts .
 }
 
 func (c *faulty) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	kind := strings.TrimPrefix(fmt.Sprintf("%T", o), "*v1.")
-	return c.fault.do("delete."+kind+"."+o.GetName(), func() error { return c.Client.Delete(ctx, o, opts...) })
+	return c.fault.do("delete."+kindOf(o)+"."+o.GetName(), func() error { return c.Client.Delete(ctx, o, opts...) })
 }
 
 func (c *faulty) Status() client.SubResourceWriter {

@@ -24,12 +24,12 @@ type load struct {
 }
 
 // load starts clients, which are at work when it returns. They go wherever the Service for clients would send them.
-func (s *stage) load(c *api.EtcdCluster) *load {
+func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 	s.Helper()
 	for _, pod := range s.pods(c) {
 		s.awaitPod(&pod, "ready", func() bool { return history.Ready(&pod) })
 	}
-	return &load{s, c, history.Start(s.T, history.Config{
+	config := history.Config{
 		Dial:     dial,
 		Pods:     history.Pods{Client: s.WithWatch, Select: []client.ListOption{client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name}}, Endpoint: endpoint},
 		Clients:  3,
@@ -38,7 +38,16 @@ func (s *stage) load(c *api.EtcdCluster) *load {
 		Keys:     4,
 		Floor:    2,
 		Patience: patience,
-	})}
+	}
+	for _, set := range with {
+		set(&config)
+	}
+	return &load{s, c, history.Start(s.T, config)}
+}
+
+// light is a load that many tests at once can have. Nobody watches, since etcd that is asked to end waits for who does.
+func light(c *history.Config) {
+	c.Clients, c.Pace, c.Floor, c.Unwatched = 2, 200*time.Millisecond, 1, true
 }
 
 // await that many acknowledged writes from now on.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/history"
 	"quorate.dev/e2e/hostlet"
 )
 
@@ -23,11 +24,22 @@ import (
 type life struct {
 	reason  string
 	version string // of etcd; 3.6 where none is named
+	forgets bool   // on the way it loses what was written, as it is asked to
 	run     func(s *stage, f *fault) (*api.EtcdCluster, data)
 }
 
-// on sets the stage for the life.
-func (l life) on(s *stage) { s.version = order.Or(l.version, etcd36) }
+// play the life on a stage of its own, under clients that write and read from when the cluster is born to the end. It returns what came
+// of the writes as well.
+func (l life) play(s *stage, f *fault) (*api.EtcdCluster, history.Result) {
+	s.version, s.loaded = order.Or(l.version, etcd36), !l.forgets
+	c, kept := l.run(s, f)
+	var writes history.Result
+	if s.loaded {
+		writes = s.clients.check()
+	}
+	s.settled(c, kept)
+	return c, writes
+}
 
 // data is what was written and acknowledged.
 type data map[string]string
@@ -49,11 +61,11 @@ var lives = map[string]life{
 	"mend":    {reason: "flags with which etcd does not start, which are put back, and then others", run: mend(3)},
 	"mend1":   {reason: "the same while nobody else serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
-	"delete":  {reason: "deleted with its volumes, and created again at once", run: recreate(api.RetentionDelete)},
+	"delete":  {reason: "deleted with its volumes, and created again at once", forgets: true, run: recreate(api.RetentionDelete)},
 	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
 }
 
-// born creates a cluster, waits for it and writes to it.
+// born creates a cluster, waits for it and writes to it; clients go on with that where the stage is to have some.
 func (s *stage) born(c *api.EtcdCluster) data {
 	s.Helper()
 	s.contract(c)
@@ -61,6 +73,9 @@ func (s *stage) born(c *api.EtcdCluster) data {
 	kept := data{}
 	s.ready(c)
 	s.write(c, kept)
+	if s.loaded {
+		s.clients = s.load(c, light)
+	}
 	return kept
 }
 

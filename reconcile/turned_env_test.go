@@ -50,13 +50,9 @@ func (p turned) effects(s *stage) []string {
 }
 
 // run fails unless the end is that of a cluster that was made with the last version, with all that was written on the way.
-func (p turned) run(t *testing.T, want []string) bool {
+func (p turned) run(t *testing.T, want []string) ending {
 	s := newStageAlone(t)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("once more: go test -tags env ./reconcile -run TestChaos -chaos.plan '%s'", p)
-		}
-	})
+	s.loaded = true
 	f := newFault("", "")
 	c := s.cluster("db", 3)
 	c.Spec.Version = p.from
@@ -100,11 +96,15 @@ func (p turned) run(t *testing.T, want []string) bool {
 	last := c.Spec.Version // p.to where this run got by without the effect
 	s.arrives(c, last, func() bool { return false })
 	s.same(c, who)
+	writes := s.clients.check()
 	s.settled(c, kept)
 	if diff := cmp.Diff(want, s.picture(c)); met.Load() && diff != "" {
 		t.Errorf("the end is not that of a cluster made with %s: -want +got:\n%s", last, diff)
 	}
-	return met.Load()
+	if !met.Load() {
+		t.Logf("this run got by without it, so there was nothing to turn at")
+	}
+	return ending{met: met.Load(), writes: writes}
 }
 
 var firstGo = regexp.MustCompile(`set spec.version to ([0-9.]+) first`)
@@ -198,7 +198,7 @@ func turnedTrials(t *testing.T) []trial {
 	var runs []trial
 	for _, p := range plans {
 		if asked(p.String()) {
-			runs = append(runs, trial{p.String(), func(t *testing.T) bool { return p.run(t, ends[p.then]) }})
+			runs = append(runs, trial{p.String(), func(t *testing.T) ending { return p.run(t, ends[p.then]) }})
 		}
 	}
 	return runs
@@ -213,13 +213,9 @@ func TestTurned(t *testing.T) {
 	t.Parallel()
 	const oneOf = 41
 	plans, ends := turnedRuns(t, oneOf)
+	figures := newTally(t)
 	for _, p := range plans {
-		t.Run(p.String(), func(t *testing.T) {
-			t.Parallel()
-			if !p.run(t, ends[p.then]) {
-				t.Logf("this run got by without it, so there was nothing to turn at")
-			}
-		})
+		figures.plan(t, p.String(), func(t *testing.T) ending { return p.run(t, ends[p.then]) })
 	}
 }
 

@@ -40,6 +40,14 @@ func (s *stage) runs(c *api.EtcdCluster, version string) {
 	})
 }
 
+// oneRuns waits until a member says that it runs the version.
+func (s *stage) oneRuns(c *api.EtcdCluster, version string) {
+	s.Helper()
+	s.await(c, "with one member of "+version, func() bool {
+		return slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool { return m.Version == version })
+	})
+}
+
 // TestVersions: the version changes under load, and back. The Pods stay, their containers are started again once for each
 // version on the way, and the members stay who they are.
 func TestVersions(t *testing.T) {
@@ -99,9 +107,7 @@ func TestRollBack(t *testing.T) {
 	c, load, _ := healing{version: etcd35}.struck(s)
 	who := identityOf(c)
 	s.change(c, func() { c.Spec.Version = etcd36 })
-	s.await(c, "mixed", func() bool {
-		return slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool { return m.Version == etcd36 })
-	})
+	s.oneRuns(c, etcd36)
 	s.change(c, func() { c.Spec.Version = etcd35 })
 	s.runs(c, etcd35)
 	_, restarts := s.lives(c)

@@ -4,6 +4,7 @@ package reconcile_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -132,8 +133,9 @@ func TestTwoVersions(t *testing.T) {
 		s.unlabelled(c, list)
 	}
 	s.settled(c, kept)
-	// As with two of the same version, one may make a spare too many, which is taken away again.
-	if names := memberNames(c); len(names) != 3 || names[0] != "db-0" || c.Status.NextOrdinal > 7 {
+	// As with two of the same version, one may make a spare too many, which is taken away again; and no name is given twice.
+	names := memberNames(c)
+	if len(names) != 3 || names[0] != "db-0" || slices.Contains(names, "db-1") || slices.Contains(names, "db-2") || c.Status.NextOrdinal > 7 {
 		t.Errorf("members: %v, next ordinal %d", names, c.Status.NextOrdinal)
 	}
 }

@@ -78,11 +78,9 @@ func TestWalk(t *testing.T) {
 	t.Parallel()
 	seeds := []uint64{0, 1, 2, 3}
 	ends := fresh(t, seeds)
+	figures := newTally(t)
 	for _, seed := range seeds {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			walkOn(t, seed, ends)
-		})
+		figures.plan(t, fmt.Sprintf("walk/%d", seed), func(t *testing.T) ending { return walkOn(t, seed, ends) })
 	}
 }
 
@@ -111,16 +109,11 @@ func fresh(t *testing.T, seeds []uint64) map[made][]string {
 	return ends
 }
 
-func walkOn(t *testing.T, seed uint64, ends map[made][]string) {
+func walkOn(t *testing.T, seed uint64, ends map[made][]string) ending {
 	s := newStageAlone(t)
 	s.version = end(seed).Version
 	way := walk(seed)
 	t.Logf("etcd %s: %+v", s.version, way)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("once more: -run TestChaos -chaos.plan 'walk/%d'", seed)
-		}
-	})
 	s.operate()
 	c := s.cluster("db", 1)
 	way[0].apply(c)
@@ -133,11 +126,16 @@ func walkOn(t *testing.T, seed uint64, ends map[made][]string) {
 		}
 		s.await(c, fmt.Sprintf("over with turn %d: %+v", n, turn), func() bool { return turn.over(c) })
 		s.tryWrite(c, kept)
+		if s.clients == nil && len(s.pods(c)) > 0 && is(c, api.ConditionReady, metav1.ConditionTrue) {
+			s.clients = s.load(c, light)
+		}
 	}
+	writes := s.clients.check()
 	s.settled(c, kept)
 	if diff := cmp.Diff(ends[end(seed)], s.picture(c)); diff != "" {
 		t.Errorf("the end is not that of a cluster made with the last spec: -want +got:\n%s", diff)
 	}
+	return ending{met: true, writes: writes}
 }
 
 // tryWrite writes where anybody serves, and keeps what was acknowledged.
