@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
@@ -45,24 +46,40 @@ func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
 	return cli
 }
 
+// insist asks until there is an answer, as clients do: a request may be lost with the connection that carries it, or be dropped
+// by raft while the leadership moves.
+func (s *stage) insist(what string, ask func(context.Context) error) {
+	s.Helper()
+	err := wait.PollUntilContextTimeout(s.Context(), time.Second, patience, true, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		err := ask(ctx)
+		if err != nil {
+			s.Logf("%s, and once more: %v", what, err)
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		s.Fatalf("%s: no answer in %s", what, patience)
+	}
+}
+
 func (s *stage) put(c *clientv3.Client, key, value string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	if _, err := c.Put(ctx, key, value); err != nil {
-		s.Fatalf("put %s: %v", key, err)
-	}
+	s.insist("put "+key, func(ctx context.Context) error {
+		_, err := c.Put(ctx, key, value)
+		return err
+	})
 }
 
 // want fails unless the key has the value, read linearizably.
 func (s *stage) want(c *clientv3.Client, key, value string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
-	defer cancel()
-	r, err := c.Get(ctx, key)
-	if err != nil {
-		s.Fatalf("get %s: %v", key, err)
-	}
+	var r *clientv3.GetResponse
+	s.insist("get "+key, func(ctx context.Context) (err error) {
+		r, err = c.Get(ctx, key)
+		return err
+	})
 	if len(r.Kvs) != 1 || string(r.Kvs[0].Value) != value {
 		s.Fatalf("acknowledged write of %s=%s is lost: etcd has %v", key, value, r.Kvs)
 	}
