@@ -2,10 +2,15 @@ package reconcile
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -68,10 +73,34 @@ func maintained(seen observed, step membership.Step) []string {
 }
 
 // applyClaim changes this very claim as it was seen: the resource version guards against a change since, and the UID against
-// a deletion, after which an apply would create the claim anew, an empty one with the name of a full one.
+// a deletion, after which an apply would create the claim anew, an empty one with the name of a full one. A claim that only others
+// have written on is as it was seen: Kubernetes does so whenever a Pod of it comes or goes, and so may a tool for backups, at
+// the very moment in which we do.
 func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *corev1.PersistentVolumeClaim, want *corev1ac.PersistentVolumeClaimApplyConfiguration) error {
-	_, err := r.apply(ctx, c, want.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion))
-	return err
+	want.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion)
+	for tries := 3; ; tries-- {
+		_, err := r.apply(ctx, c, want)
+		if tries == 1 || !apierrors.IsConflict(err) {
+			return err
+		}
+		now := &corev1.PersistentVolumeClaim{}
+		if getErr := r.Reader.Get(ctx, client.ObjectKeyFromObject(seen), now); getErr != nil || !sameToUs(seen, now) {
+			return err
+		}
+		want.WithResourceVersion(now.ResourceVersion)
+	}
+}
+
+// sameToUs reports whether nothing that we write, or go by, has changed on a claim.
+func sameToUs(a, b *corev1.PersistentVolumeClaim) bool {
+	ours := func(all map[string]string) map[string]string {
+		all = maps.Clone(all)
+		maps.DeleteFunc(all, func(key, _ string) bool { return !strings.HasPrefix(key, api.GroupName+"/") })
+		return all
+	}
+	return a.UID == b.UID && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
+		equality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences) &&
+		maps.Equal(ours(a.Labels), ours(b.Labels)) && maps.Equal(ours(a.Annotations), ours(b.Annotations))
 }
 
 // applyPod does the same to a Pod.

@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/history"
+	"quorate.dev/reconcile"
 )
 
 // wrongFlag is a flag with a value that only etcd itself refuses.
@@ -107,6 +109,70 @@ func TestPutBackOptions(t *testing.T) {
 			load.check()
 		})
 	}
+}
+
+// TestPutBackAmongOthers: whoever writes on a claim as soon as its Pod goes does not keep its member from being put back.
+func TestPutBackAmongOthers(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		write  func(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim) error
+	}{
+		"Status": {
+			reason: "from 1.37 on Kubernetes says there that nobody uses the claim (PersistentVolumeClaimUnusedSinceTime)",
+			write: func(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim) error {
+				before := claim.DeepCopy()
+				claim.Status.Conditions = append(claim.Status.Conditions, corev1.PersistentVolumeClaimCondition{
+					Type: corev1.PersistentVolumeClaimUnused, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: "NoPodsUsingPVC",
+				})
+				return c.Status().Patch(ctx, claim, client.MergeFrom(before))
+			},
+		},
+		"Annotation": {
+			reason: "a tool for backups keeps a note of its own there",
+			write: func(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim) error {
+				before := claim.DeepCopy()
+				metav1.SetMetaDataAnnotation(&claim.ObjectMeta, "backup.example.com/seen", metav1.Now().String())
+				return c.Patch(ctx, claim, client.MergeFrom(before))
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.operate(func(r *reconcile.Reconciler) {
+				r.Client = &afterPod{r.Client, func(ctx context.Context, name string) error {
+					claim := &corev1.PersistentVolumeClaim{}
+					if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: name}, claim); err != nil {
+						return err
+					}
+					return tc.write(ctx, s.WithWatch, claim)
+				}}
+			})
+			c := s.cluster("db", 3)
+			load := s.laden(c)
+			s.change(c, func() { wrongOptions(c) })
+			s.stalled(c, api.ReasonChangeFailed)
+			s.whole(c)
+			if names := s.has(c, wrongFlag); len(names) > 0 {
+				t.Errorf("%s: %v still have what was put back", tc.reason, names)
+			}
+			load.check()
+		})
+	}
+}
+
+// afterPod has something done as soon as a Pod was deleted, before whoever did that goes on.
+type afterPod struct {
+	client.Client
+	do func(ctx context.Context, name string) error
+}
+
+func (c *afterPod) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	err := c.Client.Delete(ctx, o, opts...)
+	if _, pod := o.(*corev1.Pod); pod && err == nil {
+		return c.do(ctx, o.GetName())
+	}
+	return err
 }
 
 // warned fails unless the cluster has an event of that kind.
