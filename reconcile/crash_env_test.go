@@ -79,7 +79,7 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 // every is which part of the plans of a life is run each time: every so manieth effect, counted from its end, in each mode
 // of a crash, and refused in one way. What etcd is asked for is always disturbed, in every mode; with 0 only that is, by one
 // death each.
-var every = map[string]int{"wake": 8, "grow": 8, "grow35": 0, "grow37": 0, "shrink": 7, "heal": 8, "late": 0, "upgrade": 9, "double": 0, "down": 9, "options": 9, "mend": 15, "move": 0}
+var every = map[string]int{"wake": 8, "grow": 8, "grow35": 0, "grow37": 0, "shrink": 7, "heal": 8, "late": 0, "upgrade": 9, "double": 0, "down": 9, "options": 9, "cpu": 9, "mend": 15, "move": 0}
 
 // modes in which the effect is disturbed each time, which is the nth of so many in the life.
 func modes(life, effect string, n, of int) []mode {

@@ -189,6 +189,20 @@ func (c *faulty) Status() client.SubResourceWriter {
 	return &faultyStatus{SubResourceWriter: c.Client.Status(), fault: c.fault}
 }
 
+func (c *faulty) SubResource(name string) client.SubResourceClient {
+	return &faultySubResource{SubResourceClient: c.Client.SubResource(name), name: name, fault: c.fault}
+}
+
+type faultySubResource struct {
+	client.SubResourceClient
+	name  string
+	fault *fault
+}
+
+func (c *faultySubResource) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+	return c.fault.do(signature(c.name, o), func() error { return c.SubResourceClient.Apply(ctx, o, opts...) })
+}
+
 type faultyStatus struct {
 	client.SubResourceWriter
 	fault *fault

@@ -105,7 +105,7 @@ func fresh(next int) []string {
 	return names
 }
 
-// write is a write to the API server, with the conditions that it was made under.
+// write is a write to the API server, with the conditions that it was made under. To try is to write without any effect (dry run).
 type write struct {
 	Verb, Kind, Name     string
 	UID, ResourceVersion string
@@ -142,16 +142,22 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 				return err
 			}
 		}
-		s.writes = append(s.writes, w)
+		if w.Verb != "try" {
+			s.writes = append(s.writes, w)
+		}
 		return nil
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-		Apply: func(_ context.Context, _ client.WithWatch, o runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+		Apply: func(_ context.Context, _ client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			meta, err := decode(o)
 			if err != nil {
 				return err
 			}
-			if err := take(write{"apply", meta.Kind, meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion}); err != nil {
+			w := write{"apply", meta.Kind, meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion}
+			if len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) > 0 {
+				w.Verb = "try"
+			}
+			if err := take(w); err != nil || w.Verb == "try" {
 				return err
 			}
 			s.mu.Lock()
@@ -179,7 +185,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			p := ptr.Deref(options.Preconditions, metav1.Preconditions{})
 			return take(write{"delete", kind.Kind, o.GetName(), string(ptr.Deref(p.UID, "")), ptr.Deref(p.ResourceVersion, "")})
 		},
-		SubResourceApply: func(_ context.Context, _ client.Client, sub string, o runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
+		SubResourceApply: func(_ context.Context, _ client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 			meta, err := decode(o)
 			if err != nil {
 				return err
@@ -188,7 +194,10 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			if sub != "status" {
 				w.Name, w.UID, w.ResourceVersion = meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion
 			}
-			if err := take(w); err != nil {
+			if len((&client.SubResourceApplyOptions{}).ApplyOpts(opts).DryRun) > 0 {
+				w.Verb = "try"
+			}
+			if err := take(w); err != nil || w.Verb == "try" {
 				return err
 			}
 			s.mu.Lock()

@@ -58,6 +58,7 @@ var lives = map[string]life{
 	"double":  {reason: "from 3.5 to 3.7, with a log that is begun anew on the way", run: reversion(etcd35, etcd37)},
 	"down":    {reason: "from 3.7 to 3.6", run: reversion(etcd37, etcd36)},
 	"options": {reason: "other flags, which make the Pods anew", run: reflag},
+	"cpu":     {reason: "more cpu, while it runs, and then more than its node has, which makes the Pods anew", run: resources},
 	"mend":    {reason: "flags with which etcd does not start, which are put back, and then others", run: mend(3)},
 	"mend1":   {reason: "the same while nobody else serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
@@ -201,6 +202,21 @@ func reflag(s *stage, f *fault) (*api.EtcdCluster, data) {
 	s.ready(c)
 	s.same(c, was)
 	s.write(c, kept)
+	return c, kept
+}
+
+func resources(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c := s.cluster("db", 3)
+	c.Spec.Resources = &api.Resources{Requests: cores(1)}
+	kept := s.born(c)
+	was := identityOf(c)
+	f.arm()
+	for _, n := range []int64{2, hostlet.Cores + 1} {
+		s.change(c, func() { c.Spec.Resources.Requests = cores(n) })
+		s.ready(c)
+		s.same(c, was)
+		s.write(c, kept)
+	}
 	return c, kept
 }
 

@@ -2,11 +2,9 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
@@ -98,25 +96,6 @@ func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen obse
 	}
 	m.Next, m.NextWith = step.Version.String(), nextWith(c, claim, step.Change)
 	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
-}
-
-// resize gives a running container other cpu and memory. To the API server an applier is another one for each subresource, so
-// both own them from then on, and what the Pod was made of is applied after that.
-func (r *Reconciler) resize(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) error {
-	resized, err := render.PodResources(pod, c)
-	if err != nil {
-		return &invalidError{err}
-	}
-	err = r.Client.SubResource("resize").Apply(ctx, resized.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion), client.FieldOwner(api.Manager), client.ForceOwnership)
-	if err != nil {
-		return fmt.Errorf("resize Pod %s: %w", pod.Name, err)
-	}
-	again, err := render.PodResources(pod, c) // what is applied is overwritten with what has come of it
-	if err != nil {
-		return &invalidError{err}
-	}
-	_, err = r.apply(ctx, c, again.WithUID(pod.UID))
-	return err
 }
 
 // putBack gives a member back what it ran before a change that does not work, and remembers that the spec asks for that change:

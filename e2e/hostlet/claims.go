@@ -65,6 +65,35 @@ func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
+// noteUse writes into the status of a bound claim whether a Pod refers to it, as Kubernetes does from 1.37 on: whenever a Pod comes
+// or goes, its claim is another one.
+func (h *Hostlet) noteUse(ctx context.Context, key types.NamespacedName) error {
+	pvc, pods := &corev1.PersistentVolumeClaim{}, &corev1.PodList{}
+	if err := h.client.Get(ctx, key, pvc); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := h.client.List(ctx, pods, client.InNamespace(key.Namespace)); err != nil {
+		return fmt.Errorf("list Pods: %w", err)
+	}
+	now := corev1.PersistentVolumeClaimCondition{
+		Type: corev1.PersistentVolumeClaimUnused, Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC", LastTransitionTime: metav1.Now(),
+	}
+	for i := range pods.Items {
+		if slices.Contains(claimNames(&pods.Items[i]), key.Name) {
+			now.Status, now.Reason = corev1.ConditionFalse, "PodUsingPVC"
+		}
+	}
+	conditions := pvc.Status.Conditions
+	if pvc.DeletionTimestamp != nil || pvc.Status.Phase != corev1.ClaimBound || len(conditions) == 1 && conditions[0].Status == now.Status {
+		return nil
+	}
+	pvc.Status.Conditions = []corev1.PersistentVolumeClaimCondition{now}
+	if err := client.IgnoreNotFound(h.client.Status().Update(ctx, pvc)); err != nil {
+		return fmt.Errorf("note whether claim %s is used: %w", key, err)
+	}
+	return nil
+}
+
 // setupClaims lets deleted claims go once no Pod uses them, and bound ones grow.
 func (h *Hostlet) setupClaims(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
@@ -79,7 +108,7 @@ func (h *Hostlet) setupClaims(mgr ctrl.Manager) error {
 			return requests
 		})).
 		Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-			return ctrl.Result{}, errors.Join(h.release(ctx, req.NamespacedName), h.expand(ctx, req.NamespacedName))
+			return ctrl.Result{}, errors.Join(h.release(ctx, req.NamespacedName), h.expand(ctx, req.NamespacedName), h.noteUse(ctx, req.NamespacedName))
 		}))
 }
 

@@ -9,10 +9,11 @@
 //   - the volume provisioner: a claim is bound when the first Pod uses it
 //     (WaitForFirstConsumer), and its data lives in a directory named after the
 //     claim's UID, so that a claim created again under the same name is empty;
-//   - kubelet: downward API, restarts with back-off, image changes in place,
-//     probes, graceful deletion, and a Pod status that shows all of it;
-//   - the controllers that keep a claim while a Pod uses it and that collect
-//     Pods, claims, Services and disruption budgets whose owners are gone.
+//   - kubelet: downward API, restarts with back-off, images, cpu and memory
+//     changed in place (nothing is limited), probes, graceful deletion, and a Pod status that shows all of it;
+//   - the controllers that keep a claim while a Pod uses it, and note on it
+//     whether one does, and that collect Pods, claims, Services and disruption
+//     budgets whose owners are gone.
 //
 // Tests disturb it with [Hostlet.Kill], [Hostlet.Pause], [Hostlet.Terminate],
 // [Hostlet.Wipe], [Hostlet.Spoil], [Hostlet.LoseNode] and [Hostlet.Cordon], and

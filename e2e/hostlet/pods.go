@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,8 +16,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// nodeName is the node that all Pods are bound to. It has no Node object.
+// nodeName is the node that all Pods are bound to.
 const nodeName = "hostlet"
+
+// Cores is how much cpu the node has as far as the API server knows. Pods are bound to it whatever they ask for, as to another
+// node that has room; only those that run there are not given more.
+const Cores = 64
+
+// createNode registers the node, with what it has.
+func (h *Hostlet) createNode(ctx context.Context) error {
+	has := corev1.ResourceList{
+		corev1.ResourceCPU: *resource.NewQuantity(Cores, resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("10000"),
+	}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{corev1.LabelOSStable: "linux"}},
+		Status:     corev1.NodeStatus{Capacity: has, Allocatable: has},
+	}
+	if err := h.client.Create(ctx, node); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create Node: %w", err)
+	}
+	return nil
+}
 
 // setupPods schedules Pods and gives each one that is scheduled a worker.
 // Workers live until ctx ends.

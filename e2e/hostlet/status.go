@@ -21,7 +21,11 @@ func podStatus(pod *corev1.Pod, prev *corev1.PodStatus, c *corev1.ContainerStatu
 		now := metav1.Now()
 		status.StartTime = &now
 	}
-	status.ContainerStatuses = []corev1.ContainerStatus{*c.DeepCopy()}
+	container := c.DeepCopy()
+	if c.State.Running != nil { // it has what it asks for at once
+		container.Resources = pod.Spec.Containers[0].Resources.DeepCopy()
+	}
+	status.ContainerStatuses = []corev1.ContainerStatus{*container}
 
 	reason, message := "", ""
 	switch {

@@ -1,0 +1,68 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// resize gives a running container other cpu and memory. To the API server an applier is another one for each subresource, so
+// both own them from then on, and what the Pod was made of is applied after that.
+func (r *Reconciler) resize(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) error {
+	resized, err := render.PodResources(pod, c)
+	if err != nil {
+		return &invalidError{err}
+	}
+	err = r.Client.SubResource("resize").Apply(ctx, resized.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion), client.FieldOwner(api.Manager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("resize Pod %s: %w", pod.Name, err)
+	}
+	again, err := render.PodResources(pod, c) // what is applied is overwritten with what has come of it
+	if err != nil {
+		return &invalidError{err}
+	}
+	_, err = r.apply(ctx, c, again.WithUID(pod.UID))
+	return err
+}
+
+// tryResize finds out whose node has less than is asked for, whatever else runs there: that Pod is made anew, on any node with room.
+// The kubelet says so when it has been asked (render.Infeasible). A newer API server, which knows the nodes, does not let that come to
+// the kubelet (plugin/pkg/admission/podresize), so it is asked for what would be asked for, and does nothing (dry run).
+func (r *Reconciler) tryResize(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+	if givenUp(c) != "" { // it is not asked for again
+		return nil
+	}
+	var resized []int
+	for n, i := range seen.Instances {
+		if i.Pod.Change == membership.ChangeResources {
+			resized = append(resized, n)
+		}
+	}
+	return each(resized, func(n int) error {
+		i := &seen.Instances[n]
+		want, err := render.PodResources(seen.pods[i.Name], c)
+		if err != nil {
+			return &invalidError{err}
+		}
+		err = r.Client.SubResource("resize").Apply(ctx, want.WithUID(seen.pods[i.Name].UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
+		switch {
+		case apierrors.HasStatusCause(err, nodeCapacity):
+			i.Pod.Change = membership.ChangePod
+		case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err): // told when it is asked for in earnest
+		case err != nil:
+			return fmt.Errorf("try whether Pod %s can be resized: %w", i.Name, err)
+		}
+		return nil
+	})
+}
+
+// nodeCapacity is podresize.ReasonNodeCapacity: the node of a Pod has less than it asks for.
+const nodeCapacity metav1.CauseType = "NodeCapacity"

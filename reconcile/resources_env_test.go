@@ -1,0 +1,73 @@
+//go:build env
+
+package reconcile_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/hostlet"
+)
+
+func cores(n int64) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(n, resource.DecimalSI)}
+}
+
+// TestResources: cpu changes while etcd runs, under load; where a member's node has less than is asked for, its Pod is made anew,
+// on another one.
+func TestResources(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		cores  int64
+		anew   bool
+		told   string
+	}{
+		"WhileItRuns": {
+			reason: "the kubelet does that under the running process", cores: 2,
+			told: "while it runs (spec.resources)",
+		},
+		"MoreThanItsNode": {
+			reason: "the API server does not let the kubelet be asked for it", cores: hostlet.Cores + 1, anew: true,
+			told: "anew (spec.resources)",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.operate()
+			c := s.cluster("db", 3)
+			c.Spec.Resources = &api.Resources{Requests: cores(1)}
+			load := s.laden(c)
+			before, _ := s.lives(c)
+			who := identityOf(c)
+			heard := s.words(c)
+			s.change(c, func() { c.Spec.Resources.Requests = cores(tc.cores) })
+			s.ready(c)
+			told := false
+			for _, w := range heard() {
+				told = told || strings.Contains(w.Message, tc.told)
+			}
+			if !told {
+				t.Errorf("%s: nobody was told %q", tc.reason, tc.told)
+			}
+			after, restarts := s.lives(c)
+			for member, uid := range after {
+				if anew := uid != before[member]; anew != tc.anew || restarts[member] != 0 {
+					t.Errorf("%s: %s is anew: %t, want %t; started again %d times", tc.reason, member, anew, tc.anew, restarts[member])
+				}
+			}
+			for _, pod := range s.pods(c) {
+				if got := pod.Status.ContainerStatuses[0].Resources.Requests; !maps.EqualFunc(got, cores(tc.cores), resource.Quantity.Equal) {
+					t.Errorf("%s: %s has %v", tc.reason, pod.Name, got)
+				}
+			}
+			s.same(c, who)
+			load.check()
+		})
+	}
+}
