@@ -94,6 +94,7 @@ func TestRefusedChanges(t *testing.T) {
 	var before api.EtcdClusterSpec
 	testenv.Test(t, features.New("a cluster").Setup(step(func(s *stage) {
 		c = s.cluster("db", 3)
+		c.Spec.Resources = &api.Resources{Requests: cpuAndMemory("20m", "64Mi")}
 		s.contract(c)
 		s.create(c)
 		s.ready(c)
@@ -113,12 +114,18 @@ func TestRefusedChanges(t *testing.T) {
 		}
 		s.change(c, func() { c.Spec = *before.DeepCopy() })
 		s.ready(c)
+	})).Assess("more cpu than any node has", step(func(s *stage) {
+		s.change(c, func() { c.Spec.Resources = &api.Resources{Requests: cpuAndMemory("1000", "64Mi")} })
+		if got := s.stalled(c, api.ReasonChangeFailed); !strings.Contains(got, "with the new spec.resources it cannot be scheduled") {
+			s.Errorf("stalled with the message %s", got)
+		}
+		s.served(c)
+		s.change(c, func() { c.Spec = *before.DeepCopy() })
+		s.ready(c)
 	})).Assess("an image that cannot be had", step(func(s *stage) {
 		s.change(c, func() { c.Spec.Version = "3.6.99" })
 		s.stalled(c, api.ReasonChangeFailed)
-		s.await(c, "whole again", func() bool {
-			return c.Status.ReadyReplicas == 3 && is(c, api.ConditionAvailable, metav1.ConditionTrue) && is(c, api.ConditionDegraded, metav1.ConditionFalse)
-		})
+		s.served(c)
 		restarted := 0
 		for _, p := range processes(s.pods(c)) {
 			restarted += int(min(p.restarts, 1))
@@ -137,6 +144,14 @@ func TestRefusedChanges(t *testing.T) {
 			s.Errorf("the cluster does not serve: %s", describe(c))
 		}
 	})).Feature())
+}
+
+// served waits until every member of three serves, whatever the spec asks for.
+func (s *stage) served(c *api.EtcdCluster) {
+	s.Helper()
+	s.await(c, "served by all members", func() bool {
+		return c.Status.ReadyReplicas == 3 && is(c, api.ConditionAvailable, metav1.ConditionTrue) && is(c, api.ConditionDegraded, metav1.ConditionFalse)
+	})
 }
 
 // life of a member: the Pod that it runs in, and how often its container was started again.

@@ -24,7 +24,7 @@ func init() {
 	flag.BoolVar(&chaos.all, "chaos.all", false, "TestChaos: run every plan there is")
 	flag.DurationVar(&chaos.span, "chaos.for", 0, "TestChaos: begin new plans for so long, in a random order")
 	flag.Uint64Var(&chaos.seed, "chaos.seed", 0, "TestChaos: seed of that order; 0 is another one each time")
-	flag.StringVar(&chaos.plan, "chaos.plan", "", "TestChaos: run the plans that begin so, as a failure has named them")
+	flag.StringVar(&chaos.plan, "chaos.plan", "", "TestChaos: run the plans that begin so, as a failure has named them; several beginnings with commas between them")
 }
 
 func inChaos() bool { return chaos.all || chaos.span > 0 || chaos.plan != "" }
@@ -63,14 +63,16 @@ type trial struct {
 
 // asked reports whether runs of that name, or with that beginning of a name, may be asked for.
 func asked(name string) bool {
-	return strings.HasPrefix(name, chaos.plan) || strings.HasPrefix(chaos.plan, name)
+	return slices.ContainsFunc(strings.Split(chaos.plan, ","), func(beginning string) bool {
+		return strings.HasPrefix(name, beginning) || strings.HasPrefix(beginning, name)
+	})
 }
 
 func disturbed(t *testing.T) []trial {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(lives)), func(life string) bool { return !asked(life+"/") && !asked("blind/"+life+"/") })
 	effects, ends := undisturbed(t, names...)
 	var runs []trial
-	if parts := strings.Split(chaos.plan, "/"); len(parts) == 3 { // this run may not have had that effect
+	if parts := strings.Split(chaos.plan, "/"); len(parts) == 3 && !strings.Contains(chaos.plan, ",") { // this run may not have had that effect
 		effects = map[string][]string{parts[0]: {parts[1]}}
 	}
 	for _, life := range names {

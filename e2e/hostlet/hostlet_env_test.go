@@ -5,6 +5,7 @@ package hostlet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -128,6 +131,36 @@ func TestImageChangesInPlace(t *testing.T) {
 	if got := s.value(pod, "key"); got != "value" {
 		t.Errorf("after the change the key is %q", got)
 	}
+}
+
+func TestCPUChangesInPlace(t *testing.T) {
+	s := newStage(t)
+	pod, _ := s.single()
+	resize := func(n int64) error {
+		from := pod.DeepCopy()
+		pod.Spec.Containers[0].Resources.Requests = cores(n)
+		return s.SubResource("resize").Patch(t.Context(), pod, client.StrategicMergeFrom(from))
+	}
+	s.must(resize(2))
+	s.waitContainer(pod, "with two cores", func(c *corev1.ContainerStatus) bool {
+		return c.Ready && c.RestartCount == 0 && c.Resources != nil && equality.Semantic.DeepEqual(c.Resources.Requests, cores(2))
+	})
+	if err := resize(Cores + 1); !apierrors.HasStatusCause(err, "NodeCapacity") {
+		t.Errorf("more cores than the node has: %v", err)
+	}
+}
+
+func TestClaimSaysWhetherItIsUsed(t *testing.T) {
+	s := newStage(t)
+	pod, pvc := s.single()
+	unused := func(want corev1.ConditionStatus) {
+		s.waitFor(pvc, "Unused="+string(want), func() (bool, string) {
+			return len(pvc.Status.Conditions) == 1 && pvc.Status.Conditions[0].Status == want, fmt.Sprint(pvc.Status.Conditions)
+		})
+	}
+	unused(corev1.ConditionFalse)
+	s.delete(pod)
+	unused(corev1.ConditionTrue)
 }
 
 func TestRestartReadsAnnotationAgainAndBacksOff(t *testing.T) {
