@@ -10,8 +10,10 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,14 +67,24 @@ func newEtcds(t *testing.T, version string, size int) *etcds {
 	return c
 }
 
+// lastPort is the last that was given away. They are below those that the system gives to whoever asks for any, or connects to
+// somewhere: such a one may be taken before etcd listens on it.
+var lastPort atomic.Int32
+
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const from, to = 10000, 30000
+	for {
+		port := from + int(lastPort.Add(1))
+		if port > to {
+			t.Fatalf("no port is free from %d to %d", from, to)
+		}
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			_ = l.Close() // nothing was sent
+			return port
+		}
 	}
-	defer l.Close() //nolint:errcheck // nothing was sent
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func url(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
