@@ -72,8 +72,10 @@ func disturbed(t *testing.T) []trial {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(lives)), func(life string) bool { return !asked(life+"/") && !asked("blind/"+life+"/") })
 	effects, ends := undisturbed(t, names...)
 	var runs []trial
-	if parts := strings.Split(chaos.plan, "/"); len(parts) == 3 && !strings.Contains(chaos.plan, ",") { // this run may not have had that effect
-		effects = map[string][]string{parts[0]: {parts[1]}}
+	for plan := range strings.SplitSeq(chaos.plan, ",") { // this run may not have had the effect that is named
+		if parts := strings.Split(plan, "/"); len(parts) == 3 && !slices.Contains(effects[parts[0]], parts[1]) {
+			effects[parts[0]] = append(effects[parts[0]], parts[1])
+		}
 	}
 	for _, life := range names {
 		for _, effect := range effects[life] {
@@ -83,8 +85,6 @@ func disturbed(t *testing.T) []trial {
 				}
 			}
 		}
-	}
-	for _, life := range names {
 		for _, b := range blindnesses(life) {
 			if asked(b.String()) {
 				runs = append(runs, trial{b.String(), func(t *testing.T) ending { return b.run(t, ends[b.life]) }})

@@ -185,9 +185,7 @@ func (c *faulty) Delete(ctx context.Context, o client.Object, opts ...client.Del
 	return c.fault.do("delete."+kindOf(o)+"."+o.GetName(), func() error { return c.Client.Delete(ctx, o, opts...) })
 }
 
-func (c *faulty) Status() client.SubResourceWriter {
-	return &faultyStatus{SubResourceWriter: c.Client.Status(), fault: c.fault}
-}
+func (c *faulty) Status() client.SubResourceWriter { return c.SubResource("status") }
 
 func (c *faulty) SubResource(name string) client.SubResourceClient {
 	return &faultySubResource{SubResourceClient: c.Client.SubResource(name), name: name, fault: c.fault}
@@ -201,15 +199,6 @@ type faultySubResource struct {
 
 func (c *faultySubResource) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 	return c.fault.do(signature(c.name, o), func() error { return c.SubResourceClient.Apply(ctx, o, opts...) })
-}
-
-type faultyStatus struct {
-	client.SubResourceWriter
-	fault *fault
-}
-
-func (c *faultyStatus) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-	return c.fault.do(signature("status", o), func() error { return c.SubResourceWriter.Apply(ctx, o, opts...) })
 }
 
 func signature(verb string, o runtime.ApplyConfiguration) string {

@@ -153,10 +153,8 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			if err != nil {
 				return err
 			}
-			w := write{"apply", meta.Kind, meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion}
-			if len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) > 0 {
-				w.Verb = "try"
-			}
+			dryRun := (&client.ApplyOptions{}).ApplyOptions(opts).DryRun
+			w := write{applyVerb(dryRun), meta.Kind, meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion}
 			if err := take(w); err != nil || w.Verb == "try" {
 				return err
 			}
@@ -190,12 +188,9 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			if err != nil {
 				return err
 			}
-			w := write{Verb: "apply", Kind: sub}
+			w := write{Verb: applyVerb((&client.SubResourceApplyOptions{}).ApplyOpts(opts).DryRun), Kind: sub}
 			if sub != "status" {
 				w.Name, w.UID, w.ResourceVersion = meta.Metadata.Name, meta.Metadata.UID, meta.Metadata.ResourceVersion
-			}
-			if len((&client.SubResourceApplyOptions{}).ApplyOpts(opts).DryRun) > 0 {
-				w.Verb = "try"
 			}
 			if err := take(w); err != nil || w.Verb == "try" {
 				return err
@@ -212,6 +207,13 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 	}).Build()
 	s.Reconciler = &Reconciler{Client: c, Reader: c, Recorder: s.events, applied: newApplied(), identity: "us"}
 	return s
+}
+
+func applyVerb(dryRun []string) string {
+	if len(dryRun) > 0 {
+		return "try"
+	}
+	return "apply"
 }
 
 // decoded is what the tests want to know of what is applied.

@@ -207,12 +207,12 @@ func reflag(s *stage, f *fault) (*api.EtcdCluster, data) {
 
 func resources(s *stage, f *fault) (*api.EtcdCluster, data) {
 	c := s.cluster("db", 3)
-	c.Spec.Resources = &api.Resources{Requests: cores(1)}
+	c.Spec.Resources = &api.Resources{Requests: hostlet.CPU(1)}
 	kept := s.born(c)
 	was := identityOf(c)
 	f.arm()
 	for _, n := range []int64{2, hostlet.Cores + 1} {
-		s.change(c, func() { c.Spec.Resources.Requests = cores(n) })
+		s.change(c, func() { c.Spec.Resources.Requests = hostlet.CPU(n) })
 		s.ready(c)
 		s.same(c, was)
 		s.write(c, kept)

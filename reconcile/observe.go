@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +40,15 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	now := time.Now()
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
 	return seen, errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen))
+}
+
+// inconclusive is why a try (dry run) shows nothing. What the API server has against the thing itself is told when it is asked for in
+// earnest.
+func inconclusive(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // objects are the Pods and claims of the cluster.

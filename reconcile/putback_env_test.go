@@ -17,7 +17,6 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/history"
-	"quorate.dev/reconcile"
 )
 
 // wrongFlag is a flag with a value that only etcd itself refuses.
@@ -139,15 +138,21 @@ func TestPutBackAmongOthers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			s.operate(func(r *reconcile.Reconciler) {
-				r.Client = &afterPod{r.Client, func(ctx context.Context, name string) error {
-					claim := &corev1.PersistentVolumeClaim{}
-					if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: name}, claim); err != nil {
-						return err
-					}
-					return tc.write(ctx, s.WithWatch, claim)
-				}}
-			})
+			f := newFault("", "")
+			f.around = func(what string, effect func() error) error {
+				err := effect()
+				name, isPod := strings.CutPrefix(what, "delete.Pod.")
+				if !isPod || err != nil {
+					return err
+				}
+				claim := &corev1.PersistentVolumeClaim{}
+				if err := s.Get(s.Context(), client.ObjectKey{Namespace: s.ns, Name: name}, claim); err != nil {
+					return err
+				}
+				return tc.write(s.Context(), s.WithWatch, claim)
+			}
+			f.arm()
+			s.operate(f.between)
 			c := s.cluster("db", 3)
 			load := s.laden(c)
 			s.change(c, func() { wrongOptions(c) })
@@ -159,20 +164,6 @@ func TestPutBackAmongOthers(t *testing.T) {
 			load.check()
 		})
 	}
-}
-
-// afterPod has something done as soon as a Pod was deleted, before whoever did that goes on.
-type afterPod struct {
-	client.Client
-	do func(ctx context.Context, name string) error
-}
-
-func (c *afterPod) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	err := c.Client.Delete(ctx, o, opts...)
-	if _, pod := o.(*corev1.Pod); pod && err == nil {
-		return c.do(ctx, o.GetName())
-	}
-	return err
 }
 
 // warned fails unless the cluster has an event of that kind.

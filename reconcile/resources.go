@@ -17,13 +17,8 @@ import (
 // resize gives a running container other cpu and memory. To the API server an applier is another one for each subresource, so
 // both own them from then on, and what the Pod was made of is applied after that.
 func (r *Reconciler) resize(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) error {
-	resized, err := render.PodResources(pod, c)
-	if err != nil {
-		return &invalidError{err}
-	}
-	err = r.Client.SubResource("resize").Apply(ctx, resized.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion), client.FieldOwner(api.Manager), client.ForceOwnership)
-	if err != nil {
-		return fmt.Errorf("resize Pod %s: %w", pod.Name, err)
+	if err := r.askResize(ctx, c, pod, pod.ResourceVersion); err != nil {
+		return err
 	}
 	again, err := render.PodResources(pod, c) // what is applied is overwritten with what has come of it
 	if err != nil {
@@ -31,6 +26,22 @@ func (r *Reconciler) resize(ctx context.Context, c *api.EtcdCluster, pod *corev1
 	}
 	_, err = r.apply(ctx, c, again.WithUID(pod.UID))
 	return err
+}
+
+// askResize asks the API server for other cpu and memory of this very Pod, as it was in that resource version; empty is any.
+func (r *Reconciler) askResize(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, version string, options ...client.SubResourceApplyOption) error {
+	resized, err := render.PodResources(pod, c)
+	if err != nil {
+		return &invalidError{err}
+	}
+	if resized.WithUID(pod.UID); version != "" {
+		resized.WithResourceVersion(version)
+	}
+	err = r.Client.SubResource("resize").Apply(ctx, resized, append(options, client.FieldOwner(api.Manager), client.ForceOwnership)...)
+	if err != nil {
+		return fmt.Errorf("resize Pod %s: %w", pod.Name, err)
+	}
+	return nil
 }
 
 // tryResize finds out whose node has less than is asked for, whatever else runs there: that Pod is made anew, on any node with room.
@@ -48,19 +59,11 @@ func (r *Reconciler) tryResize(ctx context.Context, c *api.EtcdCluster, seen obs
 	}
 	return each(resized, func(n int) error {
 		i := &seen.Instances[n]
-		want, err := render.PodResources(seen.pods[i.Name], c)
-		if err != nil {
-			return &invalidError{err}
-		}
-		err = r.Client.SubResource("resize").Apply(ctx, want.WithUID(seen.pods[i.Name].UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-		switch {
-		case apierrors.HasStatusCause(err, nodeCapacity):
+		err := r.askResize(ctx, c, seen.pods[i.Name], "", client.DryRunAll)
+		if apierrors.HasStatusCause(err, nodeCapacity) {
 			i.Pod.Change = membership.ChangePod
-		case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err): // told when it is asked for in earnest
-		case err != nil:
-			return fmt.Errorf("try whether Pod %s can be resized: %w", i.Name, err)
 		}
-		return nil
+		return inconclusive(err)
 	})
 }
 

@@ -4,19 +4,15 @@ package reconcile_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/hostlet"
 )
-
-func cores(n int64) corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(n, resource.DecimalSI)}
-}
 
 // TestResources: cpu changes while etcd runs, under load; where a member's node has less than is asked for, its Pod is made anew,
 // on another one.
@@ -41,18 +37,14 @@ func TestResources(t *testing.T) {
 			s := newStage(t)
 			s.operate()
 			c := s.cluster("db", 3)
-			c.Spec.Resources = &api.Resources{Requests: cores(1)}
+			c.Spec.Resources = &api.Resources{Requests: hostlet.CPU(1)}
 			load := s.laden(c)
 			before, _ := s.lives(c)
 			who := identityOf(c)
 			heard := s.words(c)
-			s.change(c, func() { c.Spec.Resources.Requests = cores(tc.cores) })
+			s.change(c, func() { c.Spec.Resources.Requests = hostlet.CPU(tc.cores) })
 			s.ready(c)
-			told := false
-			for _, w := range heard() {
-				told = told || strings.Contains(w.Message, tc.told)
-			}
-			if !told {
+			if !slices.ContainsFunc(heard(), func(w word) bool { return strings.Contains(w.Message, tc.told) }) {
 				t.Errorf("%s: nobody was told %q", tc.reason, tc.told)
 			}
 			after, restarts := s.lives(c)
@@ -62,7 +54,7 @@ func TestResources(t *testing.T) {
 				}
 			}
 			for _, pod := range s.pods(c) {
-				if got := pod.Status.ContainerStatuses[0].Resources.Requests; !maps.EqualFunc(got, cores(tc.cores), resource.Quantity.Equal) {
+				if got := pod.Status.ContainerStatuses[0].Resources.Requests; !maps.EqualFunc(got, hostlet.CPU(tc.cores), resource.Quantity.Equal) {
 					t.Errorf("%s: %s has %v", tc.reason, pod.Name, got)
 				}
 			}

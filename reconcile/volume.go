@@ -57,11 +57,8 @@ func (r *Reconciler) tryGrowth(ctx context.Context, c *api.EtcdCluster, seen obs
 		name := seen.Instances[n].Name
 		want := larger(c, seen, name).WithUID(seen.claims[name].UID)
 		err := r.Client.Apply(ctx, want, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-		switch {
-		case apierrors.IsForbidden(err):
-			refused[n] = true
-		case apierrors.IsInvalid(err), apierrors.IsNotFound(err), apierrors.IsConflict(err): // told when it is asked for in earnest
-		case err != nil:
+		refused[n] = apierrors.IsForbidden(err)
+		if err := inconclusive(err); err != nil {
 			return fmt.Errorf("try whether PersistentVolumeClaim %s can grow: %w", name, err)
 		}
 		return nil

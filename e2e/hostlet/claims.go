@@ -78,10 +78,8 @@ func (h *Hostlet) noteUse(ctx context.Context, key types.NamespacedName) error {
 	now := corev1.PersistentVolumeClaimCondition{
 		Type: corev1.PersistentVolumeClaimUnused, Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC", LastTransitionTime: metav1.Now(),
 	}
-	for i := range pods.Items {
-		if slices.Contains(claimNames(&pods.Items[i]), key.Name) {
-			now.Status, now.Reason = corev1.ConditionFalse, "PodUsingPVC"
-		}
+	if slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return slices.Contains(claimNames(&pod), key.Name) }) {
+		now.Status, now.Reason = corev1.ConditionFalse, "PodUsingPVC"
 	}
 	conditions := pvc.Status.Conditions
 	if pvc.DeletionTimestamp != nil || pvc.Status.Phase != corev1.ClaimBound || len(conditions) == 1 && conditions[0].Status == now.Status {

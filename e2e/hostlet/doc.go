@@ -10,7 +10,8 @@
 //     (WaitForFirstConsumer), and its data lives in a directory named after the
 //     claim's UID, so that a claim created again under the same name is empty;
 //   - kubelet: downward API, restarts with back-off, images, cpu and memory
-//     changed in place (nothing is limited), probes, graceful deletion, and a Pod status that shows all of it;
+//     changed in place (nothing is limited), probes, graceful deletion, and a
+//     Pod status that shows all of it;
 //   - the controllers that keep a claim while a Pod uses it, and note on it
 //     whether one does, and that collect Pods, claims, Services and disruption
 //     budgets whose owners are gone.

@@ -181,10 +181,6 @@ func claim(name string) *corev1.PersistentVolumeClaim {
 
 func image(version string) string { return "gcr.io/etcd-development/etcd:v" + version }
 
-func cores(n int64) corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(n, resource.DecimalSI)}
-}
-
 // etcdPod is a member of a cluster of the given names, as an operator would
 // render it, on the claim of its own name.
 func etcdPod(name, initialCluster string) *corev1.Pod {
@@ -229,7 +225,7 @@ func etcdPod(name, initialCluster string) *corev1.Pod {
 				},
 				Ports:          []corev1.ContainerPort{{Name: "metrics", ContainerPort: 2381}},
 				VolumeMounts:   []corev1.VolumeMount{{Name: "data", MountPath: "/var/lib/etcd"}},
-				Resources:      corev1.ResourceRequirements{Requests: cores(1)},
+				Resources:      corev1.ResourceRequirements{Requests: CPU(1)},
 				StartupProbe:   startup,
 				ReadinessProbe: probe("/readyz"),
 				LivenessProbe:  liveness,

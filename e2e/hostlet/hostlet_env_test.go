@@ -138,12 +138,12 @@ func TestCPUChangesInPlace(t *testing.T) {
 	pod, _ := s.single()
 	resize := func(n int64) error {
 		from := pod.DeepCopy()
-		pod.Spec.Containers[0].Resources.Requests = cores(n)
+		pod.Spec.Containers[0].Resources.Requests = CPU(n)
 		return s.SubResource("resize").Patch(t.Context(), pod, client.StrategicMergeFrom(from))
 	}
 	s.must(resize(2))
 	s.waitContainer(pod, "with two cores", func(c *corev1.ContainerStatus) bool {
-		return c.Ready && c.RestartCount == 0 && c.Resources != nil && equality.Semantic.DeepEqual(c.Resources.Requests, cores(2))
+		return c.Ready && c.RestartCount == 0 && c.Resources != nil && equality.Semantic.DeepEqual(c.Resources.Requests, CPU(2))
 	})
 	if err := resize(Cores + 1); !apierrors.HasStatusCause(err, "NodeCapacity") {
 		t.Errorf("more cores than the node has: %v", err)

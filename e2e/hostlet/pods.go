@@ -23,11 +23,15 @@ const nodeName = "hostlet"
 // node that has room; only those that run there are not given more.
 const Cores = 64
 
+// CPU is so many cores, as Pods ask for them.
+func CPU(cores int64) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)}
+}
+
 // createNode registers the node, with what it has.
 func (h *Hostlet) createNode(ctx context.Context) error {
-	has := corev1.ResourceList{
-		corev1.ResourceCPU: *resource.NewQuantity(Cores, resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("10000"),
-	}
+	has := CPU(Cores)
+	has[corev1.ResourceMemory], has[corev1.ResourcePods] = resource.MustParse("256Gi"), resource.MustParse("10000")
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{corev1.LabelOSStable: "linux"}},
 		Status:     corev1.NodeStatus{Capacity: has, Allocatable: has},
