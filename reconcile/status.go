@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -242,3 +243,6 @@ func truth(b bool) metav1.ConditionStatus {
 	}
 	return metav1.ConditionFalse
 }
+
+// clusterGone: the EtcdCluster went away while we worked on it.
+func clusterGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

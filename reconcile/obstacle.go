@@ -1,0 +1,70 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// foreignError: an object with a name that is needed belongs to somebody else.
+type foreignError struct{ kind, name, whose string }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s %s exists and belongs to %s; delete or rename it, or give this EtcdCluster another name", e.kind, e.name, e.whose)
+}
+
+// terminatingError: an object with a name that is needed is still being deleted.
+type terminatingError struct{ kind, name string }
+
+func (e *terminatingError) Error() string {
+	return fmt.Sprintf("waiting for the earlier %s %s to be gone", e.kind, e.name)
+}
+
+// invalidError: the spec cannot be rendered.
+type invalidError struct{ error }
+
+// obstacle is the step that is taken instead, where something stands against the planned one that another try does not get
+// past: something to wait for, or something that only a person can change.
+func obstacle(err error, planned membership.Step) (membership.Step, bool) {
+	var foreign *foreignError
+	var terminating *terminatingError
+	var invalid *invalidError
+	var queued queuedError
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return membership.Step{}, false
+	case errors.Is(err, membership.ErrLater):
+		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: planned.Message + ": etcd wants its members to be connected, and in step, for some seconds first"}, true
+	case errors.Is(err, errInFlight):
+		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: "waiting for an earlier operation to end, before " + planned.Message}, true
+	case errors.As(err, &queued):
+		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued), Message: queued.Error() + "; then " + planned.Message}, true
+	case errors.As(err, &foreign):
+		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
+	case errors.As(err, &invalid):
+		return membership.Step{Action: membership.Stall, Reason: membership.InvalidSpec, Message: invalid.Error()}, true
+	case errors.As(err, &terminating):
+		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: terminating.Error()}, true
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: "the namespace is being deleted"}, true
+	case (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status):
+		message := "the API server refuses what the spec asks for: " + firstLine(status.Status().Message)
+		if planned.Action == membership.Expand {
+			message += ". Set storage.size back, or storage.changePolicy to Replace, for the members to be replaced one by one on new volumes"
+		}
+		return membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused), Message: message}, true
+	case planned.Action == membership.None && !apierrors.IsConflict(err): // not all is well, as the step would have it
+		return membership.Step{
+			Action: membership.Wait, Reason: membership.Reason(api.ReasonApplyFailed),
+			Message: "what the cluster consists of cannot be applied, and is tried again: " + firstLine(err.Error()),
+		}, true
+	default:
+		return membership.Step{}, false
+	}
+}
