@@ -53,7 +53,7 @@ type Effect string
 const (
 	EffectAnew      Effect = "MadeAnew"     // a Pod, over its volume
 	EffectRestarted Effect = "StartedAgain" // the container of a Pod, where it is
-	EffectResized   Effect = "Resized"      // a Pod, while it runs
+	EffectResized   Effect = "Resized"      // a Pod, while it runs; it is made anew where its node turns out to have less
 	EffectApplied   Effect = "Applied"      // labels, annotations or fields; nothing is started again
 	EffectCreated   Effect = "Created"
 )
