@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/node"
 )
 
@@ -182,7 +183,7 @@ func (row badInput) story(name string) features.Feature {
 		if row.spoil != nil {
 			row.spoil(&c.Spec)
 		}
-		s.contract(c)
+		contract.Watch(s, c)
 		s.create(c)
 		if got := s.stalled(c, row.stalled); got != row.message {
 			s.Errorf("stalled with the message\n%s\nwant\n%s", got, row.message)

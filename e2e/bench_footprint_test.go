@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/hostlet"
 )
 
@@ -90,7 +91,7 @@ func (s *stage) readyThere(c *api.EtcdCluster) {
 			return
 		}
 	}
-	s.Fatalf("%s is not ready: %s", c.Name, describe(c))
+	s.Fatalf("%s is not ready: %s", c.Name, contract.Describe(c))
 }
 
 // process is a running operator.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/node"
 )
 
@@ -24,7 +25,7 @@ func TestBootstrap(t *testing.T) {
 	testenv.Test(t, features.New("three members on volumes").
 		Setup(step(func(s *stage) {
 			c = s.cluster("db", 3)
-			seen = s.contract(c)
+			seen = contract.Watch(s, c)
 			s.create(c)
 		})).
 		Assess("no client can reach a half-made cluster", step(func(s *stage) {
@@ -119,7 +120,7 @@ func TestVersions(t *testing.T) {
 		return features.New(name).Assess("serves", step(func(s *stage) {
 			c := s.cluster(name, 1)
 			c.Spec.Version, c.Spec.Storage.Medium = version, medium
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 			s.ready(c)
 			if c.Status.Version != version {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
 	"quorate.dev/e2e/node"
 )
@@ -49,7 +50,7 @@ func TestChanges(t *testing.T) {
 		c = s.cluster("db", 3)
 		c.Spec.Version = node.Etcd35
 		c.Spec.Resources = &api.Resources{Requests: cpuAndMemory("20m", "64Mi")}
-		s.contract(c)
+		contract.Watch(s, c)
 		s.create(c)
 		s.ready(c)
 		clients = s.load(c)
@@ -95,7 +96,7 @@ func TestRefusedChanges(t *testing.T) {
 	testenv.Test(t, features.New("a cluster").Setup(step(func(s *stage) {
 		c = s.cluster("db", 3)
 		c.Spec.Resources = &api.Resources{Requests: cpuAndMemory("20m", "64Mi")}
-		s.contract(c)
+		contract.Watch(s, c)
 		s.create(c)
 		s.ready(c)
 		before = *c.Spec.DeepCopy()
@@ -141,7 +142,7 @@ func TestRefusedChanges(t *testing.T) {
 			s.Errorf("stalled with the message %s", got)
 		}
 		if !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
-			s.Errorf("the cluster does not serve: %s", describe(c))
+			s.Errorf("the cluster does not serve: %s", contract.Describe(c))
 		}
 	})).Feature())
 }

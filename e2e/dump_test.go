@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/render"
 )
 
@@ -23,7 +24,7 @@ func (s *stage) dump(ctx context.Context) {
 	}
 	for i := range clusters.Items {
 		c := &clusters.Items[i]
-		s.Logf("EtcdCluster %s: %s", c.Name, describe(c))
+		s.Logf("EtcdCluster %s: %s", c.Name, contract.Describe(c))
 		for _, m := range c.Status.Members {
 			s.show(ctx, "etcd's own view from "+m.Name, "exec", m.Name, "--", "etcdctl", "endpoint", "status", "--cluster", "--write-out=table")
 			s.show(ctx, "log of "+m.Name, "logs", m.Name, "--tail=15")

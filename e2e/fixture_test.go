@@ -26,6 +26,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	awaiting "quorate.dev/e2e/await"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/node"
 )
 
@@ -258,19 +259,6 @@ func identityOf(c *api.EtcdCluster) identity {
 	return id
 }
 
-// describe a status in one line.
-func describe(c *api.EtcdCluster) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "generation %d, observed %d, clusterID %q", c.Generation, c.Status.ObservedGeneration, c.Status.ClusterID)
-	for _, condition := range c.Status.Conditions {
-		fmt.Fprintf(&b, "; %s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
-	}
-	for _, m := range c.Status.Members {
-		fmt.Fprintf(&b, "; %s %s %s %s", m.Name, m.ID, m.Role, m.Health)
-	}
-	return b.String()
-}
-
 // await is stage.await for who has no stage.
 func await(ctx context.Context, o client.Object, wanted string, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -285,7 +273,7 @@ func await(ctx context.Context, o client.Object, wanted string, done func() bool
 		}
 		seen := fmt.Sprintf("%T of UID %q", o, o.GetUID())
 		if c, is := o.(*api.EtcdCluster); is {
-			seen = describe(c)
+			seen = contract.Describe(c)
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/render"
 )
 
@@ -51,7 +52,7 @@ func TestNamespaced(t *testing.T) {
 		})).
 		Assess("looks after its namespace", step(func(s *stage) {
 			c := s.cluster("db", 1)
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 			s.ready(c)
 			cli := s.etcd(c)
@@ -61,7 +62,7 @@ func TestNamespaced(t *testing.T) {
 		Assess("does nothing in another, which is the older one", step(func(s *stage) {
 			s.await(other, "there", func() bool { return other.UID != "" })
 			if other.Status.ObservedGeneration != -1 || len(other.Status.Conditions) != 0 {
-				s.Errorf("somebody has looked at it: %s", describe(other))
+				s.Errorf("somebody has looked at it: %s", contract.Describe(other))
 			}
 			if pods := elsewhere.pods(other); len(pods) != 0 {
 				s.Errorf("it has %d Pods", len(pods))

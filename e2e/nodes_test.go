@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
 	"quorate.dev/render"
 )
@@ -31,7 +32,7 @@ func TestNodes(t *testing.T) {
 		Setup(step(func(s *stage) {
 			c = s.cluster("db", 3)
 			c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(api.Duration("20s"))}
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 			s.ready(c)
 			clients = s.load(c)
@@ -83,7 +84,7 @@ func (s *stage) drainTwo(c *api.EtcdCluster) {
 		name := <-drained
 		s.await(c, "serving without "+name, func() bool {
 			if !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
-				s.Errorf("while %s is drained: %s", nodes[name], describe(c))
+				s.Errorf("while %s is drained: %s", nodes[name], contract.Describe(c))
 			}
 			return c.Status.ReadyReplicas == 2
 		})

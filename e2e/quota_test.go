@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // TestQuota: a namespace without room for a cluster leaves it stalled with the API server's own words; with room it comes
@@ -40,7 +41,7 @@ func TestQuota(t *testing.T) {
 				s.create(quota)
 				s.await(quota, "in force", func() bool { return len(quota.Status.Used) > 0 })
 				c = s.cluster("db-"+row.name, 1)
-				s.contract(c)
+				contract.Watch(s, c)
 				s.create(c)
 				if got := s.stalled(c, api.ReasonRefused); got != row.message {
 					s.Errorf("stalled with the message\n%s\nwant\n%s", got, row.message)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
 )
 
@@ -23,7 +24,7 @@ func TestResize(t *testing.T) {
 	var clients *history.Load
 	story := features.New("a cluster under writes").Setup(step(func(s *stage) {
 		c = s.cluster("db", 1)
-		s.contract(c)
+		contract.Watch(s, c)
 		s.create(c)
 		s.ready(c)
 		clients = s.load(c)
@@ -65,7 +66,7 @@ func TestUnreachableSize(t *testing.T) {
 		testenv.TestInParallel(t, features.New(name).Assess("is told of, and set back", step(func(s *stage) {
 			c := s.cluster("db", 3)
 			c.Spec.Scheduling = &api.Scheduling{NodeSelector: s.labelNode()}
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 			s.ready(c)
 			before := *c.Spec.DeepCopy()
@@ -80,7 +81,7 @@ func TestUnreachableSize(t *testing.T) {
 				}
 			})
 			if message := s.stalled(c, row.reason); !is(c, api.ConditionAvailable, metav1.ConditionTrue) || len(c.Status.Members) != row.members {
-				s.Errorf("stalled with %q, and: %s", message, describe(c))
+				s.Errorf("stalled with %q, and: %s", message, contract.Describe(c))
 			}
 			s.put(s.etcd(c), "key", "value")
 			s.labelNode()

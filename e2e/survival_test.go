@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
 	"quorate.dev/render"
 )
@@ -47,7 +48,7 @@ func TestSurvival(t *testing.T) {
 	testenv.Test(t, features.New("a cluster under writes").
 		Setup(step(func(s *stage) {
 			c = s.cluster("db", 3)
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 			s.ready(c)
 			before = identityOf(c)
@@ -92,7 +93,7 @@ func TestOperatorKilledDuringBootstrap(t *testing.T) {
 	testenv.Test(t, features.New("killed again and again").
 		Setup(step(func(s *stage) {
 			c = s.cluster("db", 3)
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 		})).
 		Assess("when the first volume is there", step(func(s *stage) {
@@ -149,7 +150,7 @@ func TestRetention(t *testing.T) {
 			if claims := s.claims(again); len(claims) != 3 {
 				s.Fatalf("%d claims are left, want 3", len(claims))
 			}
-			s.contract(again)
+			contract.Watch(s, again)
 			s.create(again)
 			s.ready(again)
 			if diff := cmp.Diff(before, identityOf(again)); diff != "" {
@@ -161,7 +162,7 @@ func TestRetention(t *testing.T) {
 			for _, claim := range s.claims(again) {
 				s.gone(&claim)
 			}
-			s.contract(again)
+			contract.Watch(s, again)
 			s.create(again)
 			s.ready(again)
 			if identityOf(again).Cluster == before.Cluster {

@@ -3,58 +3,17 @@
 package e2e
 
 import (
-	"slices"
 	"strings"
-	"sync"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
-	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/node"
 	"quorate.dev/render"
 )
-
-// contract watches the status until the test or step ends that began it, and fails it where one breaks the contract with
-// kstatus. It returns what kstatus has made of the cluster so far, each change once.
-func (s *stage) contract(c *api.EtcdCluster) (seen func() []status.Status) {
-	s.Helper()
-	w, err := s.Watch(s.Context(), &api.EtcdClusterList{}, client.InNamespace(s.ns), client.MatchingFields{"metadata.name": c.Name})
-	if err != nil {
-		s.Fatal(err)
-	}
-	var mu sync.Mutex
-	var sequence []status.Status
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range w.ResultChan() {
-			object, ok := event.Object.(*api.EtcdCluster)
-			if !ok || !object.DeletionTimestamp.IsZero() {
-				continue
-			}
-			computed, breaches := contract.Check(object)
-			for _, breach := range breaches {
-				s.Errorf("%s: %s", breach, describe(object))
-			}
-			mu.Lock()
-			if len(sequence) == 0 || sequence[len(sequence)-1] != computed {
-				sequence = append(sequence, computed)
-			}
-			mu.Unlock()
-		}
-	}()
-	s.Cleanup(func() { w.Stop(); <-done })
-	return func() []status.Status {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(sequence)
-	}
-}
 
 // awaitEndpoints waits until the Service leads to that many Pods, and fails where it leads to one that is not ready.
 func (s *stage) awaitEndpoints(service string, want int) {

@@ -14,12 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // laden creates the cluster, and puts a load on it.
 func (s *stage) laden(c *api.EtcdCluster) *load {
 	s.Helper()
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	s.ready(c)
 	return s.load(c)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 func (s *stage) resize(c *api.EtcdCluster, size int32) {
@@ -42,7 +43,7 @@ func TestCannotGrow(t *testing.T) {
 		t.Errorf("the message says neither why nor what to do: %s", message)
 	}
 	if !is(c, api.ConditionAvailable, metav1.ConditionTrue) || !slices.Equal(before, namesOf(identityOf(c))) {
-		t.Errorf("the cluster does not go on as it is: %s", describe(c))
+		t.Errorf("the cluster does not go on as it is: %s", contract.Describe(c))
 	}
 	load.await(10)
 	s.resize(c, 3)
@@ -140,7 +141,7 @@ func TestTwoOperators(t *testing.T) {
 	s.operate(one.between)
 	s.operate(other.between)
 	c := s.cluster("db", 1)
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	s.ready(c)
 	load := s.load(c)
@@ -166,7 +167,7 @@ func TestRetired(t *testing.T) {
 	s.operate()
 	c := s.cluster("db", 3)
 	c.Spec.Storage.Retention = &api.Retention{WhenScaled: api.RetentionRetain}
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	s.resize(c, 1)
@@ -190,7 +191,7 @@ func TestRetired(t *testing.T) {
 	s.gone(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: survivor, Namespace: s.ns}})
 	again := s.cluster("db", 1)
 	again.Spec.Storage.Retention = &api.Retention{WhenScaled: api.RetentionRetain}
-	s.contract(again)
+	contract.Watch(s, again)
 	s.create(again)
 	s.want(s.ready(again), "key", "value")
 	s.resize(again, 3)

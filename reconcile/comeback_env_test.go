@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // TestComesBackOtherwise: a cluster that was asleep, or deleted with its volumes kept, is asked to be something else when it comes
@@ -93,7 +94,7 @@ func TestComesBackOtherwise(t *testing.T) {
 				s.gone(c)
 				c = s.cluster("db", 3)
 				c.Spec = *spec
-				s.contract(c)
+				contract.Watch(s, c)
 				s.create(c)
 			} else {
 				s.change(c, func() { c.Spec.Replicas = new(int32(0)) })

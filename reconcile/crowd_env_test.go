@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/render"
 )
 
@@ -79,7 +80,7 @@ func (w *crowd) until(wanted string, count int, so func(*api.EtcdCluster) bool) 
 			if so(w.clusters[name]) {
 				are = append(are, name)
 			} else {
-				others = append(others, name+": "+describe(w.clusters[name]))
+				others = append(others, name+": "+contract.Describe(w.clusters[name]))
 			}
 		}
 		more := w.heard

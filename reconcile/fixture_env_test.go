@@ -6,13 +6,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -256,7 +254,7 @@ func (s *stage) await(c *api.EtcdCluster, wanted string, done func() bool) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
-	err := s.hostlet.WaitFor(ctx, s, c, wanted, func() (bool, string) { return c.UID != "" && done(), describe(c) })
+	err := s.hostlet.WaitFor(ctx, s, c, wanted, func() (bool, string) { return c.UID != "" && done(), contract.Describe(c) })
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -355,61 +353,6 @@ func (s *stage) stalled(c *api.EtcdCluster, reason string) string {
 	return meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled).Message
 }
 
-// contract watches the status for as long as the test runs, and fails it where one breaks the contract with kstatus.
-func (s *stage) contract(c *api.EtcdCluster) (seen func() []status.Status) {
-	s.Helper()
-	list := &api.EtcdClusterList{}
-	w, err := s.Watch(s.Context(), list, client.InNamespace(s.ns), client.MatchingFields{"metadata.name": c.Name})
-	if err != nil {
-		s.Fatal(err)
-	}
-	var mu sync.Mutex
-	var sequence []status.Status
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range w.ResultChan() {
-			object, ok := event.Object.(*api.EtcdCluster)
-			if !ok || !object.DeletionTimestamp.IsZero() {
-				continue
-			}
-			computed := s.checkContract(object)
-			mu.Lock()
-			if len(sequence) == 0 || sequence[len(sequence)-1] != computed {
-				sequence = append(sequence, computed)
-			}
-			mu.Unlock()
-		}
-	}()
-	s.Cleanup(func() { w.Stop(); <-done })
-	return func() []status.Status {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(sequence)
-	}
-}
-
-func (s *stage) checkContract(c *api.EtcdCluster) status.Status {
-	computed, breaches := contract.Check(c)
-	for _, breach := range breaches {
-		s.Errorf("%s: %s", breach, describe(c))
-	}
-	return computed
-}
-
-// describe a status in one line.
-func describe(c *api.EtcdCluster) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "generation %d, observed %d, clusterID %q", c.Generation, c.Status.ObservedGeneration, c.Status.ClusterID)
-	for _, condition := range c.Status.Conditions {
-		fmt.Fprintf(&b, "; %s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
-	}
-	for _, m := range c.Status.Members {
-		fmt.Fprintf(&b, "; %s %s %s %s", m.Name, m.ID, m.Role, m.Health)
-	}
-	return b.String()
-}
-
 func (s *stage) log(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -422,7 +365,7 @@ func (s *stage) dump() {
 	clusters := &api.EtcdClusterList{}
 	if err := s.List(ctx, clusters, client.InNamespace(s.ns)); err == nil {
 		for i := range clusters.Items {
-			s.Logf("EtcdCluster %s: %s", clusters.Items[i].Name, describe(&clusters.Items[i]))
+			s.Logf("EtcdCluster %s: %s", clusters.Items[i].Name, contract.Describe(&clusters.Items[i]))
 		}
 	}
 	events := &eventsv1.EventList{}

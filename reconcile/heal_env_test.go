@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // healing is one fault in a cluster of three under load.
@@ -39,7 +40,7 @@ func (h healing) struck(s *stage) (*api.EtcdCluster, *load, string) {
 	if h.replaceAfter != "" {
 		c.Spec.Recovery = &api.Recovery{ReplaceAfter: &h.replaceAfter}
 	}
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	s.ready(c)
 	s.await(c, "led", func() bool { return c.Status.Leader != "" })

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // heldCase is an operator that sees an older world than there is, about to destroy something.
@@ -156,7 +157,7 @@ func (tc heldCase) run(s *stage, interrupted mode) {
 	}
 	crash := s.operate(view.between, f.between)
 	c := s.cluster("db", tc.replicas)
-	s.contract(c)
+	contract.Watch(s, c)
 	kept := s.born(c)
 	if strings.HasPrefix(tc.at, "Remove.") {
 		<-time.After(connected) // from then on nothing but the operator keeps a removal from being done

@@ -20,6 +20,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/reconcile"
 )
 
@@ -123,7 +124,7 @@ func TestMajorityLost(t *testing.T) {
 			s.operate()
 			c := s.cluster("db", 3)
 			c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(soonReplaced)}
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 			s.put(s.ready(c), "key", "value")
 			before := identityOf(c)
@@ -158,7 +159,7 @@ func TestPromotedByHand(t *testing.T) {
 		r.Client = &holding{Client: r.Client, step: "Promote", reached: intends, goOn: promoted}
 	})
 	c := s.cluster("db", 1)
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	etcd := s.ready(c)
 	l := s.load(c)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // word is what the condition Ready said at a time, or an event.
@@ -102,7 +103,7 @@ func TestResizeWhileJoining(t *testing.T) {
 				t.Errorf("%s: nobody said %v, but %v", tc.reason, tc.says, words)
 			}
 			if !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
-				t.Errorf("%s: not available: %s", tc.reason, describe(c))
+				t.Errorf("%s: not available: %s", tc.reason, contract.Describe(c))
 			}
 			load.check()
 		})

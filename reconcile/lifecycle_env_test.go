@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 func TestBootstrap(t *testing.T) {
@@ -36,14 +37,14 @@ func TestBootstrap(t *testing.T) {
 			s.operate()
 			c := s.cluster("db", tc.replicas)
 			c.Spec.Version, c.Spec.Storage.Medium = tc.version, tc.medium
-			seen := s.contract(c)
+			seen := contract.Watch(s, c)
 			s.create(c)
 			cli := s.ready(c)
 			s.put(cli, "key", "value")
 			s.want(cli, "key", "value")
 
 			if c.Status.Version != tc.version || c.Status.ReadyReplicas != tc.replicas || c.Status.Leader == "" {
-				t.Errorf("%s: status is %s, version %s, %d ready, leader %q", tc.reason, describe(c), c.Status.Version, c.Status.ReadyReplicas, c.Status.Leader)
+				t.Errorf("%s: status is %s, version %s, %d ready, leader %q", tc.reason, contract.Describe(c), c.Status.Version, c.Status.ReadyReplicas, c.Status.Leader)
 			}
 			if diff := cmp.Diff([]status.Status{status.InProgressStatus, status.CurrentStatus}, seen()); diff != "" {
 				t.Errorf("%s: kstatus on the way: -want +got:\n%s", tc.reason, diff)
@@ -89,7 +90,7 @@ func TestFence(t *testing.T) {
 				return len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].RestartCount >= 2
 			})
 			if pod.Status.ContainerStatuses[0].Ready || is(c, api.ConditionAvailable, metav1.ConditionTrue) {
-				t.Errorf("a member started empty under its old name: %s", describe(c))
+				t.Errorf("a member started empty under its old name: %s", contract.Describe(c))
 			}
 		})
 	}
@@ -114,7 +115,7 @@ func TestDeletedPodsComeBack(t *testing.T) {
 			s := newStage(t)
 			s.operate()
 			c := s.cluster("db", 3)
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 			s.put(s.ready(c), "key", "value")
 			before, uids := identityOf(c), s.podUIDs(c)
@@ -136,7 +137,7 @@ func TestHibernate(t *testing.T) {
 	s := newStage(t)
 	s.operate()
 	c := s.cluster("db", 3)
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	before := identityOf(c)
@@ -147,7 +148,7 @@ func TestHibernate(t *testing.T) {
 		t.Errorf("hibernated with %d Pods and %d claims, want 0 and 3", len(pods), len(claims))
 	}
 	if c.Status.Replicas != 0 || !is(c, api.ConditionAvailable, metav1.ConditionFalse) {
-		t.Errorf("hibernated: %s", describe(c))
+		t.Errorf("hibernated: %s", contract.Describe(c))
 	}
 
 	s.change(c, func() { c.Spec.Replicas = new(int32(3)) })
@@ -203,7 +204,7 @@ func TestRetention(t *testing.T) {
 				}
 			}
 			again := s.cluster("db", 3)
-			s.contract(again)
+			contract.Watch(s, again)
 			s.create(again)
 			cli := s.ready(again)
 			if !tc.kept {
@@ -234,7 +235,7 @@ func TestDataLost(t *testing.T) {
 			s := newStage(t)
 			s.operate()
 			c := s.cluster("db", 3)
-			s.contract(c)
+			contract.Watch(s, c)
 			s.create(c)
 			s.put(s.ready(c), "key", "value")
 			before := identityOf(c)
@@ -269,14 +270,14 @@ func TestSuspend(t *testing.T) {
 	s := newStage(t)
 	s.operate()
 	c := s.cluster("db", 3)
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 
 	s.change(c, func() { c.Spec.Suspend = true })
 	s.await(c, "seen", func() bool { return c.Status.ObservedGeneration == c.Generation })
 	if !is(c, api.ConditionReady, metav1.ConditionTrue) {
-		t.Errorf("a healthy cluster is not ready because it is suspended: %s", describe(c))
+		t.Errorf("a healthy cluster is not ready because it is suspended: %s", contract.Describe(c))
 	}
 	s.deletePod("db-1")
 	s.gone(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-1", Namespace: s.ns}})

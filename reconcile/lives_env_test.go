@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
 	"quorate.dev/e2e/hostlet"
 )
@@ -69,7 +70,7 @@ var lives = map[string]life{
 // born creates a cluster, waits for it and writes to it; clients go on with that where the stage is to have some.
 func (s *stage) born(c *api.EtcdCluster) data {
 	s.Helper()
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	kept := data{}
 	s.ready(c)
@@ -270,7 +271,7 @@ func recreate(policy api.RetentionPolicy) func(*stage, *fault) (*api.EtcdCluster
 		}
 		s.gone(c)
 		c = cluster()
-		s.contract(c)
+		contract.Watch(s, c)
 		s.create(c)
 		s.ready(c)
 		diff := cmp.Diff(was, identityOf(c))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // TestLostMidway: while a change of the version is half-way, and the members run two of them, one that has not come to the other yet loses
@@ -32,7 +33,7 @@ func TestLostMidway(t *testing.T) {
 				return m.Version != tc.to && m.Role != api.RoleLeader
 			})
 			if n < 0 {
-				t.Fatalf("void: no follower has yet to change: %s", describe(c))
+				t.Fatalf("void: no follower has yet to change: %s", contract.Describe(c))
 			}
 			lost := c.Status.Members[n].Name
 			deleteVolume(s, c, lost)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/node"
 	"quorate.dev/reconcile"
 )
@@ -84,7 +85,7 @@ func TestManyAtOnce(t *testing.T) {
 		c := w.now(name)
 		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
 		if put := slices.Contains(broken, name); put != (stalled != nil && stalled.Reason == api.ReasonChangeFailed) || put != (c.Status.Version == etcd35) {
-			t.Errorf("%s runs %s: %s", name, c.Status.Version, describe(c))
+			t.Errorf("%s runs %s: %s", name, c.Status.Version, contract.Describe(c))
 		}
 	}
 	told := w.tell()

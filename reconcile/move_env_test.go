@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/hostlet"
 )
 
@@ -52,7 +53,7 @@ func (s *stage) watched(c *api.EtcdCluster, least, most int) {
 				}
 			}
 			if voters < least || voters > most || !meta.IsStatusConditionTrue(seen.Status.Conditions, api.ConditionAvailable) {
-				s.Errorf("%d voters, want %d to %d, and Available: %s", voters, least, most, describe(seen))
+				s.Errorf("%d voters, want %d to %d, and Available: %s", voters, least, most, contract.Describe(seen))
 			}
 		}
 	}()
@@ -238,7 +239,7 @@ func TestTooLargeToMove(t *testing.T) {
 		t.Errorf("the message does not say how large it may be: %s", message)
 	}
 	if after, _ := s.lives(c); !maps.Equal(before, after) || len(s.claims(c)) != 3 {
-		t.Errorf("something was begun: %s", describe(c))
+		t.Errorf("something was begun: %s", contract.Describe(c))
 	}
 	s.same(c, who)
 	s.change(c, func() { c.Spec.Options = nil })

@@ -24,6 +24,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
 	"quorate.dev/reconcile"
 	"quorate.dev/render"
@@ -154,7 +155,7 @@ func TestTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			c := s.leftBy(file)
-			s.contract(c)
+			contract.Watch(s, c)
 			kept := data{}
 			s.write(c, kept)
 			load, who := s.load(c), identityOf(c)

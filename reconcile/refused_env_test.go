@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/node"
 	"quorate.dev/membership"
 )
@@ -177,7 +178,7 @@ func (l *load) refuses(name string, r refusal) {
 	}
 	l.await(20)
 	if !is(c, api.ConditionAvailable, metav1.ConditionTrue) || !is(c, api.ConditionDegraded, metav1.ConditionFalse) {
-		l.Errorf("%s: %s: the cluster does not serve as before: %s", name, r.reason, describe(c))
+		l.Errorf("%s: %s: the cluster does not serve as before: %s", name, r.reason, contract.Describe(c))
 	}
 	samePods, now := l.lives(c)
 	if !maps.Equal(pods, samePods) {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // TestResize: members come as learners on fresh names, go with their volumes, and the data stays.
@@ -15,7 +16,7 @@ func TestResize(t *testing.T) {
 	s := newStage(t)
 	s.operate()
 	c := s.cluster("db", 1)
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	for _, size := range []int32{3, 5, 3, 1} {

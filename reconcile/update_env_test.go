@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/hostlet"
 )
 
@@ -179,7 +180,7 @@ func TestVolumes(t *testing.T) {
 		s.operate()
 		c := s.cluster("db", 3)
 		c.Spec.Storage.StorageClassName = new(hostlet.Expandable)
-		s.contract(c)
+		contract.Watch(s, c)
 		s.create(c)
 		s.ready(c)
 		load, who := s.load(c), identityOf(c)
@@ -207,7 +208,7 @@ func TestVolumes(t *testing.T) {
 			t.Errorf("the message does not say why, and what else can be done: %s", message)
 		}
 		if after, _ := s.lives(c); !maps.Equal(before, after) || !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
-			t.Errorf("the cluster does not go on as it is: %s", describe(c))
+			t.Errorf("the cluster does not go on as it is: %s", contract.Describe(c))
 		}
 		load.await(20)
 		load.check()

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // turn is one change of a spec on a random walk.
@@ -117,7 +118,7 @@ func walkOn(t *testing.T, seed uint64, ends map[made][]string) ending {
 	s.operate()
 	c := s.cluster("db", 1)
 	way[0].apply(c)
-	s.contract(c)
+	contract.Watch(s, c)
 	s.create(c)
 	kept := data{}
 	for n, turn := range way {

@@ -1,0 +1,70 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Stage is a test that has an API server.
+type Stage interface {
+	testing.TB
+	client.WithWatch
+}
+
+// Watch the status of an EtcdCluster until the test ends, and fail the test where it breaks the contract. It returns what kstatus
+// has made of the cluster so far, each change once.
+func Watch(t Stage, c *api.EtcdCluster) (seen func() []status.Status) {
+	t.Helper()
+	w, err := t.Watch(t.Context(), &api.EtcdClusterList{}, client.InNamespace(c.Namespace), client.MatchingFields{"metadata.name": c.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var sequence []status.Status
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range w.ResultChan() {
+			object, ok := event.Object.(*api.EtcdCluster)
+			if !ok || !object.DeletionTimestamp.IsZero() {
+				continue
+			}
+			computed, breaches := Check(object)
+			for _, breach := range breaches {
+				t.Errorf("%s: %s", breach, Describe(object))
+			}
+			mu.Lock()
+			if len(sequence) == 0 || sequence[len(sequence)-1] != computed {
+				sequence = append(sequence, computed)
+			}
+			mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() { w.Stop(); <-done })
+	return func() []status.Status {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(sequence)
+	}
+}
+
+// Describe the status of an EtcdCluster in one line, for who has to find out what went wrong.
+func Describe(c *api.EtcdCluster) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "generation %d, observed %d, clusterID %q", c.Generation, c.Status.ObservedGeneration, c.Status.ClusterID)
+	for _, condition := range c.Status.Conditions {
+		fmt.Fprintf(&b, "; %s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message)
+	}
+	for _, m := range c.Status.Members {
+		fmt.Fprintf(&b, "; %s %s %s %s", m.Name, m.ID, m.Role, m.Health)
+	}
+	return b.String()
+}
