@@ -19,8 +19,8 @@ type Stage interface {
 	client.WithWatch
 }
 
-// Watch the status of an EtcdCluster until the test ends, and fail the test where it breaks the contract. It returns what kstatus
-// has made of the cluster so far, each change once.
+// Watch the status of an EtcdCluster until the test or step ends that began it, and fail that where it breaks the contract. It
+// returns what kstatus has made of the cluster so far, each change once.
 func Watch(t Stage, c *api.EtcdCluster) (seen func() []status.Status) {
 	t.Helper()
 	w, err := t.Watch(t.Context(), &api.EtcdClusterList{}, client.InNamespace(c.Namespace), client.MatchingFields{"metadata.name": c.Name})
