@@ -31,7 +31,17 @@ apiServer:
   - {name: audit-logs, hostPath: ` + auditDir + `, mountPath: ` + auditDir + `, pathType: DirectoryOrCreate}
 `
 
-// writeKindConfig writes the configuration that users get, with an audit log added.
+// ranges are those of Pods and Services: others than a demo has that runs beside the tests, for this machine to reach the members
+// of each by their addresses.
+func ranges() v1alpha4.Networking {
+	n := 1
+	if *workers > 0 {
+		n = 2
+	}
+	return v1alpha4.Networking{PodSubnet: fmt.Sprintf("10.%d.0.0/16", 244+n), ServiceSubnet: fmt.Sprintf("10.%d.0.0/16", 96+n)}
+}
+
+// writeKindConfig writes the configuration that users get, with an audit log and ranges of its own added.
 func writeKindConfig(file string) error {
 	raw, err := os.ReadFile("../kind-config.yaml")
 	if err != nil {
@@ -45,6 +55,7 @@ func writeKindConfig(file string) error {
 	if err != nil {
 		return err
 	}
+	config.Networking = ranges()
 	config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, auditPatch)
 	for i := range config.Nodes {
 		if config.Nodes[i].Role == v1alpha4.ControlPlaneRole {
