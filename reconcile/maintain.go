@@ -17,7 +17,7 @@ import (
 	"quorate.dev/render"
 )
 
-// record writes on each volume whose data it holds.
+// record writes on each volume whose data it holds, and then tells the Pod of a learner that from now on it must find its data.
 func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	// A change that is taken back because nothing has come of it may have been made a moment ago, and the cache not know of it.
 	takenBack := slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
@@ -31,8 +31,8 @@ func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observ
 	}
 	err := each(step.Members, func(name string) error {
 		i, _ := seen.Instance(name)
-		m := member(c, seen, name)
-		m.ClusterID, m.MemberID = i.Endpoint.ClusterID.String(), i.Endpoint.Member().String()
+		i.Volume.ClusterID, i.Volume.MemberID = i.Endpoint.ClusterID, i.Endpoint.Member()
+		m := memberAs(c, seen, i, name)
 		m.Ran, m.Next, m.Served = i.Endpoint.Version.String(), "", serves(c, seen, name)
 		m.Replays = membership.Replays(desired(c), seen.Observed, i)
 		return r.applyMetadata(ctx, c, seen, m)

@@ -10,6 +10,11 @@ import (
 // cluster has formed it must find its data when it starts.
 func member(c *api.EtcdCluster, seen observed, name string) render.Member {
 	i, _ := seen.Instance(name)
+	return memberAs(c, seen, i, name)
+}
+
+// memberAs is the member as it would be with what the instance says of it.
+func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name string) render.Member {
 	m := render.Member{
 		Name:          name,
 		Version:       runs(c, i),

@@ -15,7 +15,8 @@ func publishing(seen *observed, n int) {
 	*e = membership.Endpoint{Publishing: e.MemberID, ClusterID: e.ClusterID, Version: e.Version, Applied: 9}
 }
 
-// TestRecordPublishing: on the volume of a learner that serves no clients yet is written whose data it holds. With what it has served nobody can say.
+// TestRecordPublishing: on the volume of a learner that serves no clients yet is written whose data it holds, and then its Pod is told
+// that it must find that when it starts. With what it has served nobody can say.
 func TestRecordPublishing(t *testing.T) {
 	t.Parallel()
 	c, seen := newCluster(), healthy()
@@ -31,6 +32,17 @@ func TestRecordPublishing(t *testing.T) {
 	}
 	want := map[string]string{api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a3", api.AnnotationJoin: "a3", api.AnnotationVersion: "3.6.16"}
 	if diff := cmp.Diff(want, s.marks["PersistentVolumeClaim db-3"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	fence := fenced(c, "db-3")
+	fence[api.AnnotationCheckAtStart], fence[api.AnnotationCheckCompacted], fence[api.AnnotationRevision] = checkedAtStart, checkedCompacted, ""
+	if diff := cmp.Diff(fence, s.marks["Pod db-3"], revisionless); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	order := []write{
+		{"apply", "PersistentVolumeClaim", "db-3", "claim-of-db-3", "5"}, {"apply", "Pod", "db-3", "pod-of-db-3", "5"},
+	}
+	if diff := cmp.Diff(order, s.inOrder()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

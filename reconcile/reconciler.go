@@ -48,6 +48,7 @@ type Reconciler struct {
 	MaxChanging int
 
 	applied  applied
+	written  written
 	changing turns
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
 	identity   string
@@ -59,7 +60,8 @@ const (
 	afterConflict = 50 * time.Millisecond  // most often the cache was behind our own last write, and it soon catches up
 	afterAct      = time.Second            // the watch is faster; this is for a lost event
 	afterChange   = 20 * time.Millisecond  // no watch tells of what etcd did
-	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two, and a learner is as quick
+	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two
+	whileJoining  = 100 * time.Millisecond // a learner that was just started is as quick, and each one waits for the one before it
 	whileWaiting  = time.Second
 	atRest        = 10 * time.Second
 )
@@ -123,7 +125,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	cluster := &api.EtcdCluster{}
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		left(membership.Step{Action: membership.None})
+		r.written.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
+	}
+	if r.written.behind(cluster) {
+		return ctrl.Result{RequeueAfter: afterChange}, nil
 	}
 	seen, err := r.observe(ctx, cluster, r.Client)
 	if err != nil {
@@ -158,14 +164,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err // tried again with growing pauses
 	}
-	return ctrl.Result{RequeueAfter: after(step)}, nil
+	return ctrl.Result{RequeueAfter: after(step, r.written.lately(request.NamespacedName))}, nil
 }
 
-// after is when to look again, if no watch tells earlier.
-func after(step membership.Step) time.Duration {
+// after is when to look again, if no watch tells earlier; lately is whether the last change was a moment ago.
+func after(step membership.Step, lately bool) time.Duration {
 	switch {
 	case step.ChangesMembership():
 		return afterChange
+	case step.Action == membership.Wait && step.Reason == membership.Joining && lately:
+		return whileJoining
 	case step.Action == membership.Wait && slices.Contains(soon, step.Reason):
 		return whileForming
 	case step.Acts():

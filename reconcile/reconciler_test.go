@@ -108,6 +108,7 @@ func TestAfter(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		step   membership.Step
+		lately bool
 		want   time.Duration
 	}{
 		"Forming":    {reason: "etcd elects a leader within a second or two", step: membership.Step{Action: membership.Wait, Reason: membership.Bootstrapping}, want: whileForming},
@@ -121,7 +122,9 @@ func TestAfter(t *testing.T) {
 		"Provision":  {reason: "the events of its Pods are faster", step: membership.Step{Action: membership.Provision, Reason: membership.ScalingUp}, want: afterAct},
 		"Discard":    {reason: "the events of its volume are faster", step: membership.Step{Action: membership.Discard, Reason: membership.Retiring}, want: afterAct},
 		"Disarm":     {reason: "the next look shows whether it was raised again", step: membership.Step{Action: membership.Disarm, Reason: membership.CorruptMember}, want: afterAct},
-		"CatchingUp": {reason: "a learner is quick", step: membership.Step{Action: membership.Wait, Reason: membership.Joining}, want: whileForming},
+		"CatchingUp": {reason: "a learner is quick", step: membership.Step{Action: membership.Wait, Reason: membership.Joining}, lately: true, want: whileJoining},
+		"FarBehind":  {reason: "one that takes its time is looked at less often", step: membership.Step{Action: membership.Wait, Reason: membership.Joining}, want: whileForming},
+		"Elsewhere":  {reason: "many clusters may form at once", step: membership.Step{Action: membership.Wait, Reason: membership.Bootstrapping}, lately: true, want: whileForming},
 		"Growing":    {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingUp}, want: whileForming},
 		"Shrinking":  {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingDown}, want: whileForming},
 		"Wait":       {reason: "etcd cannot be watched", step: membership.Step{Action: membership.Wait, Reason: membership.MemberDown}, want: whileWaiting},
@@ -132,7 +135,7 @@ func TestAfter(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, after(tc.step)); diff != "" {
+			if diff := cmp.Diff(tc.want, after(tc.step, tc.lately)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -46,6 +46,7 @@ func (r *Reconciler) report(ctx context.Context, c *api.EtcdCluster, next api.Et
 		return fmt.Errorf("apply status: %w", err)
 	}
 	c.Status, c.ResourceVersion = next, *desired.ResourceVersion
+	r.written.remember(c)
 	return nil
 }
 
