@@ -56,14 +56,17 @@ func connectNodes(ctx context.Context, nodes nodeList, ranges []podRange, networ
 }
 
 // connectScript is what a node runs, and may run again: routes to the Pods of the other nodes, the
-// node's own address for what leaves the cluster, and the plugins. Pods see each other's real
-// addresses, because certificates of peers may depend on them.
+// node's own address for what leaves the cluster, and the plugins. The plugins add a route to each of
+// the node's own Pods; who else is in their range has gone, and whoever calls it is told so, where
+// something outside might answer. Pods see each other's real addresses, because certificates of peers
+// may depend on them.
 func connectScript(node string, ranges []podRange, podSubnet, apiServer string) string {
 	var script strings.Builder
 	pods := ""
 	for _, r := range ranges {
 		if r.Node == node {
 			pods = r.Pods
+			fmt.Fprintf(&script, "ip route replace unreachable %s\n", r.Pods)
 			continue
 		}
 		fmt.Fprintf(&script, "ip route replace %s via %s\n", r.Pods, r.Address)

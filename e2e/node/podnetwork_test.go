@@ -16,6 +16,7 @@ func TestConnectScript(t *testing.T) {
 `
 	const wait = `curl --silent --cacert /etc/kubernetes/pki/ca.crt --output /dev/null --connect-timeout 1 --retry 90 --retry-delay 1 --retry-all-errors https://10.96.0.1
 `
+	const gone = "ip route replace unreachable "
 	plugins := func(subnet string) string {
 		return `cat >/etc/cni/net.d/10-pods.conflist.new <<END
 {
@@ -50,19 +51,19 @@ mv /etc/cni/net.d/10-pods.conflist.new /etc/cni/net.d/10-pods.conflist
 		want   string
 	}{
 		"OneNode": {
-			reason: "a single node needs no routes",
+			reason: "a single node needs no routes to others",
 			args:   args{"a", ranges[:1], "10.96.0.1"},
-			want:   masquerade + wait + plugins("10.244.0.0/24"),
+			want:   gone + "10.244.0.0/24\n" + masquerade + wait + plugins("10.244.0.0/24"),
 		},
 		"OneOfSeveral": {
 			reason: "a node has routes to all others and its own range for its plugins",
 			args:   args{"b", ranges, "10.96.0.1"},
-			want:   "ip route replace 10.244.0.0/24 via 172.18.0.2\n" + masquerade + wait + plugins("10.244.1.0/24"),
+			want:   "ip route replace 10.244.0.0/24 via 172.18.0.2\n" + gone + "10.244.1.0/24\n" + masquerade + wait + plugins("10.244.1.0/24"),
 		},
 		"WithoutKubeProxy": {
 			reason: "whoever configures another proxy makes Services work later",
 			args:   args{"a", ranges[:1], ""},
-			want:   masquerade + plugins("10.244.0.0/24"),
+			want:   gone + "10.244.0.0/24\n" + masquerade + plugins("10.244.0.0/24"),
 		},
 	}
 	for name, tc := range cases {
