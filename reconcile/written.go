@@ -12,7 +12,7 @@ import (
 )
 
 // written remembers the last write of each EtcdCluster by this process. It saves time and guards nothing: that is what resource
-// versions do.
+// versions do. controller-runtime's own EnableReadYourWritesConsistency waits without a bound, and is not for several namespaces.
 type written struct{ last sync.Map } // lastWrite by types.NamespacedName
 
 type lastWrite struct {
