@@ -57,9 +57,9 @@ type Reconciler struct {
 
 // How long to wait before the next look, where no watch tells. etcd itself cannot be watched for its health.
 const (
-	afterConflict = 50 * time.Millisecond  // most often the cache was behind our own last write, and it soon catches up
+	afterConflict = 50 * time.Millisecond  // somebody else was first, or the cache was behind on a Pod or claim, and it soon catches up
 	afterAct      = time.Second            // the watch is faster; this is for a lost event
-	afterChange   = 20 * time.Millisecond  // no watch tells of what etcd did
+	afterChange   = 20 * time.Millisecond  // no watch tells of what etcd did, nor of our own status
 	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two
 	whileJoining  = 100 * time.Millisecond // a learner that was just started is as quick, and each one waits for the one before it
 	whileWaiting  = time.Second
