@@ -109,6 +109,71 @@ func TestFenceOfJoiner(t *testing.T) {
 	})
 }
 
+// TestFenceBeforeData: a learner that runs and has got no data yet, since nobody leads, has written down who it is. Told from then on
+// only of itself, and to check its data, it is the same after a crash, and gets its data when somebody leads again.
+func TestFenceBeforeData(t *testing.T) {
+	eachVersion(t, 3, func(c *etcds, version Version) {
+		for _, m := range c.members {
+			m.bootstrap()
+		}
+		for _, m := range c.members {
+			m.serving()
+		}
+		c.members[0].put("key", "value")
+		late := c.newcomer()
+		id := c.members[0].addLearner(late)
+		c.members[1].kill()
+		c.members[2].kill()
+
+		check := []string{"--feature-gates=InitialCorruptCheck=true"}
+		if version.Minor == 5 {
+			check = []string{"--experimental-initial-corrupt-check=true"}
+		}
+		want := Endpoint{Fetching: id, Version: version}
+		late.start("existing", c.all()+","+late.self(), "first")
+		late.tells(want)
+		late.kill()
+		c.flags = check
+		late.resume()
+		late.tells(want)
+		late.kill()
+		late.resume() // over what it has had when it was told so
+
+		c.flags = nil
+		c.members[1].resume()
+		c.members[2].resume()
+		if says := late.serving(); says.MemberID != id || !says.Learner {
+			c.Errorf("the learner %s says %+v", id, says)
+		}
+		c.members[0].eventually("the learner is promoted", func(ctx context.Context) error {
+			return c.members[0].dial().Promote(ctx, id)
+		})
+		late.eventually("it knows that it is a voter", func(context.Context) error {
+			if late.serving().Learner {
+				return fmt.Errorf("it is a learner")
+			}
+			return nil
+		})
+		if got := late.get("key"); got != "value" {
+			c.Errorf("it has %q", got)
+		}
+		late.wipe()
+		refuses(late, "the first time")
+	})
+}
+
+// tells waits until the metrics of a member tell this of it.
+func (m *etcd) tells(want Endpoint) {
+	m.Helper()
+	m.eventually(fmt.Sprintf("its metrics tell %+v", want), func(ctx context.Context) error {
+		got, err := Scrape(ctx, "127.0.0.1", m.metrics)
+		if err == nil && !cmp.Equal(want, got) {
+			err = fmt.Errorf("they tell %+v", got)
+		}
+		return err
+	})
+}
+
 // wipe kills the member and takes its data.
 func (m *etcd) wipe() {
 	m.Helper()

@@ -127,6 +127,10 @@ type Endpoint struct {
 	// Downgrade is the version to which the cluster is being downgraded; zero where it is not.
 	Downgrade Version
 	Alarms    []Alarm
+	// Fetching is the member that runs there and has not answered, as its metrics tell, where it follows no leader yet or has applied
+	// nothing of what that sends it. Its directory has been begun, and has its ID: etcd writes that before it does anything else
+	// (newWAL in server/etcdserver/bootstrap.go). It is told of a learner alone; beside it only ClusterID and Version are known.
+	Fetching ID
 	// Publishing is the member that runs there and has not answered, where it follows a leader, has applied what that has sent it,
 	// and serves no clients yet: it does so once it has proposed its name and client URLs, and seen that applied. A member that
 	// was just added may miss it, since it is part of the snapshot that it is sent, and proposes it again after the time-out of a
@@ -153,8 +157,8 @@ const (
 // Answered reports whether the member answered.
 func (e Endpoint) Answered() bool { return e.MemberID != 0 }
 
-// Member is who is known to run there: the member that answered, or is publishing itself; 0 where nobody is.
-func (e Endpoint) Member() ID { return cmp.Or(e.MemberID, e.Publishing) }
+// Member is who is known to run there: the member that answered, or that its metrics tell of; 0 where nobody is.
+func (e Endpoint) Member() ID { return cmp.Or(e.MemberID, e.Publishing, e.Fetching) }
 
 // Healthy reports whether the member answered, follows or is a leader, and knows of no alarm.
 func (e Endpoint) Healthy() bool { return e.Answered() && e.Leader != 0 && len(e.Alarms) == 0 }

@@ -7,6 +7,11 @@ func publishing(i *Instance) {
 	i.Endpoint = Endpoint{ClusterID: 0xc1, Publishing: i.ID, Version: etcd36, Applied: 9}
 }
 
+// fetching is a learner that has not got its data yet.
+func fetching(i *Instance) {
+	i.Endpoint = Endpoint{ClusterID: 0xc1, Fetching: i.ID, Version: etcd36}
+}
+
 // restarted is a problem that the Pod has had, and which is told until it is ready.
 func restarted(i *Instance) {
 	i.Pod.Problem, i.Pod.Overdue, i.Pod.Damaged, i.Pod.Forsaken = "exited with code 137", true, true, true
@@ -23,6 +28,12 @@ func TestPlanPublishing(t *testing.T) {
 			reason: "Its metrics say as well whose data its volume holds, whether its name was published or not",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, unrecorded), on(3, publishing)},
+			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "writing down whose data the volumes of m-3 hold"},
+		},
+		"RecordFetching": {
+			reason: "Its volume is its own before it has got any data, and it must not begin again on an empty one",
+			base:   formed3,
+			args:   []change{size(4), learner(3), on(3, unrecorded), on(3, fetching)},
 			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "writing down whose data the volumes of m-3 hold"},
 		},
 		"RecordNotAnother": {
@@ -50,6 +61,18 @@ func TestPlanPublishing(t *testing.T) {
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, publishing), on(3, restarted)},
 			want:   promotes,
+		},
+		"PromoteNotFetching": {
+			reason: "It would be a voter that has nothing of what is acknowledged",
+			base:   formed3,
+			args:   []change{size(4), learner(3), on(3, fetching)},
+			want:   Step{Action: Wait, Reason: Joining, Message: "waiting for the learner to catch up: m-3 has not got its data yet"},
+		},
+		"FetchingAgain": {
+			reason: "What has ended it before may end it again, and is what is told of",
+			base:   formed3,
+			args:   []change{size(4), learner(3), on(3, fetching), on(3, func(i *Instance) { i.Pod.Problem, i.Pod.Damaged = "exited with code 137", true })},
+			want:   Step{Action: Wait, Reason: Joining, Message: "waiting for the learner to catch up: m-3 exited with code 137"},
 		},
 		"PromoteNextOne": {
 			reason: "The one before counts as failing, and three of five are a quorum",

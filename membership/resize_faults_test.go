@@ -100,6 +100,11 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 		to.ring.seats[i].discard()
 		change("its volume is gone", i, &to, "")
 	}
+	if m.fetches() && s.ring.quorate() {
+		to := *s
+		to.ring.seats[i].holds = true
+		change("gets its data, which the leader does not know yet", i, &to, "")
+	}
 	if m.runs() && m.member() && s.ring.quorate() && (!m.holds || m.raft == raftLearner && !m.matched) {
 		to := *s
 		to.ring.seats[i].holds = true

@@ -50,12 +50,20 @@ func TestLateMutants(t *testing.T) {
 			bound:  crashing,
 			mutant: ringReplace(promoted, func(d Desired, o Observed) (Step, bool) {
 				return promoted(d, each(o, func(i *Instance) {
-					if m := o.Member(i.ID); m != nil && m.Learner && i.Pod.Exists() && !i.Endpoint.Answered() {
+					if m := o.Member(i.ID); m != nil && m.Learner && i.Pod.Exists() && i.Endpoint.Member() == 0 {
 						i.Endpoint.Publishing = i.ID
 					}
 				}))
 			}),
 			want: "S6: who does not take part",
+		},
+		"PromotedBeforeItHasData": {
+			reason: "A learner that has yet to get its data looks like one that has it",
+			bound:  late([]uint8{3}, 2, ringBudget{specs: 1}),
+			mutant: ringReplace(promoted, func(d Desired, o Observed) (Step, bool) {
+				return promoted(d, each(o, func(i *Instance) { i.Endpoint.Publishing = i.Endpoint.Member() }))
+			}),
+			want: "S6: who has no data",
 		},
 		"CountsAsServing": {
 			reason: "The next one is promoted, and with it nobody knows whether there would be a quorum",

@@ -20,7 +20,11 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 		case s.runs() && (!s.member() || !asked):
 			s.pod = podCrashed
 		}
-		s.matched, s.disk = false, diskNone
+		s.disk = diskNone
+		if s.fetches() {
+			s.disk = diskBlank // to tell it from one that has its data
+		}
+		s.matched = false
 		s.holds = leads && s.holds && s.pod == podUp
 		g.seats[i] = uint32(s.bits())
 	}
@@ -135,6 +139,9 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 		}
 		if s.pod == podMute && reach == ReachQuorum { // nobody knows it otherwise
 			i.Endpoint = Endpoint{ClusterID: ringClusterID, Version: d.Version, Publishing: ringID(n)}
+			if s.disk == diskBlank {
+				i.Endpoint.Publishing, i.Endpoint.Fetching = 0, ringID(n)
+			}
 		}
 		if s.pod == podUp {
 			i.Endpoint = e

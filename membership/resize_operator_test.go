@@ -231,6 +231,8 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S4: a learner is added for which nothing is prepared"
 	case a == Promote && (s.raft != raftLearner || !s.runs() || !trusted):
 		return "S6: who does not take part is promoted"
+	case a == Promote && s.fetches():
+		return "S6: who has no data is promoted"
 	case a == Promote && n == 1 && !serves:
 		return "S6: the second of two is promoted before it serves"
 	case a == Promote && n > 1 && w.serving(-1) < Quorum(n+1):

@@ -60,7 +60,7 @@ func likeVolume(w *ring, n int, i *Instance, _ *Observed) bool {
 // likeEndpoint: who answers serves, and who is known by its metrics runs. Silence proves nothing, nor does the answer of one that has yet to learn that it was removed.
 func likeEndpoint(w *ring, n int, i *Instance, o *Observed) bool {
 	s := &w.seats[n]
-	return o.Member(i.ID) == nil || !i.Endpoint.Answered() && !i.Publishes() || s.serves() || s.runs() && i.Publishes()
+	return o.Member(i.ID) == nil || i.Endpoint.Member() == 0 || s.serves() || s.runs() && !i.Endpoint.Answered()
 }
 
 // likeMember: who has said that it leads does so still.
@@ -103,7 +103,7 @@ func seatSeen(i Instance, o Observed) ringSeat {
 	case !p.Exists():
 	case i.Endpoint.Answered():
 		s.pod = podUp
-	case i.Publishes():
+	case i.Endpoint.Member() != 0:
 		s.pod = podMute
 	case p.Provisioned:
 		s.pod = podReady
@@ -123,7 +123,7 @@ func seatSeen(i Instance, o Observed) ringSeat {
 		s.claim = claimDoomed
 	}
 	if v.Recorded() || s.runs() {
-		s.disk, s.holds = diskData, true
+		s.disk, s.holds = diskData, i.Endpoint.Fetching == 0
 	}
 	switch {
 	case v.Joins == 0:

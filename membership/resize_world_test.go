@@ -118,6 +118,11 @@ func (s *ringSeat) member() bool { return s.raft == raftLearner || s.raft == raf
 // runs reports whether the process of a member runs.
 func (s *ringSeat) runs() bool { return s.pod == podUp || s.pod == podMute }
 
+// fetches reports whether a learner has nothing yet of what the others have. Its directory has been begun.
+func (s *ringSeat) fetches() bool {
+	return s.pod == podMute && s.raft == raftLearner && !s.holds && !s.matched
+}
+
 // serves reports whether it answers clients, too.
 func (s *ringSeat) serves() bool { return s.pod == podUp }
 

@@ -126,6 +126,8 @@ func problem(i Instance) string {
 		return i.Pod.Problem
 	case i.Pod.Terminating:
 		return "is terminating"
+	case i.Endpoint.Fetching != 0:
+		return "has not got its data yet"
 	case !i.Pod.Exists() && i.Volume.Terminating:
 		return "has a volume that is being deleted"
 	case !i.Pod.Exists():

@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Scraper reads from the metrics of a member, at its metrics port, whether it is publishing itself (Endpoint.Publishing). The
-// zero Endpoint means that it is not so far yet, or further: from 3.6 on the metrics tell who serves clients. In 3.5 they do not,
-// and who answers at its client port is publishing itself no more.
+// Scraper reads from the metrics of a member, at its metrics port, how far it has come before it serves clients (Endpoint.Fetching
+// and Endpoint.Publishing). The zero Endpoint means that it serves them, which the metrics tell from 3.6 on. In 3.5 they do not, and
+// who answers at its client port is further than they say.
 type Scraper func(ctx context.Context, host string, port int) (Endpoint, error)
 
 // Scrape is the Scraper of real members. It has CallTimeout, too.
@@ -85,10 +85,14 @@ func readMetrics(metrics io.Reader) (Endpoint, error) {
 		return Endpoint{}, errors.New("the metrics tell no member ID")
 	}
 	serves := tellsServing(version) && families["grpc_server_started_total"] != nil
-	if gauge("etcd_server_has_leader") != 1 || applied < 1 || serves {
+	switch {
+	case serves:
 		return Endpoint{}, nil
+	case gauge("etcd_server_has_leader") != 1 || applied < 1:
+		return Endpoint{Fetching: id, Version: version}, nil
+	default:
+		return Endpoint{Publishing: id, Version: version, Applied: uint64(applied)}, nil
 	}
-	return Endpoint{Publishing: id, Version: version, Applied: uint64(applied)}, nil
 }
 
 // tellsServing reports whether the metrics of that version show that clients are served: the counters of gRPC are there, at zero,
@@ -97,4 +101,4 @@ func readMetrics(metrics io.Reader) (Endpoint, error) {
 func tellsServing(v Version) bool { return v.Minor >= 6 }
 
 // Silent reports whether the member is known to serve no clients, so that its answer need not be waited for.
-func (e Endpoint) Silent() bool { return e.Publishing != 0 && tellsServing(e.Version) }
+func (e Endpoint) Silent() bool { return e.Member() != 0 && !e.Answered() && tellsServing(e.Version) }

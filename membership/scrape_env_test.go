@@ -4,6 +4,7 @@ package membership
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -62,11 +63,18 @@ func TestPromotedBeforeItServes(t *testing.T) {
 // joins adds a learner, and starts it.
 func (c *etcds) joins() *etcd {
 	c.Helper()
-	late := &etcd{etcds: c, name: name(len(c.members)), client: freePort(c.T), peer: freePort(c.T), metrics: freePort(c.T), dir: c.TempDir()}
+	late := c.newcomer()
 	c.members[0].eventually("a learner is added", func(ctx context.Context) error {
 		return c.members[0].dial().AddLearner(ctx, url(late.peer))
 	})
 	late.start("existing", c.all()+","+late.self(), "first")
+	return late
+}
+
+// newcomer is a member to come.
+func (c *etcds) newcomer() *etcd {
+	c.Helper()
+	late := &etcd{etcds: c, name: name(len(c.members)), client: freePort(c.T), peer: freePort(c.T), metrics: freePort(c.T), dir: c.TempDir()}
 	c.Cleanup(late.kill)
 	return late
 }
@@ -88,9 +96,14 @@ func (m *etcd) publishesOrServes() (seen Endpoint) {
 	c := m.dial()
 	m.eventually(m.name+" publishes its name, or serves", func(ctx context.Context) (err error) {
 		published, err := Scrape(ctx, "127.0.0.1", m.metrics)
-		if err != nil || published.Silent() {
-			seen = published
+		switch {
+		case err != nil:
 			return err
+		case published.Fetching != 0:
+			return fmt.Errorf("it has not got its data yet")
+		case published.Silent():
+			seen = published
+			return nil
 		}
 		asking, enough := context.WithTimeout(ctx, answers)
 		defer enough()

@@ -36,6 +36,7 @@ grpc_server_started_total{grpc_method="Put",grpc_service="etcdserverpb.KV",grpc_
 `
 
 func TestScrape(t *testing.T) {
+	fetching := Endpoint{Fetching: 0x8e9e05c52164694d, Version: etcd36}
 	without := func(line string) string { return strings.ReplaceAll(metricsOf, line, "") }
 	cases := map[string]struct {
 		reason  string
@@ -58,8 +59,12 @@ func TestScrape(t *testing.T) {
 			metrics: strings.ReplaceAll(metricsOf, "3.6.16", "3.5.35") + grpcMetrics,
 			want:    Endpoint{Publishing: 0x8e9e05c52164694d, Version: etcd35, Applied: 16},
 		},
-		"Leaderless":     {reason: "it follows nobody", metrics: strings.ReplaceAll(metricsOf, "has_leader 1", "has_leader 0")},
-		"AppliedNothing": {reason: "nothing is on its disk yet", metrics: strings.ReplaceAll(metricsOf, "applied_total 16", "applied_total 0")},
+		"Leaderless":     {reason: "it follows nobody", metrics: strings.ReplaceAll(metricsOf, "has_leader 1", "has_leader 0"), want: fetching},
+		"AppliedNothing": {reason: "it has not got its data yet", metrics: strings.ReplaceAll(metricsOf, "applied_total 16", "applied_total 0"), want: fetching},
+		"ServingLeaderless": {
+			reason:  "it has served, and answers for itself",
+			metrics: strings.ReplaceAll(metricsOf, "has_leader 1", "has_leader 0") + grpcMetrics,
+		},
 		"NoID": {
 			reason: "nobody knows who it is", metrics: without(`etcd_server_id{server_id="8e9e05c52164694d"} 1` + "\n"),
 			fails: "the metrics tell no member ID",

@@ -18,15 +18,15 @@ import (
 // answers is what etcd said.
 type answers struct {
 	members   []membership.Member            // nil where no quorum could list them
-	endpoints map[string]membership.Endpoint // by member name; only those that answered, or are publishing themselves
+	endpoints map[string]membership.Endpoint // by member name; only those that answered, or of which their metrics tell
 }
 
 // ask asks every member that may run for its status, all at once, and then one of them for the member list: a
-// look at a healthy cluster costs one Status a member and one MemberList. Who is not ready may be publishing itself; that is
+// look at a healthy cluster costs one Status a member and one MemberList. Of who is not ready the metrics may tell; that is
 // believed of a member that etcd lists.
 func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[string]*corev1.Pod) answers {
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
-	clients, publishing := map[string]membership.Client{}, map[string]membership.Endpoint{}
+	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}
 	var mutex sync.Mutex
 	var all sync.WaitGroup
 	for name, pod := range pods {
@@ -47,8 +47,8 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			switch {
 			case err == nil:
 				clients[name], asked.endpoints[name] = etcd, endpoint
-			case endpoint.Publishing != 0:
-				publishing[name] = endpoint
+			case endpoint.Member() != 0:
+				told[name] = endpoint
 			}
 		})
 	}
@@ -67,7 +67,7 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	for _, etcd := range clients {
 		_ = etcd.Close() // it was only read from
 	}
-	asked.believe(c, publishing)
+	asked.believe(c, told)
 	return asked
 }
 
@@ -80,11 +80,12 @@ func listens(pod *corev1.Pod) bool {
 	return !provisions && pod.Status.PodIP != "" && s != nil && (s.State.Running != nil || atGate(s)) && pod.DeletionTimestamp.IsZero()
 }
 
-// believe adds the members that are publishing themselves and are listed. The list is that of our cluster, and the ID of a member
-// is that of no other one.
-func (a answers) believe(c *api.EtcdCluster, publishing map[string]membership.Endpoint) {
-	for name, endpoint := range publishing {
-		if lists(c, name, endpoint.Publishing, a.members) {
+// believe adds the members of which their metrics tell, and that are listed. The list is that of our cluster, and the ID of a member
+// is that of no other one. A voter that has nothing of what was sent to it has got no further than one that is silent.
+func (a answers) believe(c *api.EtcdCluster, told map[string]membership.Endpoint) {
+	for name, endpoint := range told {
+		n := slices.IndexFunc(a.members, func(m membership.Member) bool { return m.ID == endpoint.Member() })
+		if n >= 0 && slices.Contains(a.members[n].PeerURLs, c.PeerURL(name)) && (endpoint.Publishing != 0 || a.members[n].Learner) {
 			endpoint.ClusterID = membership.ParseID(c.Status.ClusterID)
 			a.endpoints[name] = endpoint
 		}
@@ -110,7 +111,7 @@ func (r *Reconciler) askOne(ctx context.Context, ip string) (membership.Client, 
 // would cost every look a time-out. Where the metrics tell that it serves nobody it is not waited for at all.
 const afterMetrics = 100 * time.Millisecond
 
-// askNewcomer asks a member that may be publishing itself. Beside an error it returns what the metrics tell.
+// askNewcomer asks a member that may not serve clients yet. Beside an error it returns what the metrics tell.
 func (r *Reconciler) askNewcomer(ctx context.Context, ip string) (membership.Client, membership.Endpoint, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -64,6 +64,7 @@ func TestAsk(t *testing.T) {
 		return membership.Endpoint{Publishing: id, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}
 	}
 	ours := healthy().Members
+	learning := append(healthy().Members, membership.Member{ID: 0xa3, PeerURLs: []string{"http://db-3.db.ns.svc:2380"}, Learner: true})
 	theirs := []membership.Member{{ID: 0xd0, Name: "db-0", PeerURLs: []string{"http://db-0.db.elsewhere.svc:2380"}}}
 	cases := map[string]struct {
 		reason    string
@@ -120,6 +121,20 @@ func TestAsk(t *testing.T) {
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
 				"db-0": {Publishing: 0xa0, ClusterID: 0xc0, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}, "db-1": endpoint(0xc0, 0xa1, 0xa1),
 			}},
+		},
+		"Fetching": {
+			reason: "a learner that has not got its data yet is who its metrics say it is", clusterID: "c0",
+			at:      map[string]etcd{"db-3": {hangs: true}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: learning}},
+			metrics: map[string]membership.Endpoint{"db-3": {Fetching: 0xa3, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}},
+			want: answers{members: learning, endpoints: map[string]membership.Endpoint{
+				"db-3": {Fetching: 0xa3, ClusterID: 0xc0, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}, "db-1": endpoint(0xc0, 0xa1, 0xa1),
+			}},
+		},
+		"FetchingVoter": {
+			reason: "a voter that follows nobody is as good as silent", clusterID: "c0",
+			at:      map[string]etcd{"db-0": {hangs: true}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
+			metrics: map[string]membership.Endpoint{"db-0": {Fetching: 0xa0, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}},
+			want:    answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
 		},
 		"PublishingAsAnother": {
 			reason: "another member has got the address", clusterID: "c0",

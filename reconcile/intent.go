@@ -53,10 +53,13 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 		}
 	}
 	operation.Since = &metav1.Time{Time: time.Now()}
-	intended := c.Status.DeepCopy()
+	intended := *c.Status.DeepCopy()
+	if step.ChangesMembership() { // what is about to be done is told with it, and nothing is left to tell afterwards
+		intended = status(c, seen, step)
+	}
 	intended.Operation = operation
 	intended.NextOrdinal = high(c, seen, step)
-	return r.report(ctx, c, *intended)
+	return r.report(ctx, c, intended)
 }
 
 // inFlight reports whether the operation may still take effect: it is another operator's, or one of ours to which etcd has
