@@ -89,8 +89,10 @@ func high(c *api.EtcdCluster, seen observed, step membership.Step) int32 {
 	return int32(next)
 }
 
+// sameOperation reports whether two operations are the same request. One that names a member by its ID is so whatever has become of
+// the volume: whoever loses both volume and Pod is removed while they go, and its reply may be lost with its process.
 func sameOperation(a, b *api.Operation) bool {
-	return a.Step == b.Step && a.MemberID == b.MemberID && equality.Semantic.DeepEqual(a.Targets, b.Targets)
+	return a.Step == b.Step && a.MemberID == b.MemberID && (a.MemberID != "" || equality.Semantic.DeepEqual(a.Targets, b.Targets))
 }
 
 // pendingOperation is the operation as long as it may still have an effect: a first start until the cluster has formed, and

@@ -260,9 +260,10 @@ func TestIntend(t *testing.T) {
 			want: result{Writes: written, Operation: decided(membership.Remove, "a2", target("db-2", "claim-of-db-2")), Next: 3},
 		},
 		"AnotherVolume": {
-			reason: "it is not the same with another volume", before: theirs(removing(0)), step: remove, uid: volumeUID,
-			seen: func(seen *observed) { seen.Instances[2].Volume.UID = "another" },
-			want: result{Operation: theirs(removing(0)), Err: errInFlight},
+			reason: "nobody is added with another volume than the one that was meant", step: add, uid: volumeUID,
+			before: theirs(operation(membership.AddLearner, "", 0, target("db-3", "claim-of-db-3"))),
+			seen:   func(seen *observed) { spare(seen, 3); seen.Instances[3].Volume.UID = "another" },
+			want:   result{Operation: theirs(operation(membership.AddLearner, "", 0, target("db-3", "claim-of-db-3"))), Err: errInFlight},
 		},
 		"AnotherMember": {
 			reason: "one at a time", before: theirs(operation(membership.Remove, "a1", 0, target("db-1", "claim-of-db-1"))), step: remove, uid: volumeUID,
@@ -278,6 +279,11 @@ func TestIntend(t *testing.T) {
 		},
 		"UnansweredSame": {
 			reason: "the same request may be made again", before: removing(0), next: 3, step: remove, uid: volumeUID,
+			etcd: errors.New("context deadline exceeded"), want: result{Operation: removing(0), Next: 3},
+		},
+		"UnansweredVolumeGone": {
+			reason: "it is the same request though the member's volume has gone meanwhile", before: removing(0), next: 3, step: remove, uid: volumeUID,
+			seen: func(seen *observed) { seen.Instances[2].Volume = membership.Volume{} },
 			etcd: errors.New("context deadline exceeded"), want: result{Operation: removing(0), Next: 3},
 		},
 		"Answered": {
