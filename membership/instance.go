@@ -128,8 +128,9 @@ type Endpoint struct {
 	Downgrade Version
 	Alarms    []Alarm
 	// Fetching is the member that runs there and has not answered, as its metrics tell, where it follows no leader yet or has applied
-	// nothing of what that sends it. Its directory has been begun, and has its ID: etcd writes that before it does anything else
-	// (newWAL in server/etcdserver/bootstrap.go). It is told of a learner alone; beside it only ClusterID and Version are known.
+	// nothing of what that sends it. Its directory has been begun, and has its ID: etcd writes that before it serves metrics
+	// (startNode in server/etcdserver/raft.go of 3.5, bootstrapNewWAL in bootstrap.go since). It is told of a learner alone; beside it
+	// only ClusterID and Version are known.
 	Fetching ID
 	// Publishing is the member that runs there and has not answered, where it follows a leader, has applied what that has sent it,
 	// and serves no clients yet: it does so once it has proposed its name and client URLs, and seen that applied. A member that
