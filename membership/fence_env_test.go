@@ -148,11 +148,12 @@ func TestFenceBeforeData(t *testing.T) {
 		c.members[0].eventually("the learner is promoted", func(ctx context.Context) error {
 			return c.members[0].dial().Promote(ctx, id)
 		})
-		late.eventually("it knows that it is a voter", func(context.Context) error {
-			if late.serving().Learner {
-				return fmt.Errorf("it is a learner")
+		late.eventually("it knows that it is a voter", func(ctx context.Context) error {
+			says, err := late.dial().Status(ctx)
+			if err == nil && says.Learner {
+				err = fmt.Errorf("it is a learner")
 			}
-			return nil
+			return err
 		})
 		if got := late.get("key"); got != "value" {
 			c.Errorf("it has %q", got)

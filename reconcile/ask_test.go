@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,7 +65,7 @@ func TestAsk(t *testing.T) {
 		return membership.Endpoint{Publishing: id, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}
 	}
 	ours := healthy().Members
-	learning := append(healthy().Members, membership.Member{ID: 0xa3, PeerURLs: []string{"http://db-3.db.ns.svc:2380"}, Learner: true})
+	learning := slices.Concat(ours, []membership.Member{{ID: 0xa3, PeerURLs: []string{"http://db-3.db.ns.svc:2380"}, Learner: true}})
 	theirs := []membership.Member{{ID: 0xd0, Name: "db-0", PeerURLs: []string{"http://db-0.db.elsewhere.svc:2380"}}}
 	cases := map[string]struct {
 		reason    string
