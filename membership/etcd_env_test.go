@@ -104,6 +104,17 @@ func (c *etcds) all() string {
 func (m *etcd) bootstrap() { m.start("new", m.all(), "first") }
 func (m *etcd) resume()    { m.start("existing", m.self(), "first") }
 
+// form starts all members for the first time, and waits until all of them serve.
+func (c *etcds) form() {
+	c.Helper()
+	for _, m := range c.members {
+		m.bootstrap()
+	}
+	for _, m := range c.members {
+		m.serving()
+	}
+}
+
 // bootstrapAlone is the first start of a cluster of one, and join how a member starts that was added to it since.
 func (m *etcd) bootstrapAlone() { m.start("new", m.self(), "first") }
 func (m *etcd) join()           { m.start("existing", m.all(), "first") }

@@ -56,12 +56,7 @@ func TestFenceAlone(t *testing.T) {
 
 func TestFenceInACluster(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, _ Version) {
-		for _, m := range c.members {
-			m.bootstrap()
-		}
-		for _, m := range c.members {
-			m.serving()
-		}
+		c.form()
 		c.members[0].put("key", "value")
 		before, err := c.members[0].dial().Members(c.Context())
 		if err != nil {
@@ -113,12 +108,7 @@ func TestFenceOfJoiner(t *testing.T) {
 // only of itself, and to check its data, it is the same after a crash, and gets its data when somebody leads again.
 func TestFenceBeforeData(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, version Version) {
-		for _, m := range c.members {
-			m.bootstrap()
-		}
-		for _, m := range c.members {
-			m.serving()
-		}
+		c.form()
 		c.members[0].put("key", "value")
 		late := c.newcomer()
 		id := c.members[0].addLearner(late)

@@ -84,8 +84,7 @@ func listens(pod *corev1.Pod) bool {
 // is that of no other one. A voter that has nothing of what was sent to it has got no further than one that is silent.
 func (a answers) believe(c *api.EtcdCluster, told map[string]membership.Endpoint) {
 	for name, endpoint := range told {
-		n := slices.IndexFunc(a.members, func(m membership.Member) bool { return m.ID == endpoint.Member() })
-		if n >= 0 && slices.Contains(a.members[n].PeerURLs, c.PeerURL(name)) && (endpoint.Publishing != 0 || a.members[n].Learner) {
+		if m, ok := listed(c, name, endpoint.Member(), a.members); ok && (endpoint.Publishing != 0 || m.Learner) {
 			endpoint.ClusterID = membership.ParseID(c.Status.ClusterID)
 			a.endpoints[name] = endpoint
 		}
@@ -141,14 +140,19 @@ func speaksFor(c *api.EtcdCluster, name string, endpoint membership.Endpoint, me
 	if id := membership.ParseID(c.Status.ClusterID); id != 0 {
 		return endpoint.ClusterID == id
 	}
-	return lists(c, name, endpoint.MemberID, members)
+	_, ok := listed(c, name, endpoint.MemberID, members)
+	return ok
 }
 
-// lists reports whether the member of that name has that ID in the list.
-func lists(c *api.EtcdCluster, name string, id membership.ID, members []membership.Member) bool {
-	return slices.ContainsFunc(members, func(m membership.Member) bool {
+// listed is the member of that name in the list; false where it does not have that ID there.
+func listed(c *api.EtcdCluster, name string, id membership.ID, members []membership.Member) (membership.Member, bool) {
+	n := slices.IndexFunc(members, func(m membership.Member) bool {
 		return m.ID == id && slices.Contains(m.PeerURLs, c.PeerURL(name))
 	})
+	if n < 0 {
+		return membership.Member{}, false
+	}
+	return members[n], true
 }
 
 // leaderFirst are the members that know a leader, and so may be able to list the members. Two of them are enough to tell a
