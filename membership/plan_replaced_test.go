@@ -103,6 +103,15 @@ func TestPlanReplaced(t *testing.T) {
 			args:   []change{on(2, going)},
 			want:   lost("m-2", 0xa2),
 		},
+		"LostDoomedLeader": {
+			reason: "It leads: nobody is to wait for an election because it leaves",
+			base:   formed3,
+			args:   []change{on(0, going)},
+			want: Step{
+				Action: MoveLeader, Members: []string{"m-1"}, ID: 0xa1, Reason: MemberLost,
+				Message: "moving the leadership from m-0 (its data goes with its Pod) to m-1",
+			},
+		},
 		"LostDoomedNotWhileOneIsDown": {
 			reason: "It still serves, and the one that is down may come back",
 			base:   formed5,

@@ -40,6 +40,10 @@ var ringBounds = map[string]struct {
 		reason: "It matters who leads",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, leads: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
 	},
+	"LedDeleted": {
+		reason: "It matters who leads, and somebody deletes its volume",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, leads: true, claims: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1}},
+	},
 	"Deleted": {
 		reason: "Somebody deletes a volume, and Pods",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 1}},

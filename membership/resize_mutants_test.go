@@ -163,17 +163,17 @@ func TestResizeMutants(t *testing.T) {
 			reason: "Who serves is removed, and who does not stays",
 			bound:  crashing(resized), mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) { return shrunk(d, allServe(o)) }), want: "S5",
 		},
+		"LostWithItsLeader": {
+			reason: "The cluster is without a leader for an election, because who leads loses its volume with its Pod",
+			bound:  func() ringBound { b := crashing(lossy); b.leads = true; return b }(),
+			mutant: ringReplace(lostVoter, func(d Desired, o Observed) (Step, bool) { return lostVoter(d, each(o, leadless)) }),
+			want:   "S15: the leader",
+		},
 		"ShrunkWithItsLeader": {
 			reason: "The cluster is without a leader for an election",
 			bound:  func() ringBound { b := resized; b.leads = true; return b }(),
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
-				return shrunk(d, each(o, func(i *Instance) {
-					if i.Endpoint.Leader != 0 {
-						i.Endpoint.Leader = 0xff
-					}
-				}))
-			}),
-			want: "S15: the leader",
+			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) { return shrunk(d, each(o, leadless)) }),
+			want:   "S15: the leader",
 		},
 		"WithoutAdded": {
 			reason: "Etcd never hears of the members to come",
@@ -315,6 +315,13 @@ func promotedIf(ok func(Observed, Instance) bool) rule {
 			}
 		}
 		return Step{}, false
+	}
+}
+
+// leadless hides who leads.
+func leadless(i *Instance) {
+	if i.Endpoint.Leader != 0 {
+		i.Endpoint.Leader = 0xff
 	}
 }
 

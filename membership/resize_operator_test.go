@@ -249,7 +249,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S15: a member is taken away before its successor can be made"
 	case a == MoveLeader && (s.raft != raftVoter || !serves):
 		return "S15: the leadership goes to who does not serve"
-	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && (t.step.Reason == ScalingDown || t.step.Reason == Moving):
+	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && (t.step.Reason == ScalingDown || t.step.Reason == Moving || t.step.Reason == MemberLost && serves):
 		return "S15: the leader is removed, and not its leadership first"
 	case a == Join && s.raft != raftLearner:
 		return "S2: who is no learner joins"

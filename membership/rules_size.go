@@ -41,19 +41,25 @@ func retired(d Desired, o Observed) (Step, bool) {
 	return step, len(discard) > 0
 }
 
-// lostVoter: its data is gone and never comes back. It is removed whatever the size, and a new one takes its place.
+// lostVoter: its data is gone and never comes back. It is removed whatever the size, its leadership first, and a new one takes its
+// place.
 func lostVoter(_ Desired, o Observed) (Step, bool) {
-	for _, i := range slices.Backward(o.voters()) {
+	goes := slices.DeleteFunc(o.voters(), func(i Instance) bool {
 		// One that serves from a volume that goes with its Pod is taken away only while all the others serve as well.
-		if !o.lost(i) || !o.mayRemove(i) || i.Serves() && o.serving("") < len(o.voters()) {
-			continue
-		}
-		return Step{
-			Action: Remove, Members: []string{i.Name}, ID: i.ID, Reason: MemberLost,
-			Message: "removing " + i.Name + ", whose data is gone; a new member takes its place",
-		}, true
+		return !o.lost(i) || !o.mayRemove(i) || i.Serves() && !o.allServe()
+	})
+	if len(goes) == 0 {
+		return Step{}, false
 	}
-	return Step{}, false
+	slices.SortStableFunc(goes, func(a, b Instance) int { return one(b.Leads()) - one(a.Leads()) })
+	i := goes[len(goes)-1] // the leader last
+	if heir, ok := o.Heir(i.Name); ok && i.Serves() && i.Leads() {
+		return handsOver(i.Name+" (its data goes with its Pod)", heir, MemberLost), true
+	}
+	return Step{
+		Action: Remove, Members: []string{i.Name}, ID: i.ID, Reason: MemberLost,
+		Message: "removing " + i.Name + ", whose data is gone; a new member takes its place",
+	}, true
 }
 
 // failedVoter: it has not come back for as long as the spec wants to wait. Its successor's volume is there before it goes,
@@ -94,15 +100,19 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting to remove %s: %s", who, problems(publishing))}, true
 	}
 	if heir, ok := mostAdvanced(rest); ok && victim.Leads() {
-		return Step{
-			Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: reason,
-			Message: "moving the leadership from " + who + " to " + heir.Name,
-		}, true
+		return handsOver(who, heir, reason), true
 	}
 	return Step{
 		Action: Remove, Members: []string{victim.Name}, ID: victim.ID, Reason: reason,
 		Message: fmt.Sprintf("removing %s: spec.replicas is %d", who, d.Size) + thenMoves(rest),
 	}, true
+}
+
+func handsOver(who string, heir Instance, reason Reason) Step {
+	return Step{
+		Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: reason,
+		Message: "moving the leadership from " + who + " to " + heir.Name,
+	}
 }
 
 // byValue are the voters, the least valuable and then the newest first.

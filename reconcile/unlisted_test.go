@@ -41,13 +41,13 @@ func TestUnlabelled(t *testing.T) {
 		"OtherData": {
 			reason: "a claim that says that it holds what another member had is no volume of this one",
 			mutate: func(w world) {
-				w.claims["db-1"].Labels = nil
-				w.claims["db-1"].Annotations[api.AnnotationMemberID] = "beef"
+				w.claims["db-2"].Labels = nil
+				w.claims["db-2"].Annotations[api.AnnotationMemberID] = "beef"
 			},
 			want: result{membership.Step{
-				Action: membership.Remove, Members: []string{"db-1"}, ID: 0xa1, Reason: membership.MemberLost,
-				Message: "removing db-1, whose data is gone; a new member takes its place",
-			}, all, rest},
+				Action: membership.Remove, Members: []string{"db-2"}, ID: 0xa2, Reason: membership.MemberLost,
+				Message: "removing db-2, whose data is gone; a new member takes its place",
+			}, all, []string{"db-0", "db-1"}},
 		},
 	}
 	for name, tc := range cases {
