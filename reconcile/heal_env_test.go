@@ -64,6 +64,10 @@ func TestReplaced(t *testing.T) {
 			reason: "the same of the leader",
 			leader: true, strike: deleteVolume,
 		},
+		"VolumeAloneOfLeader": {
+			reason: "it serves until it is removed, and hands over its leadership before that",
+			leader: true, strike: deleteClaim, after: handedOver,
+		},
 		"Wiped": {
 			reason:       "an etcd that does not find its data does not start, and is given up after a while",
 			replaceAfter: soonReplaced, strike: wipe,

@@ -9,16 +9,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
 )
 
 // What befalls members.
@@ -30,11 +33,29 @@ func (s *stage) must(err error) {
 	}
 }
 
-func deleteVolume(s *stage, _ *api.EtcdCluster, victim string) {
+func deleteVolume(s *stage, c *api.EtcdCluster, victim string) {
 	s.Helper()
-	named := metav1.ObjectMeta{Name: victim, Namespace: s.ns}
-	s.must(s.Delete(s.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: named}))
-	s.must(client.IgnoreNotFound(s.Delete(s.Context(), &corev1.Pod{ObjectMeta: named})))
+	deleteClaim(s, c, victim)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: victim, Namespace: s.ns}}
+	s.must(client.IgnoreNotFound(s.Delete(s.Context(), pod)))
+}
+
+func deleteClaim(s *stage, _ *api.EtcdCluster, victim string) {
+	s.Helper()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: victim, Namespace: s.ns}}
+	s.must(s.Delete(s.Context(), claim))
+}
+
+// handedOver checks that the leadership was moved from the victim before it was removed.
+func handedOver(s *stage, victim string) {
+	s.Helper()
+	events := &eventsv1.EventList{}
+	s.must(s.List(s.Context(), events, client.InNamespace(s.ns)))
+	if !slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+		return e.Action == string(membership.MoveLeader) && strings.Contains(e.Note, " from "+victim+" ")
+	}) {
+		s.Errorf("no event tells that %s has handed over its leadership: %v", victim, events.Items)
+	}
 }
 
 func wipe(s *stage, _ *api.EtcdCluster, victim string) {
