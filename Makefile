@@ -68,7 +68,7 @@ explore: ## Explore the planner's states in the large bounds (many minutes)
 .PHONY: test-env
 test-env: ## Tests against a real API server and real etcd processes
 	assets=$$(go run ./e2e/node/quorate-kind assets) && \
-		KUBEBUILDER_ASSETS="$$assets" go test -tags env -timeout 45m -parallel 8 ./reconcile/... ./e2e/hostlet/...
+		KUBEBUILDER_ASSETS="$$assets" go test -tags env -timeout 60m -parallel 8 ./reconcile/... ./e2e/hostlet/...
 	go test -tags env -run "^($$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' membership/*_env_test.go | paste -sd '|'))$$" ./membership
 
 .PHONY: record
