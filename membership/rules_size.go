@@ -51,12 +51,13 @@ func lostVoter(_ Desired, o Observed) (Step, bool) {
 	if len(goes) == 0 {
 		return Step{}, false
 	}
-	slices.SortStableFunc(goes, func(a, b Instance) int { return one(o.follows(b)) - one(o.follows(a)) })
+	slices.SortStableFunc(goes, func(a, b Instance) int { return one(o.followed(b)) - one(o.followed(a)) })
 	i := goes[len(goes)-1] // the leader last
 	if heir, ok := o.Heir(i.Name); ok && i.Serves() && i.Leads() {
 		return handsOver(i.Name+" (its data goes with its Pod)", heir, MemberLost), true
 	}
-	if o.follows(i) && i.Pod.Terminating && i.Pod.Problem == "" { // etcd hands over its leadership as it ends, unless it is no member by then
+	// As it ends etcd hands over its leadership, unless it is no member by then. Who does not end in time has a problem.
+	if o.followed(i) && i.Pod.Terminating && i.Pod.Problem == "" {
 		return Step{
 			Action: Wait, Reason: MemberLost,
 			Message: "waiting to remove " + i.Name + ", whose data is gone: it stops, and still leads",
@@ -114,6 +115,7 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 	}, true
 }
 
+// handsOver is the step of a leader that is about to go.
 func handsOver(who string, heir Instance, reason Reason) Step {
 	return Step{
 		Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: reason,

@@ -110,8 +110,8 @@ func failed(d Desired, o Observed) (Instance, bool) {
 // lost reports whether the data of a member is gone, or goes with its Pod.
 func (o Observed) lost(i Instance) bool { return !o.holds(i) || i.Volume.Terminating }
 
-// follows reports whether any member takes this one for its leader.
-func (o Observed) follows(i Instance) bool {
+// followed reports whether any member takes this one for its leader.
+func (o Observed) followed(i Instance) bool {
 	return i.ID != 0 && slices.ContainsFunc(o.Instances, func(by Instance) bool { return by.Endpoint.Leader == i.ID })
 }
 

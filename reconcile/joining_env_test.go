@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,9 +41,7 @@ func (s *stage) words(c *api.EtcdCluster) (heard func() []word) {
 		s.Helper()
 		w.Stop()
 		words := slices.Compact(<-said)
-		events := &eventsv1.EventList{}
-		s.must(s.List(s.Context(), events, client.InNamespace(s.ns)))
-		for _, e := range events.Items {
+		for _, e := range s.events() {
 			words = append(words, word{e.Reason, e.Note})
 		}
 		return words

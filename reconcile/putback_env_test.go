@@ -169,12 +169,11 @@ func TestPutBackAmongOthers(t *testing.T) {
 // warned fails unless the cluster has an event of that kind.
 func (s *stage) warned(c *api.EtcdCluster, note string) {
 	s.Helper()
-	events := &eventsv1.EventList{}
-	s.must(s.List(s.Context(), events, client.InNamespace(s.ns)))
-	if !slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+	events := s.events()
+	if !slices.ContainsFunc(events, func(e eventsv1.Event) bool {
 		return e.Regarding.Name == c.Name && e.Type == corev1.EventTypeWarning && e.Reason == api.ReasonChangeFailed && strings.Contains(e.Note, note)
 	}) {
-		s.Errorf("no warning says %q: %v", note, events.Items)
+		s.Errorf("no warning says %q: %v", note, events)
 	}
 }
 

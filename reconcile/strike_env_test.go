@@ -49,13 +49,19 @@ func deleteClaim(s *stage, _ *api.EtcdCluster, victim string) {
 // handedOver checks that the leadership was moved from the victim before it was removed.
 func handedOver(s *stage, victim string) {
 	s.Helper()
-	events := &eventsv1.EventList{}
-	s.must(s.List(s.Context(), events, client.InNamespace(s.ns)))
-	if !slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+	events := s.events()
+	if !slices.ContainsFunc(events, func(e eventsv1.Event) bool {
 		return e.Action == string(membership.MoveLeader) && strings.Contains(e.Note, " from "+victim+" ")
 	}) {
-		s.Errorf("no event tells that %s has handed over its leadership: %v", victim, events.Items)
+		s.Errorf("no event tells that %s has handed over its leadership: %v", victim, events)
 	}
+}
+
+func (s *stage) events() []eventsv1.Event {
+	s.Helper()
+	events := &eventsv1.EventList{}
+	s.must(s.List(s.Context(), events, client.InNamespace(s.ns)))
+	return events.Items
 }
 
 func wipe(s *stage, _ *api.EtcdCluster, victim string) {
