@@ -112,27 +112,6 @@ func TestPlanReplaced(t *testing.T) {
 				Message: "moving the leadership from m-0 (its data goes with its Pod) to m-1",
 			},
 		},
-		"LostLeaderStops": {
-			reason: "Its process hands over its leadership as it ends, which a removal would cut short",
-			base:   formed3,
-			args:   []change{on(0, silent), on(0, going), on(0, stopping)},
-			want: Step{
-				Action: Wait, Reason: MemberLost,
-				Message: "waiting to remove m-0, whose data is gone: it stops, and still leads",
-			},
-		},
-		"LostLeaderHangs": {
-			reason: "Who does not stop in time may lead for ever",
-			base:   formed3,
-			args:   []change{on(0, silent), on(0, going), on(0, stopping), on(0, func(i *Instance) { i.Pod.Problem = "is on a node that does not answer" })},
-			want:   lost("m-0", 0xa0),
-		},
-		"LostFollowerStops": {
-			reason: "Nobody waits for one that does not lead",
-			base:   formed3,
-			args:   []change{on(1, silent), on(1, going), on(1, stopping)},
-			want:   lost("m-1", 0xa1),
-		},
 		"LostDoomedNotWhileOneIsDown": {
 			reason: "It still serves, and the one that is down may come back",
 			base:   formed5,

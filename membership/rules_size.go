@@ -51,17 +51,10 @@ func lostVoter(_ Desired, o Observed) (Step, bool) {
 	if len(goes) == 0 {
 		return Step{}, false
 	}
-	slices.SortStableFunc(goes, func(a, b Instance) int { return one(o.followed(b)) - one(o.followed(a)) })
+	slices.SortStableFunc(goes, func(a, b Instance) int { return one(b.Leads()) - one(a.Leads()) })
 	i := goes[len(goes)-1] // the leader last
 	if heir, ok := o.Heir(i.Name); ok && i.Serves() && i.Leads() {
 		return handsOver(i.Name+" (its data goes with its Pod)", heir, MemberLost), true
-	}
-	// As it ends etcd hands over its leadership, unless it is no member by then. Who does not end in time has a problem.
-	if o.followed(i) && i.Pod.Terminating && i.Pod.Problem == "" {
-		return Step{
-			Action: Wait, Reason: MemberLost,
-			Message: "waiting to remove " + i.Name + ", whose data is gone: it stops, and still leads",
-		}, true
 	}
 	return Step{
 		Action: Remove, Members: []string{i.Name}, ID: i.ID, Reason: MemberLost,

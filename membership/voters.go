@@ -110,11 +110,6 @@ func failed(d Desired, o Observed) (Instance, bool) {
 // lost reports whether the data of a member is gone, or goes with its Pod.
 func (o Observed) lost(i Instance) bool { return !o.holds(i) || i.Volume.Terminating }
 
-// followed reports whether any member takes this one for its leader.
-func (o Observed) followed(i Instance) bool {
-	return i.ID != 0 && slices.ContainsFunc(o.Instances, func(by Instance) bool { return by.Endpoint.Leader == i.ID })
-}
-
 // runningVersion is what a new member is to run: the lowest version that a member runs, since an older binary than the
 // cluster's version does not start, and a newer one belongs to an upgrade.
 func runningVersion(d Desired, o Observed) Version {

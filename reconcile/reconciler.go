@@ -67,7 +67,7 @@ const (
 )
 
 // soon is what etcd brings to an end by itself, and quickly.
-var soon = []membership.Reason{membership.Bootstrapping, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.MemberLost, membership.Moving, membership.Changing, membership.Downgrading}
+var soon = []membership.Reason{membership.Bootstrapping, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Moving, membership.Changing, membership.Downgrading}
 
 // How long to wait after an error: the second time twice as long, and so on. The last is not the quarter of an hour that is
 // usual: a webhook that is back wakes nobody, and a member may be down.

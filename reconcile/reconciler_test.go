@@ -127,7 +127,6 @@ func TestAfter(t *testing.T) {
 		"Elsewhere":  {reason: "many clusters may form at once", step: membership.Step{Action: membership.Wait, Reason: membership.Bootstrapping}, lately: true, want: whileForming},
 		"Growing":    {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingUp}, want: whileForming},
 		"Shrinking":  {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingDown}, want: whileForming},
-		"HandOver":   {reason: "no watch tells who leads", step: membership.Step{Action: membership.Wait, Reason: membership.MemberLost}, want: whileForming},
 		"Wait":       {reason: "etcd cannot be watched", step: membership.Step{Action: membership.Wait, Reason: membership.MemberDown}, want: whileWaiting},
 		"Queued":     {reason: "who has had a turn wakes the next", step: membership.Step{Action: membership.Wait, Reason: "Queued"}, want: atRest},
 		"Stall":      {reason: "a person is not that fast", step: membership.Step{Action: membership.Stall, Reason: membership.DataLost}, want: atRest},
