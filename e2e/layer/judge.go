@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// event is one line of `go test -json`: see `go doc test2json`.
+type event struct {
+	Action, Package, Test, Output string
+	Key, Value                    string  // of an attribute
+	Elapsed                       float64 // seconds
+	ImportPath                    string  // of a package that is built
+}
+
+// testID names a test; Test is empty for its package.
+type testID struct{ Package, Test string }
+
+func (id testID) String() string { return path.Base(id.Package) + " " + id.Test }
+
+// judge reads what `go test -json` tells, prints what a person needs of it, and keeps the results.
+type judge struct {
+	to      io.Writer
+	verbose bool
+	said    map[testID]*bytes.Buffer // by tests that have not ended yet, and by packages
+	results map[testID]result
+}
+
+type result struct {
+	Action string // pass, fail or skip
+	Took   time.Duration
+	leaf   bool // it has no subtests
+}
+
+func newJudge(to io.Writer, verbose bool) *judge {
+	return &judge{to: to, verbose: verbose, said: map[testID]*bytes.Buffer{}, results: map[testID]result{}}
+}
+
+func (j *judge) read(events io.Reader) error {
+	lines := bufio.NewReader(events)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if jsonErr := json.Unmarshal(line, &e); jsonErr != nil {
+				fmt.Fprintf(j.to, "%s", line) // not of a test: what the go command says itself
+			} else {
+				j.hear(e)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the events of go test: %w", err)
+		}
+	}
+}
+
+func (j *judge) hear(e event) {
+	id := testID{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(j.to, e.Output)
+	case "output":
+		switch {
+		case j.verbose:
+			fmt.Fprint(j.to, e.Output)
+		default:
+			if j.said[id] == nil {
+				j.said[id] = &bytes.Buffer{}
+			}
+			j.said[id].WriteString(e.Output)
+		}
+	case "attr":
+		if !j.verbose {
+			fmt.Fprintf(j.to, "%s: %s: %s\n", id, e.Key, e.Value)
+		}
+	case "pass", "fail", "skip":
+		j.ended(id, result{Action: e.Action, Took: time.Duration(e.Elapsed * float64(time.Second)), leaf: true})
+	}
+}
+
+func (j *judge) ended(id testID, r result) {
+	said := j.said[id]
+	delete(j.said, id)
+	if id.Test == "" {
+		j.endedPackage(id, r, said)
+		return
+	}
+	if was, ok := j.results[id]; ok {
+		r.leaf = was.leaf
+	}
+	j.results[id] = r
+	for parent, _, _ := cutLast(id.Test, "/"); parent != ""; parent, _, _ = cutLast(parent, "/") {
+		up := testID{id.Package, parent}
+		of := j.results[up]
+		of.leaf = false
+		j.results[up] = of
+	}
+	if said != nil && r.Action != "pass" {
+		_, _ = j.to.Write(said.Bytes())
+	}
+}
+
+// endedPackage prints a package's own last words: its result, and what it said outside of tests.
+func (j *judge) endedPackage(id testID, r result, said *bytes.Buffer) {
+	if j.verbose {
+		return
+	}
+	if r.Action == "fail" {
+		for test, unfinished := range j.said { // a panic or a time-out has ended them
+			if test.Package == id.Package {
+				_, _ = j.to.Write(unfinished.Bytes())
+				delete(j.said, test)
+			}
+		}
+		if said != nil {
+			_, _ = j.to.Write(said.Bytes())
+		}
+	}
+	if r.Action == "pass" {
+		fmt.Fprintf(j.to, "ok  \t%s\t%.1fs\n", id.Package, r.Took.Seconds())
+	}
+}
+
+// cutLast cuts at the last separator; before is empty where there is none.
+func cutLast(s, separator string) (before, after string, found bool) {
+	n := strings.LastIndex(s, separator)
+	if n < 0 {
+		return "", s, false
+	}
+	return s[:n], s[n+len(separator):], true
+}
+
+func (j *judge) count(action string) int {
+	n := 0
+	for _, r := range j.results {
+		if r.Action == action && r.leaf {
+			n++
+		}
+	}
+	return n
+}
+
+// slow is a test and its time. For a parallel test that is the time from when it got its turn.
+type slow struct {
+	Name string
+	Took time.Duration
+}
+
+func (j *judge) slowest(most int) []slow {
+	var all []slow
+	for id, r := range j.results {
+		if r.leaf {
+			all = append(all, slow{id.String(), r.Took})
+		}
+	}
+	slices.SortFunc(all, func(a, b slow) int {
+		if a.Took != b.Took {
+			return int(b.Took - a.Took)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return all[:min(most, len(all))]
+}
+
+var errNoTest = errors.New("no test ran")
+
+// verdict on a run that the go command has passed: it must have run something, and for every name in
+// a -run pattern at least one test of that name.
+func (j *judge) verdict(args []string) error {
+	if j.count("pass")+j.count("fail") == 0 {
+		return errNoTest
+	}
+	for _, name := range asked(args) {
+		matches, err := regexp.Compile(name)
+		if err != nil {
+			return fmt.Errorf("-run: %w", err)
+		}
+		ran := false
+		for id, r := range j.results {
+			top, _, _ := strings.Cut(id.Test, "/")
+			ran = ran || r.Action != "skip" && matches.MatchString(top)
+		}
+		if !ran {
+			return fmt.Errorf("%w for -run %s", errNoTest, name)
+		}
+	}
+	return nil
+}
+
+var alternatives = regexp.MustCompile(`^([^()|]*)\(([^()]+)\)([^()|]*)$`)
+
+// asked are the top-level names in the -run flag: of ^Test(A|B)$ they are ^TestA$ and ^TestB$.
+func asked(args []string) []string {
+	for n, arg := range args {
+		flag, value, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if !strings.HasPrefix(arg, "-") || flag != "run" {
+			continue
+		}
+		if !assigned && n+1 < len(args) {
+			value = args[n+1]
+		}
+		top, _, _ := strings.Cut(value, "/")
+		parts := alternatives.FindStringSubmatch(top)
+		if parts == nil {
+			return strings.Split(top, "|")
+		}
+		var names []string
+		for name := range strings.SplitSeq(parts[2], "|") {
+			names = append(names, parts[1]+name+parts[3])
+		}
+		return names
+	}
+	return nil
+}

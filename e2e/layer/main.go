@@ -1,0 +1,94 @@
+// Command layer runs one layer of the tests and says what it cost: its time, the share of it that
+// the processors worked, and its five slowest tests. A layer that runs no test fails.
+//
+//	go run ./e2e/layer -name env -record bin/layers.json -- go test -tags env ./reconcile
+//	go run ./e2e/layer -summary -record bin/layers.json
+//
+// Of a `go test` it prints what failed in full, the attributes that tests set (testing.T.Attr), and
+// every test that was skipped. With -v it prints everything. Any other command runs as it is.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+)
+
+func main() {
+	code, err := run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+	}
+	os.Exit(code)
+}
+
+func run() (int, error) {
+	name := flag.String("name", "", "name of the layer")
+	record := flag.String("record", "", "file to which the layer's figures are appended")
+	summary := flag.Bool("summary", false, "print the figures in -record as a table, and run nothing")
+	flag.Parse()
+	switch {
+	case *summary:
+		return printSummary(os.Stdout, *record)
+	case *name == "" || flag.NArg() == 0:
+		return 2, errors.New("write: layer -name NAME -- COMMAND [ARGUMENT...]")
+	}
+	// An interrupt reaches the command too; this process waits for it to end.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	l := layer{Name: *name}
+	begun, worked := time.Now(), processorTime()
+	err := l.execute(ctx, flag.Args())
+	l.Took = time.Since(begun)
+	if now := processorTime(); now.all > worked.all {
+		l.Busy = float64(now.busy-worked.busy) / float64(now.all-worked.all)
+	}
+	if err != nil {
+		l.Failure = err.Error()
+	}
+	l.print(os.Stdout)
+	if *record != "" {
+		if err := l.append(*record); err != nil {
+			return 1, err
+		}
+	}
+	if err != nil {
+		return 1, fmt.Errorf("layer %s: %w", *name, err)
+	}
+	return 0, nil
+}
+
+// execute the command. What it prints is passed on, except that of a `go test`, which is judged.
+func (l *layer) execute(ctx context.Context, args []string) error {
+	isTest := len(args) > 1 && args[0] == "go" && args[1] == "test"
+	if isTest {
+		args = slices.Insert(slices.Clone(args), 2, "-json")
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	const grace = time.Minute // for tests to remove their clusters and processes
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, grace
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if !isTest {
+		return cmd.Run()
+	}
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	j := newJudge(os.Stdout, slices.Contains(args, "-v"))
+	readErr := j.read(events)
+	waitErr := cmd.Wait()
+	l.Passed, l.Failed, l.Skipped, l.Slowest = j.count("pass"), j.count("fail"), j.count("skip"), j.slowest(5)
+	return errors.Join(waitErr, readErr, j.verdict(args))
+}
