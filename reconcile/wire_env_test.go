@@ -26,10 +26,6 @@ type wire struct {
 // answerer answers a request, or leaves it to the API server.
 type answerer func(*http.Request) (answered bool, _ *http.Response, _ error)
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (do roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return do(r) }
-
 // over puts the wire before the API server.
 func (w *wire) over(server http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
