@@ -58,6 +58,7 @@ func TestCannotGrow(t *testing.T) {
 
 // TestResizeWhileDown: the size changes while a member is down, whose data does not come back.
 func TestResizeWhileDown(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		size   int32
@@ -82,6 +83,7 @@ func TestResizeWhileDown(t *testing.T) {
 
 // TestLastSpecWins: from three to five, then one, then three, changed while the change before is under way.
 func TestLastSpecWins(t *testing.T) {
+	t.Parallel()
 	voters := func(c *api.EtcdCluster) int {
 		return len(slices.DeleteFunc(slices.Clone(c.Status.Members), func(m api.MemberStatus) bool {
 			return m.Role != api.RoleLeader && m.Role != api.RoleFollower

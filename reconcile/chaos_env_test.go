@@ -8,22 +8,26 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"quorate.dev/e2e/share"
 )
 
 var chaos struct {
-	all  bool
-	span time.Duration
-	seed uint64
-	plan string
+	all    bool
+	span   time.Duration
+	plan   string
+	ledger string
 }
 
 func init() {
+	share.Register(flag.CommandLine)
 	flag.BoolVar(&chaos.all, "chaos.all", false, "TestChaos: run every plan there is")
-	flag.DurationVar(&chaos.span, "chaos.for", 0, "TestChaos: begin new plans for so long, in a random order")
-	flag.Uint64Var(&chaos.seed, "chaos.seed", 0, "TestChaos: seed of that order; 0 is another one each time")
+	flag.DurationVar(&chaos.span, "chaos.for", 0, "TestChaos: begin new plans for so long, in an order by -seed")
+	flag.StringVar(&chaos.ledger, "chaos.ledger", "", "TestChaos: a file of the plans that have ended well; a run that was interrupted goes on with the others")
 	flag.StringVar(&chaos.plan, "chaos.plan", "", "TestChaos: run the plans that begin so, as a failure has named them; several beginnings with commas between them")
 }
 
@@ -35,30 +39,29 @@ func TestChaos(t *testing.T) {
 	if !inChaos() {
 		t.Skip("it takes hours: make chaos")
 	}
-	if chaos.seed == 0 {
-		chaos.seed = uint64(time.Now().Unix())
-	}
-	fmt.Printf("%s: seed %d\n", t.Name(), chaos.seed)
-	runs := slices.Concat(disturbed(t), walks(t), turnedTrials(t))
+	seed := share.Seed(t)
+	runs := slices.Concat(disturbed(t), walks(t, seed), turnedTrials(t))
 	if len(runs) == 0 {
 		t.Fatalf("no plan begins with %s", chaos.plan)
 	}
-	rand.New(rand.NewPCG(chaos.seed, 0)).Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
 	figures := newTally(t)
-	for _, run := range runs {
-		figures.plan(t, run.name, func(t *testing.T) ending {
-			if chaos.span > 0 && time.Since(figures.begun) > chaos.span {
-				t.Skip("the time is over")
-			}
-			return run.do(t)
-		})
+	var err error
+	if figures.ledger, err = openLedger(chaos.ledger); err != nil {
+		t.Fatal(err)
 	}
+	left := figures.ledger.remaining(runs, figures.add)
+	figures.offer(len(runs) - len(left))
+	figures.until(t, chaos.span, parallel(), left)
 }
 
-// trial is one run of TestChaos.
-type trial struct {
-	name string
-	do   func(*testing.T) ending
+// parallel is how many tests run at a time.
+func parallel() int {
+	n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	if err != nil {
+		panic(err) // it is a number
+	}
+	return n
 }
 
 // asked reports whether runs of that name, or with that beginning of a name, may be asked for.
@@ -71,30 +74,32 @@ func asked(name string) bool {
 func disturbed(t *testing.T) []trial {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(lives)), func(life string) bool { return !asked(life+"/") && !asked("blind/"+life+"/") })
 	effects, ends := undisturbed(t, names...)
-	var runs []trial
 	for plan := range strings.SplitSeq(chaos.plan, ",") { // this run may not have had the effect that is named
 		if parts := strings.Split(plan, "/"); len(parts) == 3 && !slices.Contains(effects[parts[0]], parts[1]) {
 			effects[parts[0]] = append(effects[parts[0]], parts[1])
 		}
 	}
-	for _, life := range names {
+	return slices.DeleteFunc(disturbances(effects, ends), func(p trial) bool { return !asked(p.name) })
+}
+
+// disturbances are all that there are of lives with these effects and ends.
+func disturbances(effects, ends map[string][]string) []trial {
+	var runs []trial
+	for _, life := range slices.Sorted(maps.Keys(effects)) {
 		for _, effect := range effects[life] {
-			for _, m := range slices.Concat(crashes, refusals(effect)) {
-				if p := (plan{life, effect, m}); asked(p.String()) {
-					runs = append(runs, trial{p.String(), func(t *testing.T) ending { return p.run(t, ends[p.life]) }})
-				}
+			for _, m := range slices.Concat(crashes, distinctRefusals(effect)) {
+				p := plan{life, effect, m}
+				runs = append(runs, trial{p.String(), func(t *testing.T) ending { return p.run(t, ends[p.life]) }})
 			}
 		}
 		for _, b := range blindnesses(life) {
-			if asked(b.String()) {
-				runs = append(runs, trial{b.String(), func(t *testing.T) ending { return b.run(t, ends[b.life]) }})
-			}
+			runs = append(runs, trial{b.String(), func(t *testing.T) ending { return b.run(t, ends[b.life]) }})
 		}
 	}
 	return runs
 }
 
-func walks(t *testing.T) []trial {
+func walks(t *testing.T, seed uint64) []trial {
 	if !asked("walk/") {
 		return nil
 	}
@@ -103,7 +108,7 @@ func walks(t *testing.T) []trial {
 	if _, err := fmt.Sscanf(chaos.plan, "walk/%d", &seeds[0]); err != nil {
 		seeds = nil
 		for n := range uint64(most) {
-			seeds = append(seeds, chaos.seed*most+n)
+			seeds = append(seeds, seed*most+n)
 		}
 	}
 	ends := fresh(t, seeds)

@@ -10,11 +10,13 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 )
 
 // TestComesBackOtherwise: a cluster that was asleep, or deleted with its volumes kept, is asked to be something else when it comes
 // back. It comes back as what it was, with its data, and is then changed as a running one would be.
 func TestComesBackOtherwise(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		size    int32 // 3 by default
@@ -72,7 +74,7 @@ func TestComesBackOtherwise(t *testing.T) {
 			from:   etcd36, deleted: true, as: func(s *api.EtcdClusterSpec) { s.Replicas = new(int32(5)) },
 		},
 	}
-	for name, tc := range cases {
+	for name, tc := range share.Of(t, cases, 5) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.operate()

@@ -4,13 +4,20 @@ package reconcile_test
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"quorate.dev/e2e/share"
 )
+
+// crashesFor is how long TestCrash begins plans that need not be, beside other tests.
+const crashesFor = 4 * time.Minute
 
 // plan is one disturbance: a life, the effect that is disturbed in it, and how.
 type plan struct {
@@ -76,46 +83,64 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 	return effects, ends
 }
 
-// every is which part of the plans of a life is run each time: every so manieth effect, counted from its end, in each mode
-// of a crash, and refused in one way. What etcd is asked for is always disturbed, in every mode; with 0 only that is, by one
-// death each.
-var every = map[string]int{"wake": 8, "grow": 8, "grow35": 0, "grow37": 0, "shrink": 7, "heal": 8, "late": 0, "upgrade": 9, "double": 0, "down": 9, "options": 9, "cpu": 9, "mend": 15, "move": 0}
+// steady are the lives whose calls to etcd are all disturbed each time: they cannot be taken back.
+var steady = []string{"wake", "grow", "shrink", "heal", "upgrade", "down", "options", "cpu", "mend", "move"}
 
-// modes in which the effect is disturbed each time, which is the nth of so many in the life.
-func modes(life, effect string, n, of int) []mode {
-	verb, _, _ := strings.Cut(effect, ".")
-	refused, k := refusals(effect), every[life]
-	switch inEtcd := slices.Contains(etcdVerbs, verb); {
-	case inEtcd && k == 0:
-		return []mode{[]mode{before, after}[n%2]}
-	case inEtcd:
-		return slices.Concat(crashes, refused)
-	case k > 0 && (of-n)%k == 0:
-		return slices.Concat(crashes, []mode{refused[n%len(refused)]})
-	default:
-		return nil
+// musts are the plans that are run each time: every call to etcd of a steady life in every mode of a crash, and every other kind of
+// effect once, in a life and a mode by chance.
+func musts(effects map[string][]string, random *rand.Rand) []plan {
+	var all []plan
+	kinds := map[string][]plan{}
+	for _, life := range slices.Sorted(maps.Keys(effects)) {
+		for _, effect := range effects[life] {
+			kind := kindOfEffect(effect)
+			for _, m := range crashes {
+				if p := (plan{life, effect, m}); inEtcd(effect) && slices.Contains(steady, life) {
+					all = append(all, p)
+				} else {
+					kinds[kind] = append(kinds[kind], p)
+				}
+			}
+		}
 	}
+	for _, p := range all {
+		delete(kinds, kindOfEffect(p.effect))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		all = append(all, kinds[kind][random.IntN(len(kinds[kind]))])
+	}
+	return all
+}
+
+// kindOfEffect is its verb, and the kind of the object: apply.Pod, Promote.Member.
+func kindOfEffect(effect string) string {
+	parts := strings.SplitN(effect, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+func inEtcd(effect string) bool {
+	return slices.Contains(etcdVerbs, verbOf(effect))
 }
 
 // TestCrash kills the operator at effects of a cluster's life, and starts another: before the effect, after it, or, without
 // a death, with the effect there and the reply lost or refused. Each time the end is that of an undisturbed run: the same
-// cluster, with what was written to it. Once in each life it is calls that only read which fail, all the way. All the plans there are
-// run with make chaos.
+// cluster, with what was written to it. First come the plans that must be, then others by chance, until the time is over. TestChaos
+// runs all there are.
 func TestCrash(t *testing.T) {
 	if inChaos() {
 		t.Skip("TestChaos runs these and more")
 	}
 	t.Parallel()
-	effects, ends := undisturbed(t, slices.Sorted(maps.Keys(every))...)
+	seed := share.Seed(t)
+	random := rand.New(rand.NewPCG(seed, 0))
+	effects, ends := undisturbed(t, slices.Sorted(maps.Keys(lives))...)
 	figures := newTally(t)
-	for life := range every {
-		b := newBlindness(life, allCalls)
-		figures.plan(t, b.String(), func(t *testing.T) ending { return b.run(t, ends[life]) })
-		for n, effect := range slices.Backward(effects[life]) {
-			for _, m := range modes(life, effect, n, len(effects[life])) {
-				p := plan{life, effect, m}
-				figures.plan(t, p.String(), func(t *testing.T) ending { return p.run(t, ends[p.life]) })
-			}
-		}
+	must := map[string]bool{}
+	for _, p := range musts(effects, random) {
+		must[p.String()] = true
+		figures.plan(t, trial{p.String(), func(t *testing.T) ending { return p.run(t, ends[p.life]) }})
 	}
+	others := slices.DeleteFunc(disturbances(effects, ends), func(p trial) bool { return must[p.name] })
+	random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	figures.until(t, crashesFor, 3, others)
 }

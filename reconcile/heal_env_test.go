@@ -55,6 +55,7 @@ func (h healing) struck(s *stage) (*api.EtcdCluster, *load, string) {
 // TestReplaced: a member whose data is lost, or that does not come back, goes for ever, and another one takes its place under
 // a name that nobody ever had. The others stay who they are, and nothing of the old one is left.
 func TestReplaced(t *testing.T) {
+	t.Parallel()
 	cases := map[string]healing{
 		"VolumeDeleted": {
 			reason: "with volume and Pod the data is gone, so that there is nothing to wait for",
@@ -155,6 +156,7 @@ func TestReplaced(t *testing.T) {
 
 // TestKept: what comes back by itself is waited for, and nobody loses a place.
 func TestKept(t *testing.T) {
+	t.Parallel()
 	cases := map[string]healing{
 		"Paused": {
 			reason:       "a member that is silent for a while runs, and has its data",

@@ -141,6 +141,7 @@ func (s *stage) again(o client.Object) {
 // TestStale: an operator whose caches are held back destroys nothing on their word that was changed, replaced or needed
 // since. Once they catch up, it does what the spec says now.
 func TestStale(t *testing.T) {
+	t.Parallel()
 	for name, tc := range heldCases {
 		t.Run(name+"/Successor", func(t *testing.T) { tc.run(newStage(t), before) })
 		if tc.at != "" && tc.toward == nil {

@@ -27,6 +27,7 @@ import (
 // TestInert: where no choice is ours, nothing is changed, the condition says what a person can do, and once it is done all is
 // well again.
 func TestInert(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		strike  func(s *stage, c *api.EtcdCluster) (undo func())
@@ -110,6 +111,7 @@ func (s *stage) addForeign(c *api.EtcdCluster, add func(*clientv3.Client, contex
 
 // TestMajorityLost: without a quorum no member is replaced, however long it is down.
 func TestMajorityLost(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		strike  func(*stage, *api.EtcdCluster, string)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestBootstrap(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason   string
 		version  string
@@ -71,6 +72,7 @@ func TestBootstrap(t *testing.T) {
 // TestFence: once the cluster has formed, its running Pods are told that they must find their data when they start. A disk
 // that comes back empty under a running Pod then stops its member instead of making it a new, empty one with an old name.
 func TestFence(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{etcd35, etcd36, etcd37} {
 		t.Run(version, func(t *testing.T) {
 			s := newStage(t)
@@ -97,6 +99,7 @@ func TestFence(t *testing.T) {
 }
 
 func TestDeletedPodsComeBack(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		delete func(s *stage, c *api.EtcdCluster)
@@ -159,6 +162,7 @@ func TestHibernate(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason    string
 		retention *api.Retention
@@ -223,6 +227,7 @@ func TestRetention(t *testing.T) {
 
 // TestDataLost: losing volumes never gives a silently empty cluster.
 func TestDataLost(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		lose   []string

@@ -13,6 +13,7 @@ import (
 // TestLostMidway: while a change of the version is half-way, and the members run two of them, one that has not come to the other yet loses
 // its volume. Another one takes its place, and all come to the version that is asked for.
 func TestLostMidway(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct{ reason, from, to string }{
 		"Up": {reason: "who comes starts with the earlier minor, which can read what the later one writes", from: etcd36, to: etcd37},
 		"TwoUp": {

@@ -143,6 +143,7 @@ func (p *slowPull) dir(ctx context.Context, version string) (string, error) {
 // TestTurn: one cluster at a time. The first one to change is stuck half-way; the second waits for as long as the first may come
 // to its end by itself, also where the operator is another one by then, and no longer.
 func TestTurn(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		end    func(s *stage, first, second *api.EtcdCluster, pull *slowPull)

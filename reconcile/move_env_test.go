@@ -73,6 +73,7 @@ func (s *stage) on(c *api.EtcdCluster, class, size string) {
 // TestMoved: volumes that are not what the spec asks for, and cannot become that, are left behind under load, one member after
 // the other, each when its successor votes.
 func TestMoved(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason      string
 		members     int

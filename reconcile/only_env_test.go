@@ -12,6 +12,7 @@ import (
 // TestOnlyMember: while the only member is started again nobody serves. A client watches meanwhile, for which etcd waits when it
 // is asked to end: five seconds and two elections.
 func TestOnlyMember(t *testing.T) {
+	t.Parallel()
 	const watched = 7 * time.Second
 	cases := map[string]struct {
 		reason string

@@ -147,6 +147,7 @@ func effects(o reconcile.Outlook) map[string]reconcile.Effect {
 // changed instead was told before, and nothing else is. A container that ends starts again, and a change of the spec is made, as it
 // was told before.
 func TestTakenOver(t *testing.T) {
+	t.Parallel()
 	next := map[string]string{etcd35: etcd36, etcd36: etcd37}
 	for name, file := range reconcile.PreviousClusters(t) {
 		if strings.HasSuffix(name, "/grown") {

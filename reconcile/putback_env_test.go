@@ -54,6 +54,7 @@ func (s *stage) anew(name string, than types.UID) {
 // TestPutBackOptions: options with which etcd does not start stop at the first member, which gets back those with which it has
 // served; so does whoever loses a Pod until the spec is mended, and then all get what it asks for.
 func TestPutBackOptions(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		size   int32
@@ -112,6 +113,7 @@ func TestPutBackOptions(t *testing.T) {
 
 // TestPutBackAmongOthers: whoever writes on a claim as soon as its Pod goes does not keep its member from being put back.
 func TestPutBackAmongOthers(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		write  func(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim) error

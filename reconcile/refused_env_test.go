@@ -73,6 +73,7 @@ const putBackMessage = ". It was put back, and all members run what they ran bef
 // What ran goes on, and at most one member was touched. Set back, the cluster is what it was. These are the messages of
 // docs/upgrades.md.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	version := func(v string) func(*api.EtcdClusterSpec) { return func(s *api.EtcdClusterSpec) { s.Version = v } }
 	flagged := func(v, flag, value string) func(*api.EtcdClusterSpec) {
 		return func(s *api.EtcdClusterSpec) {

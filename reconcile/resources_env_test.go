@@ -17,6 +17,7 @@ import (
 // TestResources: cpu changes while etcd runs, under load; where a member's node has less than is asked for, its Pod is made anew,
 // on another one.
 func TestResources(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		cores  int64

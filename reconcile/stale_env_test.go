@@ -19,6 +19,7 @@ import (
 // metadata is applied with the UID of the object that was seen: the resource version alone does not keep an apply from
 // creating the object anew, and for a claim that would be an empty one that says whose data it holds.
 func TestApplyToWhatIsGone(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason   string
 		bind     func(*corev1ac.PersistentVolumeClaimApplyConfiguration, *corev1.PersistentVolumeClaim)

@@ -14,6 +14,12 @@ import (
 	"quorate.dev/e2e/history"
 )
 
+// trial is one plan, by a name that TestChaos runs it by.
+type trial struct {
+	name string
+	do   func(*testing.T) ending
+}
+
 // ending of a plan that came to its end: whether there was what it was to disturb, how many calls that only read failed, and
 // what became of the clients' writes.
 type ending struct {
@@ -22,14 +28,22 @@ type ending struct {
 	writes history.Result
 }
 
-// tally of plans, which is printed when the test that began it is over.
+// floor is the share of plans that must have met what they were to disturb. A run is free to take another way than the one that
+// the plan was made from; a plan that met nothing has shown nothing.
+const floor = 0.9
+
+// tally counts plans. At the end of its test it tells what it counted, and fails the test below the floor.
 type tally struct {
-	begun   time.Time
-	planned int
+	test   *testing.T
+	begun  time.Time
+	ledger *ledger // of plans that ended in an earlier run; nil for none
 
 	mu      sync.Mutex
+	there   int // plans that there are
+	started int
 	kinds   map[string]*kindTally // by what the name of a plan begins with
 	injured map[mode]int          // lives that were disturbed in one effect, by how
+	unmet   []string              // plans that found nothing to disturb
 	unread  int
 	writes  history.Result // of all together; the longest pause of any
 }
@@ -40,25 +54,68 @@ type kindTally struct {
 }
 
 func newTally(t *testing.T) *tally {
-	y := &tally{begun: time.Now(), kinds: map[string]*kindTally{}, injured: map[mode]int{}}
-	t.Cleanup(func() { y.print(t.Name()) })
+	y := &tally{test: t, begun: time.Now(), kinds: map[string]*kindTally{}, injured: map[mode]int{}}
+	t.Cleanup(y.judge)
 	return y
 }
 
-// plan is run beside others, and counted when it has come to its end. One that fails says how it is run once more: TestChaos has
-// all plans, by the same names.
-func (y *tally) plan(t *testing.T, name string, run func(*testing.T) ending) {
-	y.planned++
-	t.Run(name, func(t *testing.T) {
+// plan is run beside others.
+func (y *tally) plan(t *testing.T, p trial) {
+	y.offer(1)
+	t.Run(p.name, func(t *testing.T) {
 		t.Parallel()
-		t.Cleanup(func() {
-			if t.Failed() {
-				t.Logf("once more: go test -tags env ./reconcile -run TestChaos -chaos.plan '%s'", name)
+		y.run(t, p)
+	})
+}
+
+// until runs plans in their order, by so many workers, and begins none when span is over; 0 is as long as it takes. Span begins
+// when the first worker has its turn among the other tests.
+func (y *tally) until(t *testing.T, span time.Duration, workers int, plans []trial) {
+	y.offer(len(plans))
+	queue := make(chan trial, len(plans))
+	for _, p := range plans {
+		queue <- p
+	}
+	close(queue)
+	end := sync.OnceValue(func() time.Time { return time.Now().Add(span) })
+	for n := range workers {
+		t.Run(fmt.Sprintf("Worker%d", n), func(t *testing.T) {
+			t.Parallel()
+			end()
+			for p := range queue {
+				if span > 0 && time.Now().After(end()) {
+					return
+				}
+				t.Run(p.name, func(t *testing.T) { y.run(t, p) })
 			}
 		})
-		begun := time.Now()
-		y.add(name, run(t), time.Since(begun))
+	}
+}
+
+func (y *tally) offer(plans int) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.there += plans
+}
+
+func (y *tally) run(t *testing.T, p trial) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("once more: go test -tags env ./reconcile -run TestChaos -chaos.plan '%s'", p.name)
+		}
 	})
+	y.mu.Lock()
+	y.started++
+	y.mu.Unlock()
+	begun := time.Now()
+	ended := p.do(t)
+	took := time.Since(begun)
+	y.add(p.name, ended, took)
+	if !t.Failed() {
+		if err := y.ledger.keep(p.name, ended, took); err != nil {
+			t.Errorf("keep that this plan has ended: %v", err)
+		}
+	}
 }
 
 func (y *tally) add(name string, o ending, took time.Duration) {
@@ -72,7 +129,9 @@ func (y *tally) add(name string, o ending, took time.Duration) {
 	}
 	k.ended++
 	k.took += took
-	if o.met {
+	if !o.met {
+		y.unmet = append(y.unmet, name)
+	} else {
 		k.met++
 		if _, disturbed := lives[kind]; disturbed {
 			y.injured[mode(name[strings.LastIndex(name, "/")+1:])]++
@@ -84,22 +143,36 @@ func (y *tally) add(name string, o ending, took time.Duration) {
 	y.writes.Longest = max(y.writes.Longest, o.writes.Longest)
 }
 
-// print to where a test that passes is heard as well.
-func (y *tally) print(test string) {
+// judge tells the figures as attributes of the test, which are heard of a test that passes as well.
+func (y *tally) judge() {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	all := 0
+	ended, met := 0, 0
+	var kinds, modes []string
 	for _, kind := range slices.Sorted(maps.Keys(y.kinds)) {
 		k := y.kinds[kind]
-		all += k.ended
-		fmt.Printf("%s: %-8s %5d came to their end, %5d of them disturbed, %5.1f s each\n", test, kind, k.ended, k.met, k.took.Seconds()/float64(k.ended))
+		ended, met = ended+k.ended, met+k.met
+		kinds = append(kinds, fmt.Sprintf("%s %d/%d (%.0f s)", kind, k.met, k.ended, k.took.Seconds()/float64(k.ended)))
 	}
 	for _, how := range slices.Sorted(maps.Keys(y.injured)) {
-		fmt.Printf("%s: %-16s %5d times\n", test, how, y.injured[how])
+		modes = append(modes, fmt.Sprintf("%s %d", how, y.injured[how]))
+	}
+	y.test.Attr("plans", fmt.Sprintf("of %d there are, %d began, %d ended, %d met what they disturb, in %s",
+		y.there, y.started, ended, met, time.Since(y.begun).Round(time.Second)))
+	y.test.Attr("kinds", "met/ended (time of each): "+strings.Join(kinds, ", "))
+	if len(modes) > 0 {
+		y.test.Attr("disturbed", strings.Join(modes, ", "))
 	}
 	if y.unread > 0 {
-		fmt.Printf("%s: %-16s %5d calls\n", test, "not read", y.unread)
+		y.test.Attr("not-read", fmt.Sprintf("%d calls", y.unread))
 	}
-	fmt.Printf("%s: %d of %d plans in %s; %d of %d writes acknowledged, longest pause %s\n", test, all, y.planned,
-		time.Since(y.begun).Round(time.Second), y.writes.Acknowledged, y.writes.Attempted, y.writes.Longest.Round(time.Millisecond))
+	if len(y.unmet) > 0 {
+		slices.Sort(y.unmet)
+		y.test.Attr("not-met", strings.Join(y.unmet, ", "))
+	}
+	y.test.Attr("writes", fmt.Sprintf("%d of %d acknowledged and there, longest pause %s",
+		y.writes.Acknowledged, y.writes.Attempted, y.writes.Longest.Round(time.Millisecond)))
+	if float64(met) < floor*float64(ended) || ended == 0 {
+		y.test.Errorf("%d of %d plans met what they were to disturb, want at least %.0f %%", met, ended, 100*floor)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/share"
 )
 
 // turned is a change of the version, at an effect of which the spec asks for yet another one: back, on, or elsewhere.
@@ -143,8 +144,8 @@ func untouched(t *testing.T, spec func(*api.EtcdClusterSpec)) []string {
 	return s.picture(c)
 }
 
-// turnedRuns are the plans that the effects of the changes give, one of so many; each effect turns before it is there, or after.
-func turnedRuns(t *testing.T, oneOf int) (plans []turned, ends map[string][]string) {
+// turnedRuns are the plans that the effects of the changes give; each effect turns before it is there, or after.
+func turnedRuns(t *testing.T) (plans []turned, ends map[string][]string) {
 	ends = map[string][]string{}
 	effects := map[string][]string{}
 	var mu sync.Mutex
@@ -175,14 +176,11 @@ func turnedRuns(t *testing.T, oneOf int) (plans []turned, ends map[string][]stri
 			mu.Unlock()
 		}
 	})
-	n := 0
 	for _, p := range turnings {
 		for _, effect := range effects[p.from+"-"+p.to] {
 			for _, late := range []bool{false, true} {
-				if p.effect, p.late = effect, late; n%oneOf == 0 {
-					plans = append(plans, p)
-				}
-				n++
+				p.effect, p.late = effect, late
+				plans = append(plans, p)
 			}
 		}
 	}
@@ -194,7 +192,7 @@ func turnedTrials(t *testing.T) []trial {
 	if !asked("turn/") {
 		return nil
 	}
-	plans, ends := turnedRuns(t, 1)
+	plans, ends := turnedRuns(t)
 	var runs []trial
 	for _, p := range plans {
 		if asked(p.String()) {
@@ -211,11 +209,10 @@ func TestTurned(t *testing.T) {
 		t.Skip("TestChaos runs these and more")
 	}
 	t.Parallel()
-	const oneOf = 41
-	plans, ends := turnedRuns(t, oneOf)
+	plans, ends := turnedRuns(t)
 	figures := newTally(t)
-	for _, p := range plans {
-		figures.plan(t, p.String(), func(t *testing.T) ending { return p.run(t, ends[p.then]) })
+	for _, p := range share.List(t, plans, len(turnings), turned.String) {
+		figures.plan(t, trial{p.String(), func(t *testing.T) ending { return p.run(t, ends[p.then]) }})
 	}
 }
 

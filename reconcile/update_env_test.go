@@ -52,6 +52,7 @@ func (s *stage) oneRuns(c *api.EtcdCluster, version string) {
 // TestVersions: the version changes under load, and back. The Pods stay, their containers are started again once for each
 // version on the way, and the members stay who they are.
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason   string
 		from     string
@@ -175,6 +176,7 @@ func argsOf(pod *corev1.Pod) []string { return pod.Spec.Containers[0].Args }
 // TestVolumes: volumes grow under running members where their class can do that, and then the limit of a small database with
 // them; elsewhere the API server's refusal is told, and the cluster serves on.
 func TestVolumes(t *testing.T) {
+	t.Parallel()
 	t.Run("Expandable", func(t *testing.T) {
 		s := newStage(t)
 		s.operate()

@@ -30,6 +30,18 @@ func Register(set *flag.FlagSet) { flags.register(set) }
 // Long reports whether every row runs. It can be asked once the flags are parsed.
 func Long() bool { return flags.long }
 
+// Seed is that of this run, for a test that chooses by itself.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	if !flags.registered {
+		t.Fatal(unregistered)
+	}
+	t.Attr("seed", fmt.Sprint(flags.seed()))
+	return flags.seed()
+}
+
+const unregistered = "share.Register was not called: no flag says which rows run"
+
 // Of returns k rows of a table, or all of them with -long.
 func Of[T any](t testing.TB, rows map[string]T, k int) map[string]T {
 	t.Helper()
@@ -79,7 +91,7 @@ func (c *chooser) choose(t testing.TB, names []string, k int) []string {
 	t.Helper()
 	switch {
 	case !c.registered:
-		t.Fatal("share.Register was not called: no flag says which rows run")
+		t.Fatal(unregistered)
 	case len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names):
 		t.Fatalf("rows of the same name: %q", names)
 	case k < 1 || len(names) == 0:
