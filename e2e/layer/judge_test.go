@@ -147,3 +147,27 @@ func TestSlowest(t *testing.T) {
 		t.Errorf("a test with subtests is their sum, and not listed: -want +got:\n%s", diff)
 	}
 }
+
+// TestExecute runs the go command itself.
+func TestExecute(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   string
+		passed int
+		noTest bool
+	}{
+		"OneTest": {reason: "its result is counted", args: "go test -count=1 -run ^TestSlowest$ .", passed: 1},
+		"NoTest":  {reason: "a pattern that matches nothing fails", args: "go test -run ^TestGone$ .", noTest: true},
+		"NoGo":    {reason: "another command is not judged", args: "go version"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var l layer
+			err := l.execute(t.Context(), strings.Fields(tc.args))
+			if l.Passed != tc.passed || errors.Is(err, errNoTest) != tc.noTest || (err != nil && !tc.noTest) {
+				t.Errorf("%s: %d passed, error %v", tc.reason, l.Passed, err)
+			}
+		})
+	}
+}

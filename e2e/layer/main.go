@@ -75,8 +75,9 @@ func (l *layer) execute(ctx context.Context, args []string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	const grace = time.Minute // for tests to remove their clusters and processes
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, grace
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Stderr = os.Stderr
 	if !isTest {
+		cmd.Stdout = os.Stdout
 		return cmd.Run()
 	}
 	events, err := cmd.StdoutPipe()
