@@ -24,8 +24,8 @@ import (
 
 var pairs = flag.Int("pairs", 7, "how often benchmarks repeat a comparison with manifests written by hand")
 
-// duel holds the times of both sides, which take turns. None ever goes twice in a row: to delete the Pod of a member that
-// has only just come back takes some three seconds more.
+// duel holds the times of both sides, which take turns. No side goes twice in a row: deleting the Pod
+// of a member that has only just come back takes longer.
 type duel struct{ byHand, operator []time.Duration }
 
 func fight(t *testing.T, byHand, operator func() time.Duration) duel {

@@ -227,6 +227,7 @@ func (x *rollExplorer) all(w roll, flights []rollFlight) roll {
 // first), and that what does not come up touches one member and who has served is not put back; and from each state follows how it goes
 // on when nothing more goes wrong (L1 to L3, L5), which must end with what the spec asks for, or at a stall that is justified.
 func TestExploreChange(t *testing.T) {
+	states := counted(t, "states")
 	for name, tc := range rollBounds {
 		t.Run(name, func(t *testing.T) {
 			if tc.full && !*full {
@@ -235,6 +236,7 @@ func TestExploreChange(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			x, bad := exploreRoll(tc.bound, rollPlanner{rules: rules})
+			states.Add(int64(len(x.states)))
 			t.Logf("%s: %d states, %d edges, %d different looks, at most %d steps to the end, %.1f s", tc.reason, len(x.states), x.edges, len(x.decided), x.worst, time.Since(start).Seconds())
 			if bad != nil {
 				t.Error(bad)

@@ -8,6 +8,7 @@ import (
 
 // TestChangeGateMutants shows the same of each gate: what a minor may be left from, and where it may be reached.
 func TestChangeGateMutants(t *testing.T) {
+	found := counted(t, "mutants")
 	for name, tc := range map[string]struct {
 		reason string
 		mutant func(gates []Gate)
@@ -41,6 +42,7 @@ func TestChangeGateMutants(t *testing.T) {
 			if !strings.HasPrefix(bad.violation, tc.want) {
 				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
 			}
+			found.Add(1)
 			t.Logf("%.100s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.lines))
 		})
 	}

@@ -218,6 +218,7 @@ func TestChangeMutants(t *testing.T) { testMutants(t, rollMutants) }
 
 func testMutants(t *testing.T, mutants map[string]rollMutant) {
 	t.Helper()
+	found := counted(t, "mutants")
 	for name, tc := range mutants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,6 +231,7 @@ func testMutants(t *testing.T, mutants map[string]rollMutant) {
 			if !strings.HasPrefix(bad.violation, tc.want) {
 				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
 			}
+			found.Add(1)
 			t.Logf("%.100s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.lines))
 		})
 	}

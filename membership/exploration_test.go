@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-var full = flag.Bool("explore.full", false, "explore the large bounds, for minutes")
+var full = flag.Bool("explore.full", false, "explore the large bounds too")
 
 // bounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes
 // between any two effects, or goes on after one has failed; Pods are deleted, one or all; containers and etcd are slow;
@@ -99,6 +99,7 @@ var bounds = map[string]struct {
 // goes wrong, which must end healthy, hibernated, at a change of who the members are (which goes on in another model), or where
 // something was lost at a stall that says what to do (L1 to L5).
 func TestExplore(t *testing.T) {
+	states := counted(t, "states")
 	for name, tc := range bounds {
 		t.Run(name, func(t *testing.T) {
 			if tc.full && !*full {
@@ -107,6 +108,7 @@ func TestExplore(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			x, bad := explore(tc.bound, planner{rules: rules})
+			states.Add(int64(len(x.states)))
 			t.Logf("%s: %d states, %d edges, %d different looks, %.1f s", tc.reason, len(x.states), x.edges, len(x.decided), time.Since(start).Seconds())
 			if bad != nil {
 				t.Error(bad)

@@ -198,6 +198,7 @@ func TestMutants(t *testing.T) {
 			want:   "a volume is provisioned while another one has data",
 		},
 	}
+	found := counted(t, "mutants")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,6 +209,7 @@ func TestMutants(t *testing.T) {
 			if !strings.HasPrefix(bad.violation, tc.want) {
 				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
 			}
+			found.Add(1)
 			t.Logf("%.70s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.story))
 		})
 	}

@@ -326,6 +326,7 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 // deleted), S11 (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change leaves less than a
 // quorum its data), S17 (who moves to another volume has a successor first); and from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16).
 func TestExploreResize(t *testing.T) {
+	states := counted(t, "states")
 	for name, tc := range ringBounds {
 		t.Run(name, func(t *testing.T) {
 			if tc.full && !*full {
@@ -334,6 +335,7 @@ func TestExploreResize(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			x, bad := exploreRing(tc.bound, ringPlanner{rules: rules})
+			states.Add(int64(len(x.states)))
 			t.Logf("%s: %d states, %d edges, %d different looks, at most %d steps and %d names to the end, %.1f s", tc.reason, len(x.states), x.edges, len(x.decided), x.worst.steps, x.worst.names, time.Since(start).Seconds())
 			if bad != nil {
 				t.Error(bad)

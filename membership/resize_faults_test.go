@@ -11,7 +11,7 @@ type ringBound struct {
 	budget ringBudget
 	calls  int // to etcd that are under way at a time
 
-	slow     bool // what is deleted and unused takes its time to go, too: ten times as many states
+	slow     bool // what is deleted and unused takes its time to go, too
 	crashes  bool // processes crash
 	one      bool // but not while a voter does not run
 	still    bool // clients write nothing

@@ -259,6 +259,7 @@ type ringMutant struct {
 
 func testRingMutants(t *testing.T, cases map[string]ringMutant) {
 	t.Helper()
+	found := counted(t, "mutants")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -269,6 +270,7 @@ func testRingMutants(t *testing.T, cases map[string]ringMutant) {
 			if !strings.HasPrefix(bad.violation, tc.want) {
 				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
 			}
+			found.Add(1)
 			t.Logf("%.100s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.lines))
 		})
 	}
