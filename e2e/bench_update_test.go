@@ -23,7 +23,7 @@ import (
 
 const (
 	updateRatio = 1.5                    // of Quorate's time to that by hand, in the same run
-	updateStall = 250 * time.Millisecond // of a client that writes every 5 ms, as a median of the longest ones
+	updateStall = 250 * time.Millisecond // of four clients that together write every 5 ms, as a median of the longest ones
 )
 
 // TestBenchUpdate: three members come from one minor to the next under writes, by hand and by Quorate in turn. By hand, the
