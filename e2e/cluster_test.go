@@ -20,12 +20,13 @@ const (
 	auditFile = auditDir + "/quorate-audit.log"
 )
 
-// auditPatch makes the API server write down every request of an operator.
+// auditPatch makes the API server write down every request of an operator. It has the form of kubeadm's configuration v1beta3, which
+// kind turns into that of v1beta4 where kubeadm is of Kubernetes 1.36 or newer.
 const auditPatch = `kind: ClusterConfiguration
 apiServer:
   extraArgs:
-  - {name: audit-policy-file, value: /etc/kubernetes/policies/audit-policy.yaml}
-  - {name: audit-log-path, value: ` + auditFile + `}
+    audit-policy-file: /etc/kubernetes/policies/audit-policy.yaml
+    audit-log-path: ` + auditFile + `
   extraVolumes:
   - {name: audit-policies, hostPath: /etc/kubernetes/policies, mountPath: /etc/kubernetes/policies, readOnly: true, pathType: DirectoryOrCreate}
   - {name: audit-logs, hostPath: ` + auditDir + `, mountPath: ` + auditDir + `, pathType: DirectoryOrCreate}
@@ -36,7 +37,10 @@ apiServer:
 func ranges() v1alpha4.Networking {
 	n := 1
 	if *workers > 0 {
-		n = 2
+		n++
+	}
+	if *minor != "" {
+		n += 2
 	}
 	return v1alpha4.Networking{PodSubnet: fmt.Sprintf("10.%d.0.0/16", 244+n), ServiceSubnet: fmt.Sprintf("10.%d.0.0/16", 96+n)}
 }

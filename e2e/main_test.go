@@ -20,12 +20,13 @@ import (
 )
 
 // clusterName is the kind cluster of these tests; one that is left over from an earlier run is used again. That of the
-// tests that take nodes away is another one.
+// tests that take nodes away is another one, and so is that of every Kubernetes that is asked for by its minor.
 var clusterName = "quorate-e2e"
 
 var (
 	keep = flag.Bool("keep", os.Getenv("QUORATE_E2E_KEEP") != "",
 		"keep the kind cluster for the next run (or set QUORATE_E2E_KEEP); after a failure it is always kept")
+	minor   = flag.String("kubernetes", "", "minor of Kubernetes that the kind cluster is to be of, such as 1.33 (default: the newest)")
 	workers = flag.Int("workers", 0, "how many workers the kind cluster has beside its first node; tests that take nodes away need 4")
 )
 
@@ -41,6 +42,9 @@ func TestMain(m *testing.M) {
 	}
 	if *workers > 0 {
 		clusterName += "-nodes"
+	}
+	if *minor != "" {
+		clusterName += "-" + strings.ReplaceAll(*minor, ".", "-")
 	}
 	ctrl.SetLogger(klog.Background())
 	testenv = env.NewWithConfig(config.WithParallelTestEnabled()).Setup(startCluster, clearStages, loadImages, install).BeforeEachTest(openStage)
@@ -82,7 +86,7 @@ func startCluster(ctx context.Context, config *envconf.Config) (context.Context,
 		return ctx, err
 	}
 	config.WithKubeconfigFile(filepath.Join(dir, "kubeconfig"))
-	if err := node.Up(ctx, node.Cluster{Name: clusterName, Config: kindConfig, Kubeconfig: config.KubeconfigFile()}); err != nil {
+	if err := node.Up(ctx, node.Cluster{Name: clusterName, Config: kindConfig, Kubeconfig: config.KubeconfigFile(), Kubernetes: *minor}); err != nil {
 		return ctx, err
 	}
 	return ctx, connect(config)

@@ -26,7 +26,7 @@ func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error)
 		ControlPlaneStartTimeout: 2 * time.Minute,
 	}
 	if env.BinaryAssetsDirectory == "" {
-		dir, err := node.Assets(ctx)
+		dir, err := node.Assets(ctx, "")
 		if err != nil {
 			return nil, fmt.Errorf("get the API server: %w", err)
 		}

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// kubernetes builds programs of the Kubernetes repository. Recipes of different programs share
-// what the compiler made: only linking is done twice.
-func kubernetes(name string, programs ...string) recipe {
+// programs builds programs of the Kubernetes repository. Recipes of different programs share what
+// the compiler made: only linking is done twice.
+func (r release) programs(name string, programs ...string) recipe {
 	packages := make([]string, 0, len(programs))
 	for _, p := range programs {
 		packages = append(packages, "k8s.io/kubernetes/cmd/"+p)
 	}
 	return recipe{
-		Name:           name + "-" + Kubernetes,
-		Requires:       []module{{"k8s.io/kubernetes", "v" + Kubernetes}},
+		Name:           name + "-" + r.Kubernetes,
+		Requires:       []module{{"k8s.io/kubernetes", "v" + r.Kubernetes}},
 		StagingOf:      "k8s.io/kubernetes",
-		StagingVersion: kubernetesStaging,
+		StagingVersion: r.staging(),
 		Packages:       packages,
 		// kubeadm decides by these what it may install, and the API server reports them.
-		LinkerFlags: "-X k8s.io/component-base/version.gitVersion=v" + Kubernetes +
-			" -X k8s.io/client-go/pkg/version.gitVersion=v" + Kubernetes,
+		LinkerFlags: "-X k8s.io/component-base/version.gitVersion=v" + r.Kubernetes +
+			" -X k8s.io/client-go/pkg/version.gitVersion=v" + r.Kubernetes,
 	}
 }
 
@@ -42,14 +42,27 @@ func etcd(version string) recipe {
 	}
 }
 
-func apiserver() recipe {
-	return kubernetes("apiserver", "kube-apiserver", "kubectl")
+func (r release) apiserver() recipe {
+	return r.programs("apiserver", "kube-apiserver", "kubectl")
+}
+
+// node has the programs of a node, and those of the control plane that are no API server.
+func (r release) node() recipe {
+	return r.programs("kubernetes", "kubeadm", "kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy")
+}
+
+func (r release) etcd() recipe {
+	return etcd(r.Etcd)
 }
 
 // Assets returns a directory with kube-apiserver, etcd and kubectl: what envtest wants to find in
-// KUBEBUILDER_ASSETS.
-func Assets(ctx context.Context) (string, error) {
-	apiserver, etcd := apiserver(), etcd(Etcd37)
+// KUBEBUILDER_ASSETS. The minor is one of KubernetesMinors; an empty one is the newest.
+func Assets(ctx context.Context, minor string) (string, error) {
+	r, err := releaseOf(minor)
+	if err != nil {
+		return "", err
+	}
+	apiserver, etcd := r.apiserver(), r.etcd()
 	name := fmt.Sprintf("assets-%s-%s", runtime.GOARCH, fingerprint([]recipe{apiserver, etcd}))
 	return cached(ctx, name, func(dir string) error {
 		for _, from := range []struct {

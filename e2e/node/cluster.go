@@ -19,6 +19,7 @@ type Cluster struct {
 	Name       string
 	Config     string // a kind configuration file; none means one node
 	Kubeconfig string // where to write access to it; none means the user's own kubeconfig
+	Kubernetes string // the minor, one of KubernetesMinors; none means the newest
 }
 
 // Up returns when the cluster runs and can run Pods that want volumes and names. It goes on from a
@@ -42,7 +43,7 @@ func Up(ctx context.Context, c Cluster) error {
 	case len(nodes) == 0:
 		err = create(ctx, provider, c, config)
 	case nodes.answer(ctx):
-		err = goOn(provider, c, config, nodes)
+		err = goOn(ctx, provider, c, config, nodes)
 	default:
 		say("the cluster %s is half-made or does not answer: it is made anew", c.Name)
 		if err := provider.Delete(c.Name, c.Kubeconfig); err != nil {
@@ -86,7 +87,7 @@ func Down(ctx context.Context, name string) error {
 }
 
 func create(ctx context.Context, provider *cluster.Provider, c Cluster, config *v1alpha4.Cluster) error {
-	image, err := Image(ctx)
+	image, err := Image(ctx, c.Kubernetes)
 	if err != nil {
 		return err
 	}
@@ -129,10 +130,23 @@ func create(ctx context.Context, provider *cluster.Provider, c Cluster, config *
 }
 
 // goOn takes a running cluster as the one that is wanted, unless it plainly is another.
-func goOn(provider *cluster.Provider, c Cluster, config *v1alpha4.Cluster, nodes nodeList) error {
+func goOn(ctx context.Context, provider *cluster.Provider, c Cluster, config *v1alpha4.Cluster, nodes nodeList) error {
 	if want := len(config.Nodes); want != len(nodes) {
 		return fmt.Errorf("the cluster %s has %d nodes and %d are wanted: quorate-kind down --name %s removes it",
 			c.Name, len(nodes), want, c.Name)
+	}
+	r, err := releaseOf(c.Kubernetes)
+	if err != nil {
+		return err
+	}
+	// kind and the node images of this package write the version there.
+	version, err := docker(ctx, "exec", nodes[0], "cat", "/kind/version")
+	if err != nil {
+		return fmt.Errorf("read the version of cluster %s: %w", c.Name, err)
+	}
+	if Minor(version) != Minor(r.Kubernetes) {
+		return fmt.Errorf("the cluster %s runs Kubernetes %s and %s is wanted: quorate-kind down --name %s removes it",
+			c.Name, version, Minor(r.Kubernetes), c.Name)
 	}
 	say("going on from the cluster %s", c.Name)
 	if err := provider.ExportKubeConfig(c.Name, c.Kubeconfig, false); err != nil {

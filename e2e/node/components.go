@@ -36,10 +36,9 @@ import (
 func main() { coremain.Run() }
 `
 
-// programs of a node image and of the images that it carries, by recipe.
+// programs of a node image and of the images that it carries, by recipe: those that are the same with
+// every Kubernetes.
 var (
-	kubernetesNode = kubernetes("kubernetes", "kubeadm", "kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy")
-
 	containerd = recipe{
 		Name:     "containerd-" + containerdVersion,
 		Requires: []module{{"github.com/containerd/containerd/v2", containerdVersion}},
@@ -78,8 +77,8 @@ var (
 )
 
 // nodeRecipes is everything that is compiled for a node image, the longest builds first.
-func nodeRecipes() []recipe {
-	return []recipe{apiserver(), kubernetesNode, etcd(Etcd37), containerd, coredns, cniPlugins, localPath, pause}
+func (r release) nodeRecipes() []recipe {
+	return []recipe{r.apiserver(), r.node(), r.etcd(), containerd, coredns, cniPlugins, localPath, pause}
 }
 
 // programDirs has the directory of every built recipe by its name.
@@ -89,9 +88,9 @@ func (d programDirs) program(r recipe, name string) string {
 	return filepath.Join(d[r.Name], name)
 }
 
-func buildPrograms(ctx context.Context) (programDirs, error) {
+func buildPrograms(ctx context.Context, recipes []recipe) (programDirs, error) {
 	dirs := programDirs{}
-	for _, r := range nodeRecipes() {
+	for _, r := range recipes {
 		dir, err := r.build(ctx)
 		if err != nil {
 			return nil, err
@@ -103,12 +102,12 @@ func buildPrograms(ctx context.Context) (programDirs, error) {
 
 // componentImages are the images that a new node needs before it can pull any, under the names that
 // kubeadm and kind ask for. root is the unpacked node, base the Debian that it began as.
-func componentImages(built programDirs, root, base string, names imageNames) []imageSpec {
-	kubernetesImage := func(r recipe, name, base string) imageSpec {
+func (r release) componentImages(built programDirs, root, base string, names imageNames) []imageSpec {
+	kubernetesImage := func(of recipe, name, base string) imageSpec {
 		return imageSpec{
 			Ref:   names[name],
 			Base:  base,
-			Files: []imageFile{program(built.program(r, name), "usr/local/bin/"+name)},
+			Files: []imageFile{program(built.program(of, name), "usr/local/bin/"+name)},
 		}
 	}
 	sandbox := imageSpec{
@@ -123,14 +122,14 @@ func componentImages(built programDirs, root, base string, names imageNames) []i
 	for _, applet := range []string{"sh", "mkdir", "rm"} {
 		helper.Files = append(helper.Files, imageFile{Path: "bin/" + applet, Link: "busybox"})
 	}
-	etcdImage := etcdImage(built[etcd(Etcd37).Name], names["etcd"])
+	etcdImage := etcdImage(built[r.etcd().Name], names["etcd"])
 	return []imageSpec{
 		sandbox,
 		helper,
-		kubernetesImage(apiserver(), "kube-apiserver", ""),
-		kubernetesImage(kubernetesNode, "kube-controller-manager", ""),
-		kubernetesImage(kubernetesNode, "kube-scheduler", ""),
-		kubernetesImage(kubernetesNode, "kube-proxy", base), // it calls iptables
+		kubernetesImage(r.apiserver(), "kube-apiserver", ""),
+		kubernetesImage(r.node(), "kube-controller-manager", ""),
+		kubernetesImage(r.node(), "kube-scheduler", ""),
+		kubernetesImage(r.node(), "kube-proxy", base), // it calls iptables
 		etcdImage,
 		{
 			Ref:        names["coredns"],

@@ -10,7 +10,7 @@ import (
 
 func TestFit(t *testing.T) {
 	t.Parallel()
-	built := builtImage()
+	built := newest.builtImage()
 	type args struct {
 		change func(*v1alpha4.Cluster) // to kind's default configuration
 		image  string

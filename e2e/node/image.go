@@ -15,40 +15,54 @@ import (
 // in are part of its name already.
 const imageRevision = 1
 
-// Image returns the reference of a kind node image that Docker has: the one that kind pulls by
-// default where a registry answers, and one built from source where none does.
-func Image(ctx context.Context) (string, error) {
+// Image returns the reference of a kind node image that Docker has: the one that kind publishes where
+// a registry has it, and one built from source where none does. The minor is one of KubernetesMinors;
+// an empty one is the newest.
+func Image(ctx context.Context, minor string) (string, error) {
+	r, err := releaseOf(minor)
+	if err != nil {
+		return "", err
+	}
 	unlock, err := lock(ctx, "node-image")
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	built := builtImage()
-	for _, ref := range []string{defaults.Image, built} {
+	published, built := r.publishedImage(), r.builtImage()
+	for _, ref := range []string{published, built} {
 		if hasImage(ctx, ref) {
 			return ref, nil
 		}
 	}
-	say("pulling %s", defaults.Image)
-	err = pull(ctx, defaults.Image)
+	say("pulling %s", published)
+	err = pull(ctx, published)
 	if err == nil {
-		return defaults.Image, nil
+		return published, nil
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
 	say("no registry gives it, so the node image is built from source: %s", lastLine(err))
-	if err := buildImage(ctx, built); err != nil {
+	if err := r.buildImage(ctx, built); err != nil {
 		return "", err
 	}
 	say("built %s", built)
 	return built, nil
 }
 
+// publishedImage is the name of the image that a registry may have: for the newest minor the one that
+// the kind library defaults to.
+func (r release) publishedImage() string {
+	if r == newest {
+		return defaults.Image
+	}
+	return publishedRepository + ":v" + r.Kubernetes
+}
+
 // builtImage is the name of the image that this package would build.
-func builtImage() string {
-	return fmt.Sprintf("%s:v%s-%s", nodeRepository, Kubernetes, fingerprint([]any{
-		imageRevision, kindVersion, nodeRecipes(), debianSuite, debianPackages, debianUnwanted, nodeSetup,
+func (r release) builtImage() string {
+	return fmt.Sprintf("%s:v%s-%s", nodeRepository, r.Kubernetes, fingerprint([]any{
+		imageRevision, kindVersion, r.nodeRecipes(), debianSuite, debianPackages, debianUnwanted, nodeSetup,
 	}))
 }
 
@@ -59,7 +73,7 @@ func isBuilt(ref string) bool {
 
 // buildImage puts a node together in a directory and loads it as one layer. It mirrors what
 // kind's own Dockerfile and node image build do with a registry at hand.
-func buildImage(ctx context.Context, ref string) error {
+func (r release) buildImage(ctx context.Context, ref string) error {
 	kind, err := kindSources(ctx)
 	if err != nil {
 		return err
@@ -68,7 +82,7 @@ func buildImage(ctx context.Context, ref string) error {
 	var programs programDirs
 	parts, partsCtx := errgroup.WithContext(ctx)
 	parts.Go(func() (err error) { debian, err = debianRoot(partsCtx); return err })
-	parts.Go(func() (err error) { programs, err = buildPrograms(partsCtx); return err })
+	parts.Go(func() (err error) { programs, err = buildPrograms(partsCtx, r.nodeRecipes()); return err })
 	if err := parts.Wait(); err != nil {
 		return err
 	}
@@ -91,17 +105,17 @@ func buildImage(ctx context.Context, ref string) error {
 	if _, err := output(command(ctx, "tar", "--numeric-owner", "-C", root, "-xpf", base)); err != nil {
 		return fmt.Errorf("unpack the Debian root: %w", err)
 	}
-	if err := kind.install(root); err != nil {
+	if err := kind.install(root, r.Kubernetes); err != nil {
 		return err
 	}
-	if err := installPrograms(programs, root); err != nil {
+	if err := r.installPrograms(programs, root); err != nil {
 		return err
 	}
 	if err := setUp(ctx, programs, root); err != nil {
 		return err
 	}
 
-	required, err := kubeadmImages(ctx, programs)
+	required, err := r.kubeadmImages(ctx, programs)
 	if err != nil {
 		return err
 	}
@@ -109,8 +123,11 @@ func buildImage(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.checkEtcd(names); err != nil {
+		return err
+	}
 	say("storing the images that a new node needs")
-	if err := storeImages(ctx, programs, root, componentImages(programs, root, base, names)); err != nil {
+	if err := storeImages(ctx, programs, root, r.componentImages(programs, root, base, names)); err != nil {
 		return err
 	}
 	say("loading the node image into Docker")
@@ -135,13 +152,22 @@ func loadNode(ctx context.Context, root, ref string) error {
 	return node.pipeTo(command(ctx, "docker", "load"), work)
 }
 
-func kubeadmImages(ctx context.Context, programs programDirs) ([]string, error) {
-	out, err := output(command(ctx, programs.program(kubernetesNode, "kubeadm"),
-		"config", "images", "list", "--kubernetes-version", "v"+Kubernetes))
+func (r release) kubeadmImages(ctx context.Context, programs programDirs) ([]string, error) {
+	out, err := output(command(ctx, programs.program(r.node(), "kubeadm"),
+		"config", "images", "list", "--kubernetes-version", "v"+r.Kubernetes))
 	if err != nil {
 		return nil, fmt.Errorf("list the images that kubeadm needs: %w", err)
 	}
 	return strings.Fields(string(out)), nil
+}
+
+// checkEtcd fails unless the etcd of this release is of the minor whose flags kubeadm is going to use.
+func (r release) checkEtcd(names imageNames) error {
+	_, tag, _ := strings.Cut(names["etcd"], ":")
+	if Minor(tag) != Minor(r.Etcd) {
+		return fmt.Errorf("kubeadm %s installs %s, and etcd %s is built for it", r.Kubernetes, names["etcd"], r.Etcd)
+	}
+	return nil
 }
 
 func hasImage(ctx context.Context, ref string) bool {

@@ -57,8 +57,9 @@ func kindSources(ctx context.Context) (kindFiles, error) {
 	return files, nil
 }
 
-// install copies kind's files into a node and writes what kind's image build would write.
-func (k kindFiles) install(root string) error {
+// install copies kind's files into a node and writes what kind's image build would write for this
+// version of Kubernetes.
+func (k kindFiles) install(root, kubernetes string) error {
 	err := filepath.WalkDir(k.base, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -82,7 +83,7 @@ func (k kindFiles) install(root string) error {
 		return fmt.Errorf("install kind's files: %w", err)
 	}
 	for name, content := range map[string]string{
-		"kind/version":                        "v" + Kubernetes,
+		"kind/version":                        "v" + kubernetes,
 		"kind/manifests/default-storage.yaml": k.storageManifest,
 	} {
 		if err := writeNew(filepath.Join(root, name), []byte(content), 0o644); err != nil {

@@ -73,7 +73,7 @@ func (r recipe) build(ctx context.Context) (string, error) {
 // goMod is the go.mod of the module that the programs are built in.
 func (r recipe) goMod(ctx context.Context, dir string) ([]byte, error) {
 	if r.StagingOf == "" {
-		return moduleFile(r.Requires, nil), nil
+		return moduleFile(r.Requires, nil, ""), nil
 	}
 	for _, m := range r.Requires {
 		if m.Path != r.StagingOf {
@@ -83,7 +83,7 @@ func (r recipe) goMod(ctx context.Context, dir string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		replaced, err := localReplaces(upstream)
+		replaced, godebug, err := inherited(upstream)
 		if err != nil {
 			return nil, fmt.Errorf("read go.mod of %s: %w", m, err)
 		}
@@ -91,7 +91,7 @@ func (r recipe) goMod(ctx context.Context, dir string) ([]byte, error) {
 		for _, p := range replaced {
 			replaces = append(replaces, module{Path: p, Version: r.StagingVersion})
 		}
-		return moduleFile(r.Requires, replaces), nil
+		return moduleFile(r.Requires, replaces, godebug), nil
 	}
 	return nil, fmt.Errorf("recipe %s does not require %s", r.Name, r.StagingOf)
 }
@@ -122,10 +122,15 @@ func (m module) modJSON(ctx context.Context, dir string) ([]byte, error) {
 }
 
 // moduleFile writes a go.mod with these requirements and with each replaced module pinned to a
-// published version of itself.
-func moduleFile(requires, replaces []module) []byte {
+// published version of itself. The programs behave as those of the Go version in godebug do; empty
+// is the version of the module.
+func moduleFile(requires, replaces []module, godebug string) []byte {
+	const goVersion = "1.26"
 	var b bytes.Buffer
-	b.WriteString("module quorate.dev/e2e/node/build\n\ngo 1.26.0\n")
+	fmt.Fprintf(&b, "module quorate.dev/e2e/node/build\n\ngo %s.0\n", goVersion)
+	if godebug != "" && godebug != "go"+goVersion {
+		fmt.Fprintf(&b, "\ngodebug default=%s\n", godebug)
+	}
 	for _, m := range requires {
 		fmt.Fprintf(&b, "\nrequire %s %s\n", m.Path, m.Version)
 	}
@@ -139,21 +144,27 @@ func moduleFile(requires, replaces []module) []byte {
 	return b.Bytes()
 }
 
-// localReplaces lists the modules that a go.mod replaces with a folder, in the order of the file.
-func localReplaces(modJSON []byte) ([]string, error) {
+// inherited is what a go.mod says that holds only for the main module, and so is said once more: the
+// modules that it replaces with a folder, in the order of the file, and the default of GODEBUG.
+func inherited(modJSON []byte) (replaced []string, godebug string, err error) {
 	var mod struct {
 		Replace []struct{ Old, New module }
+		Godebug []struct{ Key, Value string }
 	}
 	if err := json.Unmarshal(modJSON, &mod); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var paths []string
 	for _, r := range mod.Replace {
 		if strings.HasPrefix(r.New.Path, "./") {
-			paths = append(paths, r.Old.Path)
+			replaced = append(replaced, r.Old.Path)
 		}
 	}
-	return paths, nil
+	for _, setting := range mod.Godebug {
+		if setting.Key == "default" {
+			godebug = setting.Value
+		}
+	}
+	return replaced, godebug, nil
 }
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)

@@ -1,16 +1,17 @@
 package node
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 )
 
 func TestModuleFile(t *testing.T) {
 	t.Parallel()
-	type args struct{ requires, replaces []module }
+	type args struct {
+		requires, replaces []module
+		godebug            string
+	}
 	cases := map[string]struct {
 		reason string
 		args   args
@@ -36,6 +37,7 @@ require go.etcd.io/etcd/etcdctl/v3 v3.6.16
 			args: args{
 				requires: []module{{"k8s.io/kubernetes", "v1.37.1"}},
 				replaces: []module{{"k8s.io/api", "v0.37.1"}, {"k8s.io/kubelet", "v0.37.1"}},
+				godebug:  "go1.26", // that of the module, so it need not be said
 			},
 			want: `module quorate.dev/e2e/node/build
 
@@ -49,11 +51,23 @@ replace (
 )
 `,
 		},
+		"EarlierGo": {
+			reason: "a program that was released with an earlier Go behaves as it did then",
+			args:   args{requires: []module{{"k8s.io/kubernetes", "v1.33.5"}}, godebug: "go1.24"},
+			want: `module quorate.dev/e2e/node/build
+
+go 1.26.0
+
+godebug default=go1.24
+
+require k8s.io/kubernetes v1.33.5
+`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := string(moduleFile(tc.args.requires, tc.args.replaces))
+			got := string(moduleFile(tc.args.requires, tc.args.replaces, tc.args.godebug))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -61,12 +75,13 @@ replace (
 	}
 }
 
-func TestLocalReplaces(t *testing.T) {
+func TestInherited(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		modJSON string
 		want    []string
+		godebug string
 		wantErr bool
 	}{
 		"FoldersOnly": {
@@ -76,6 +91,11 @@ func TestLocalReplaces(t *testing.T) {
 				{"Old": {"Path": "example.org/fork"}, "New": {"Path": "example.org/forked", "Version": "v1.0.0"}},
 				{"Old": {"Path": "k8s.io/kubelet"}, "New": {"Path": "./staging/src/k8s.io/kubelet"}}]}`,
 			want: []string{"k8s.io/api", "k8s.io/kubelet"},
+		},
+		"Godebug": {
+			reason:  "settings of a module that is required count for nothing unless the main module has them",
+			modJSON: `{"Godebug": [{"Key": "panicnil", "Value": "1"}, {"Key": "default", "Value": "go1.24"}]}`,
+			godebug: "go1.24",
 		},
 		"NoReplacements": {
 			reason:  "most modules replace nothing",
@@ -90,9 +110,12 @@ func TestLocalReplaces(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := localReplaces([]byte(tc.modJSON))
+			got, godebug, err := inherited([]byte(tc.modJSON))
 			if (err != nil) != tc.wantErr {
 				t.Fatalf("%s: error %v", tc.reason, err)
+			}
+			if godebug != tc.godebug {
+				t.Errorf("%s: GODEBUG %q, want %q", tc.reason, godebug, tc.godebug)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -115,7 +138,7 @@ func TestPrograms(t *testing.T) {
 		},
 		"Kubernetes": {
 			reason: "programs of Kubernetes keep their names",
-			recipe: apiserver(),
+			recipe: newest.apiserver(),
 			want:   []string{"kube-apiserver", "kubectl"},
 		},
 	}
@@ -126,18 +149,5 @@ func TestPrograms(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-// A cluster must not depend on whether a registry answered: what is pulled and what is built are of
-// one minor, and so are Kubernetes and its staging modules.
-func TestOneKubernetesMinor(t *testing.T) {
-	t.Parallel()
-	_, tag, _ := strings.Cut(defaults.Image, ":v")
-	if minor := Kubernetes[:strings.LastIndex(Kubernetes, ".")+1]; !strings.HasPrefix(tag, minor) {
-		t.Errorf("kind pulls %s, but %s is built", defaults.Image, Kubernetes)
-	}
-	if want := "v0" + strings.TrimPrefix(Kubernetes, "1"); kubernetesStaging != want {
-		t.Errorf("staging modules %s, want %s", kubernetesStaging, want)
 	}
 }

@@ -29,14 +29,14 @@ rm -f /etc/resolv.conf /etc/hostname
 `
 
 // installPrograms puts every program where kind's units and kubeadm look for it.
-func installPrograms(programs programDirs, root string) error {
+func (r release) installPrograms(programs programDirs, root string) error {
 	for _, set := range []struct {
 		dir    string
 		recipe recipe
 		names  []string
 	}{
-		{"usr/bin", apiserver(), []string{"kubectl"}},
-		{"usr/bin", kubernetesNode, []string{"kubeadm", "kubelet"}},
+		{"usr/bin", r.apiserver(), []string{"kubectl"}},
+		{"usr/bin", r.node(), []string{"kubeadm", "kubelet"}},
 		{"usr/local/bin", containerd, containerd.programs()},
 		{"opt/cni/bin", cniPlugins, cniPlugins.programs()},
 	} {

@@ -31,19 +31,22 @@ func run() error {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(assets(), etcd(), image(), up(), load(), etcdImages(), down())
+	root.AddCommand(minors(), assets(), etcd(), image(), up(), load(), etcdImages(), down())
 	return root.ExecuteContext(ctx)
 }
 
 func assets() *cobra.Command {
-	return &cobra.Command{
+	var minor string
+	cmd := &cobra.Command{
 		Use:   "assets",
 		Short: "Build kube-apiserver, etcd and kubectl, and print their directory (KUBEBUILDER_ASSETS)",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printed(node.Assets(cmd.Context()))
+			return printed(node.Assets(cmd.Context(), minor))
 		},
 	}
+	kubernetesFlag(cmd, &minor)
+	return cmd
 }
 
 func etcd() *cobra.Command {
@@ -63,12 +66,26 @@ func etcd() *cobra.Command {
 }
 
 func image() *cobra.Command {
-	return &cobra.Command{
+	var minor string
+	cmd := &cobra.Command{
 		Use:   "image",
 		Short: "Pull or build a kind node image, and print its reference",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printed(node.Image(cmd.Context()))
+			return printed(node.Image(cmd.Context(), minor))
+		},
+	}
+	kubernetesFlag(cmd, &minor)
+	return cmd
+}
+
+func minors() *cobra.Command {
+	return &cobra.Command{
+		Use:   "minors",
+		Short: "Print the minors of Kubernetes that Quorate is tested on, oldest first",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return printed(strings.Join(node.KubernetesMinors(), "\n"), nil)
 		},
 	}
 }
@@ -84,6 +101,7 @@ func up() *cobra.Command {
 		},
 	}
 	nameFlag(cmd, &c.Name)
+	kubernetesFlag(cmd, &c.Kubernetes)
 	cmd.Flags().StringVar(&c.Config, "config", "", "kind configuration file (default: one node)")
 	cmd.Flags().StringVar(&c.Kubeconfig, "kubeconfig", "", "file to write access to the cluster to (default: your own kubeconfig)")
 	return cmd
@@ -146,6 +164,11 @@ func nameFlag(cmd *cobra.Command, name *string) {
 	if err := cmd.MarkFlagRequired("name"); err != nil {
 		panic(err) // only when the flag above is called otherwise
 	}
+}
+
+// kubernetesFlag names a minor; none is the newest.
+func kubernetesFlag(cmd *cobra.Command, minor *string) {
+	cmd.Flags().StringVar(minor, "kubernetes", "", "minor of Kubernetes, one of those that the command minors prints (default: the newest)")
 }
 
 // printed puts a result on standard output, where scripts read it.
