@@ -4,6 +4,8 @@
 SHELL := bash -o pipefail
 .DEFAULT_GOAL := help
 
+sources := api cmd e2e membership reconcile render templates
+
 IMAGE ?= quorate:dev
 FOR   ?= 30m
 
@@ -44,7 +46,7 @@ verify: $(CONTROLLER_GEN) ## Check that generated files, formatting and go.mod a
 	@$(checksums) > bin/generated
 	@$(MAKE) --no-print-directory generate
 	@$(checksums) | diff bin/generated - || { echo 'Generated files were not current. They are now: commit them.'; exit 1; }
-	@unformatted=$$(gofmt -l api cmd e2e membership reconcile render templates) && \
+	@unformatted=$$(gofmt -l $(sources)) && \
 		test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }
 	go mod tidy -diff
 
@@ -54,44 +56,125 @@ lint: $(GOLANGCI_LINT) ## Run the linters, import rules among them
 
 ##### Test it
 
+# Each layer is run by e2e/layer, which says what it cost, and fails where no test ran.
+LAYERS := bin/layers.json
+layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) -name
+
+# The API server and the etcds of tests; what a registry does not give is built, once for a machine.
+assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
+env     = go test -tags env -count=1 -parallel 8
+# Of package membership, `make test-unit` runs what needs no etcd.
+no_etcd = '^Test(Explore|Ring|.*Mutants|ChangePacks)'
+
+.PHONY: test-fast
+test-fast: ## What to run before every commit: format, vet, unit tests, six stories on a real API server (3 minutes)
+	@rm -f $(LAYERS)
+	@unformatted=$$(gofmt -l $(sources)) && test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }
+	@$(layer) vet -- go vet -tags env,e2e ./...
+	@$(layer) unit -- go test ./...
+	@$(assets) && $(layer) smoke -- $(env) -timeout 10m -run '^TestSmoke$$' ./reconcile
+	@go run ./e2e/layer -summary $(LAYERS)
+
 .PHONY: test
-test: verify lint test-unit test-env e2e ## Run all checks and tests
+test: ## All the proof that decides: what CI runs (25 minutes; 50 on a machine that has nothing yet)
+	@rm -f $(LAYERS)
+	@$(MAKE) --no-print-directory test-verify test-lint test-unit test-env e2e; failed=$$?; \
+		go run ./e2e/layer -summary $(LAYERS); exit $$failed
+
+.PHONY: test-verify test-lint
+test-verify:
+	@$(layer) verify -- $(MAKE) --no-print-directory verify
+test-lint:
+	@$(layer) lint -- $(MAKE) --no-print-directory lint
 
 .PHONY: test-unit
-test-unit: ## Tests that need nothing (a minute)
-	go test ./...
+test-unit: ## Tests that need nothing
+	@$(layer) unit -- go test ./...
 
-.PHONY: explore
-explore: ## Explore the planner's states in the large bounds (many minutes)
-	go test ./membership -run Explore -explore.full -timeout 3h -v
-
+# The node image is needed last: where it has to be built, that goes on behind these tests.
 .PHONY: test-env
 test-env: ## Tests against a real API server and real etcd processes
-	assets=$$(go run ./e2e/node/quorate-kind assets) && \
-		KUBEBUILDER_ASSETS="$$assets" go test -tags env -timeout 60m -parallel 8 ./reconcile/... ./e2e/hostlet/...
-	go test -tags env -run "^($$(sed -n 's/^func \(Test[A-Za-z0-9]*\)(.*/\1/p' membership/*_env_test.go | paste -sd '|'))$$" ./membership
-
-.PHONY: record
-record: ## Write what this code leaves in an API server, for later releases to take over (RELEASE=name)
-	$(if $(RELEASE),,$(error say RELEASE=name))
-	assets=$$(go run ./e2e/node/quorate-kind assets) && cd reconcile && \
-		KUBEBUILDER_ASSETS="$$assets" go test -tags env -run '^TestRecord$$' -record=$(RELEASE)
-	go test ./reconcile -run '^Test(PreviousStays|RenderedOtherwise)$$'
-
-.PHONY: chaos
-chaos: ## Disturb the operator at everything it does, and walk at random, for a while (FOR=30m)
-	assets=$$(go run ./e2e/node/quorate-kind assets) && cd reconcile && \
-		KUBEBUILDER_ASSETS="$$assets" go test -tags env -timeout 0 -parallel 8 -run '^TestChaos$$' -chaos.for=$(FOR)
+	@mkdir -p bin; $(assets) || exit 1; nice -n 10 go run ./e2e/node/quorate-kind image > bin/node-image.log 2>&1 & \
+		$(layer) env -- $(env) -timeout 40m -skip $(no_etcd) ./reconcile ./e2e/hostlet/... ./membership
 
 .PHONY: e2e
 e2e: ## Tests on a kind cluster
-	go test -tags e2e -count 1 -run '^TestPull$$' ./e2e/node
-	go test -tags e2e -count 1 -timeout 60m -parallel 5 -v -skip '^Test(Bench|Nodes)' ./e2e
-	go test -tags e2e -count 1 -timeout 30m -v -run '^TestNodes' ./e2e -workers 4
+	@$(layer) pull -- go test -tags e2e -count=1 -run '^TestPull$$' ./e2e/node
+	@$(layer) kind -- go test -tags e2e -count=1 -timeout 60m -parallel 5 -v -skip '^Test(Bench|Nodes|Oldest)' ./e2e
+	@$(layer) nodes -- go test -tags e2e -count=1 -timeout 30m -v -run '^TestNodes' ./e2e -workers 4
+
+# A list that cannot be made, or is empty, fails: no minor is left out in silence.
+.PHONY: test-minors test-oldest
+test-minors: ## The stories of TestSmoke on an API server of every Kubernetes that is claimed
+	@set -e; minors=$$(go run ./e2e/node/quorate-kind minors); test -n "$$minors"; \
+	for minor in $$minors; do \
+		assets=$$(go run ./e2e/node/quorate-kind assets --kubernetes $$minor); \
+		KUBEBUILDER_ASSETS="$$assets" $(layer) kubernetes-$$minor -- $(env) -timeout 10m -run '^TestSmoke$$' ./reconcile -kubernetes $$minor; \
+	done
+test-oldest: ## On a kind cluster of the oldest Kubernetes that is claimed
+	@minors=$$(go run ./e2e/node/quorate-kind minors) && \
+		$(layer) oldest -- go test -tags e2e -count=1 -timeout 30m -v -run '^TestOldest$$' ./e2e -kubernetes $${minors%%$$'\n'*}
+
+##### Test it for hours
+
+# Every layer of the long run leaves its figures in a file. A run that was interrupted goes on with the layers that have none, and
+# within the plans of TestChaos where it was. Code that differs has its own files; documents do not count.
+REVISION  = $(shell { git ls-files -s -- ':!*.md'; git diff HEAD -- ':!*.md'; } | git hash-object --stdin | cut -c1-12)
+SEED      = $(shell printf '%d' 0x$(shell echo $(REVISION) | cut -c1-7))
+CACHE     = $(or $(QUORATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate)
+LONG      = $(CACHE)/long/$(REVISION)
+LONG_RUN := verify lint unit explore race env etcd race-env minors kind nodes oldest chaos
+
+.PHONY: test-long
+test-long: ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted
+	@mkdir -p $(LONG)
+	@$(MAKE) --no-print-directory --keep-going $(LONG_RUN:%=$(LONG)/%.json); failed=$$?; \
+		go run ./e2e/layer -summary -title "Code $(REVISION), seed $(SEED)" -into docs/reliability.md $(LONG)/*.json* || failed=1; exit $$failed
+
+# A layer that fails leaves its figures as well, but not under its name: it is run again.
+$(LONG)/%.json:
+	@rm -f $@.failed
+	@$(MAKE) --no-print-directory long-$* RECORD=$@.failed
+	@mv $@.failed $@
+
+long-verify: test-verify
+long-lint: test-lint
+long-unit: test-unit
+long-explore: explore
+long-minors: test-minors
+long-oldest: test-oldest
+long-race:
+	@$(layer) race -- go test -race -timeout 60m ./...
+long-env:
+	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk)$$' ./reconcile -long -seed $(SEED)
+long-etcd:
+	@$(assets) && $(layer) etcd -- $(env) -timeout 30m -skip $(no_etcd) ./e2e/hostlet/... ./membership
+long-race-env:
+	@$(assets) && $(layer) race-env -- $(env) -race -timeout 2h ./reconcile -seed $(SEED)
+long-kind:
+	@$(layer) kind -- go test -tags e2e -count=1 -timeout 90m -parallel 5 -v -skip '^Test(Bench|Nodes|Oldest)' ./e2e -long -seed $(SEED)
+long-nodes:
+	@$(layer) nodes -- go test -tags e2e -count=1 -timeout 60m -v -run '^TestNodes' ./e2e -workers 4 -long -seed $(SEED)
+long-chaos:
+	@$(assets) && $(layer) chaos -- $(env) -timeout 0 -run '^TestChaos$$' ./reconcile -chaos.all -chaos.ledger $(LONG)/chaos.ledger -seed $(SEED)
+
+.PHONY: explore
+explore: ## Explore the planner's states in the large bounds
+	@$(layer) explore -- go test ./membership -run '^TestExplore' -explore.full -timeout 3h
+
+.PHONY: chaos
+chaos: ## Disturb the operator at everything it does, and walk at random, for a while (FOR=30m)
+	@$(assets) && $(layer) chaos -- $(env) -timeout 0 -run '^TestChaos$$' ./reconcile -chaos.for=$(FOR)
 
 .PHONY: bench
 bench: ## Measure against hand-written manifests on a kind cluster
 	go test -tags e2e -count 1 -timeout 2h -v -run '^TestBench' ./e2e
+
+.PHONY: record
+record: ## Write what this code leaves in an API server, for later releases to take over (RELEASE=name)
+	$(if $(RELEASE),,$(error say RELEASE=name))
+	$(assets) && cd reconcile && go test -tags env -run '^TestRecord$$' -record=$(RELEASE)
+	go test ./reconcile -run '^Test(PreviousStays|RenderedOtherwise)$$'
 
 ##### Tools, each in a directory of its version
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -19,7 +19,8 @@ type layer struct {
 	Busy                    float64 // share of the processors' time, of everything on this machine; 0 is unknown
 	Passed, Failed, Skipped int
 	Slowest                 []slow
-	Failure                 string `json:",omitempty"`
+	Said                    []string `json:",omitempty"` // the attributes of its tests
+	Failure                 string   `json:",omitempty"`
 }
 
 func (l *layer) print(to io.Writer) {
@@ -41,6 +42,9 @@ func (l *layer) busy() string {
 }
 
 func (l *layer) append(file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -50,40 +54,6 @@ func (l *layer) append(file string) error {
 		return err
 	}
 	return f.Close()
-}
-
-// printSummary prints the layers in a file as a table of Markdown. It fails where one of them did.
-func printSummary(to io.Writer, file string) (int, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return 1, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	code, sum := 0, layer{Name: "all"}
-	table := tabwriter.NewWriter(to, 0, 0, 1, ' ', tabwriter.Debug)
-	row := func(l layer) {
-		result := "passed"
-		if l.Failure != "" {
-			result = "**failed**"
-		}
-		fmt.Fprintf(table, "\t %s\t %s\t %.0f %%\t %d\t %d\t %s\t\n", l.Name, l.Took.Round(time.Second), 100*l.Busy, l.Passed+l.Failed, l.Skipped, result)
-	}
-	fmt.Fprintf(table, "\t layer\t time\t processors\t tests\t skipped\t result\t\n\t ---\t ---:\t ---:\t ---:\t ---:\t ---\t\n")
-	for lines := json.NewDecoder(f); lines.More(); {
-		var l layer
-		if err := lines.Decode(&l); err != nil {
-			return 1, fmt.Errorf("read %s: %w", file, err)
-		}
-		row(l)
-		if l.Failure != "" {
-			code, sum.Failure = 1, l.Failure
-		}
-		sum.Busy = (sum.Busy*sum.Took.Seconds() + l.Busy*l.Took.Seconds()) / max(1, (sum.Took+l.Took).Seconds())
-		sum.Took += l.Took
-		sum.Passed, sum.Failed, sum.Skipped = sum.Passed+l.Passed, sum.Failed+l.Failed, sum.Skipped+l.Skipped
-	}
-	row(sum)
-	return code, table.Flush()
 }
 
 // ticks of all processors of this machine, as proc_stat(5) counts them.

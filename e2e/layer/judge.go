@@ -33,6 +33,8 @@ type judge struct {
 	verbose bool
 	said    map[testID]*bytes.Buffer // by tests that have not ended yet, and by packages
 	results map[testID]result
+
+	attributes []string // of tests that are not subtests
 }
 
 type result struct {
@@ -82,8 +84,12 @@ func (j *judge) hear(e event) {
 			j.said[id].WriteString(e.Output)
 		}
 	case "attr":
+		said := fmt.Sprintf("%s: %s: %s", id, e.Key, e.Value)
+		if !strings.Contains(e.Test, "/") {
+			j.attributes = append(j.attributes, said)
+		}
 		if !j.verbose {
-			fmt.Fprintf(j.to, "%s: %s: %s\n", id, e.Key, e.Value)
+			fmt.Fprintln(j.to, said)
 		}
 	case "pass", "fail", "skip":
 		j.ended(id, result{Action: e.Action, Took: time.Duration(e.Elapsed * float64(time.Second)), leaf: true})

@@ -2,7 +2,7 @@
 // the processors worked, and its five slowest tests. A layer that runs no test fails.
 //
 //	go run ./e2e/layer -name env -record bin/layers.json -- go test -tags env ./reconcile
-//	go run ./e2e/layer -summary -record bin/layers.json
+//	go run ./e2e/layer -summary bin/layers.json
 //
 // Of a `go test` it prints what failed in full, the attributes that tests set (testing.T.Attr), and
 // every test that was skipped. With -v it prints everything. Any other command runs as it is.
@@ -32,11 +32,13 @@ func main() {
 func run() (int, error) {
 	name := flag.String("name", "", "name of the layer")
 	record := flag.String("record", "", "file to which the layer's figures are appended")
-	summary := flag.Bool("summary", false, "print the figures in -record as a table, and run nothing")
+	summary := flag.Bool("summary", false, "print the figures that these files have as a table, and run nothing")
+	title := flag.String("title", "", "with -summary: what was run")
+	into := flag.String("into", "", "with -summary: a Markdown file to write them into as well, between "+summaryBegin+" and "+summaryEnd)
 	flag.Parse()
 	switch {
 	case *summary:
-		return printSummary(os.Stdout, *record)
+		return summarize(os.Stdout, *title, *into, flag.Args())
 	case *name == "" || flag.NArg() == 0:
 		return 2, errors.New("write: layer -name NAME -- COMMAND [ARGUMENT...]")
 	}
@@ -90,6 +92,6 @@ func (l *layer) execute(ctx context.Context, args []string) error {
 	j := newJudge(os.Stdout, slices.Contains(args, "-v"))
 	readErr := j.read(events)
 	waitErr := cmd.Wait()
-	l.Passed, l.Failed, l.Skipped, l.Slowest = j.count("pass"), j.count("fail"), j.count("skip"), j.slowest(5)
+	l.Passed, l.Failed, l.Skipped, l.Slowest, l.Said = j.count("pass"), j.count("fail"), j.count("skip"), j.slowest(5), j.attributes
 	return errors.Join(waitErr, readErr, j.verdict(args))
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSummarize(t *testing.T) {
+	passed := layer{Name: "unit", Took: time.Minute, Busy: 1, Passed: 9, Said: []string{"p TestA: states: 7"}}
+	failed := layer{Name: "env", Took: 3 * time.Minute, Busy: 0.5, Passed: 1, Failed: 1, Failure: "exit status 1"}
+	const head = "| layer | time | processors | tests | skipped | result |\n| --- | ---: | ---: | ---: | ---: | --- |\n"
+	cases := map[string]struct {
+		reason   string
+		layers   []layer
+		document string
+		want     string
+		code     int
+		fails    bool
+	}{
+		"OneFailed": {
+			reason:   "the sum of layers fails with one of them, and its share of the processors is by time",
+			layers:   []layer{passed, failed},
+			document: "a\n" + summaryBegin + "\nold\n" + summaryEnd + "\nb\n",
+			want: "a\n" + summaryBegin + "\nrun:\n\n" + head +
+				"| unit | 1m0s | 100 % | 9 | 0 | passed |\n" +
+				"| env | 3m0s | 50 % | 2 | 0 | **failed** |\n" +
+				"| all | 4m0s | 62 % | 11 | 0 | **failed** |\n" +
+				"\nunit:\n\n- p TestA: states: 7\n" + summaryEnd + "\nb\n",
+			code: 1,
+		},
+		"NoMarks": {
+			reason:   "a document without a place for it stays as it is",
+			layers:   []layer{passed},
+			document: "a\n", want: "a\n", code: 1, fails: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			record, document := filepath.Join(dir, "new", "layers.json"), filepath.Join(dir, "page.md")
+			for _, l := range tc.layers {
+				if err := l.append(record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(document, []byte(tc.document), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, err := summarize(&bytes.Buffer{}, "run", document, []string{record})
+			if code != tc.code || (err != nil) != tc.fails {
+				t.Errorf("%s: code %d, error %v", tc.reason, code, err)
+			}
+			got, err := os.ReadFile(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
