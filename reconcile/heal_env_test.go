@@ -16,6 +16,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 )
 
 // healing is one fault in a cluster of three under load.
@@ -129,7 +130,7 @@ func TestReplaced(t *testing.T) {
 			strike: func(s *stage, c *api.EtcdCluster, victim string) { s.raiseCorrupt(c, memberID(c, victim)) },
 		},
 	}
-	for name, tc := range cases {
+	for name, tc := range share.Of(t, cases, 9) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			c, load, victim := tc.struck(s)

@@ -26,6 +26,7 @@ import (
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
+	"quorate.dev/e2e/share"
 	"quorate.dev/reconcile"
 	"quorate.dev/render"
 )
@@ -149,10 +150,11 @@ func effects(o reconcile.Outlook) map[string]reconcile.Effect {
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	next := map[string]string{etcd35: etcd36, etcd36: etcd37}
-	for name, file := range reconcile.PreviousClusters(t) {
-		if strings.HasSuffix(name, "/grown") {
-			continue // a member that came later cannot be let come again; TestPreviousStays judges its Pod
-		}
+	clusters := reconcile.PreviousClusters(t)
+	maps.DeleteFunc(clusters, func(name, _ string) bool {
+		return strings.HasSuffix(name, "/grown") // a member that came later cannot be let come again; TestPreviousStays judges its Pod
+	})
+	for name, file := range share.Of(t, clusters, 2) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			c := s.leftBy(file)

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"quorate.dev/e2e/share"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile"
 )
@@ -89,31 +90,44 @@ func outcome(err error) (outcome, answer string) {
 	}
 }
 
+// tracedLife is a life on one version of etcd.
+type tracedLife struct{ life, version string }
+
+func (l tracedLife) String() string { return l.life + "-" + l.version }
+
+func traced() []tracedLife {
+	var all []tracedLife
+	for _, life := range []string{"resize", "lead", "late", "heal"} {
+		for _, version := range []string{etcd35, etcd36, etcd37} {
+			all = append(all, tracedLife{life, version})
+		}
+	}
+	return all
+}
+
 // TestTrace holds the model that package membership explores against what etcd and Kubernetes do: each state that is seen, and
 // each effect with its outcome, is one of the model.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	t.Run("Recorded", func(t *testing.T) {
-		for _, life := range []string{"resize", "lead", "late", "heal"} {
-			for _, version := range []string{etcd35, etcd36, etcd37} {
-				t.Run(life+"-"+version, func(t *testing.T) {
-					s := newStage(t)
-					s.version = version
-					f, trace := newFault("", ""), &tracer{stage: s}
-					f.around = trace.do
-					s.operate(f.between, func(r *reconcile.Reconciler) { trace.operator = r })
-					c, kept := lives[life].run(s, f)
-					s.settled(c, kept)
-					end, err := trace.look()
-					s.must(err)
-					trace.mu.Lock()
-					defer trace.mu.Unlock()
-					raw, err := json.MarshalIndent(append(trace.entries, end), "", " ")
-					s.must(err)
-					s.must(os.WriteFile(filepath.Join(dir, life+"-"+version+".json"), raw, 0o600))
-				})
-			}
+		for _, row := range share.List(t, traced(), 4, tracedLife.String) {
+			t.Run(row.String(), func(t *testing.T) {
+				s := newStage(t)
+				s.version = row.version
+				f, trace := newFault("", ""), &tracer{stage: s}
+				f.around = trace.do
+				s.operate(f.between, func(r *reconcile.Reconciler) { trace.operator = r })
+				c, kept := lives[row.life].run(s, f)
+				s.settled(c, kept)
+				end, err := trace.look()
+				s.must(err)
+				trace.mu.Lock()
+				defer trace.mu.Unlock()
+				raw, err := json.MarshalIndent(append(trace.entries, end), "", " ")
+				s.must(err)
+				s.must(os.WriteFile(filepath.Join(dir, row.String()+".json"), raw, 0o600))
+			})
 		}
 	})
 	// The model is test code of that package, and can be reached from nowhere else. That it is read makes go test run this

@@ -1,0 +1,76 @@
+//go:build env
+
+package reconcile_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"quorate.dev/e2e/history"
+)
+
+// TestLedger: a run that was interrupted, even while it wrote, goes on with the plans that have not ended well.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger")
+	plans := []trial{{name: "grow/a/After"}, {name: "grow/b/After"}, {name: "heal/a/Before"}}
+	first := open(t, path)
+	grown := ending{met: true, unread: 2, writes: history.Result{Attempted: 9, Acknowledged: 8, Longest: time.Second}}
+	if err := first.keep(plans[0].name, grown, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"Plan":"grow/b/Af`); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, path)
+	if err := second.keep(plans[2].name, ending{}, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	figures := &tally{kinds: map[string]*kindTally{}, injured: map[mode]int{}}
+	left := open(t, path).remaining(plans, figures.add)
+	if len(left) != 1 || left[0].name != plans[1].name {
+		t.Errorf("left are %v, want %s alone", left, plans[1].name)
+	}
+	if figures.writes != grown.writes || figures.unread != 2 || !slices.Equal(figures.unmet, []string{plans[2].name}) {
+		t.Errorf("the plans that ended count as %+v, %d not read, not met %v", figures.writes, figures.unread, figures.unmet)
+	}
+}
+
+func open(t *testing.T, path string) *ledger {
+	t.Helper()
+	l, err := openLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.file.Close() }) // each line was written by itself
+	return l
+}
+
+// TestMusts: every call to etcd of a steady life is there in every mode of a crash, and every other kind of effect once.
+func TestMusts(t *testing.T) {
+	t.Parallel()
+	effects := map[string][]string{
+		"grow":   {"apply.Pod.db-1#1", "AddLearner.Member.db-1#1", "status.EtcdCluster.db#1", "status.EtcdCluster.db#2"},
+		"grow35": {"AddLearner.Member.db-1#1", "Promote.Member.db-1#1", "apply.Pod.db-1#1"},
+	}
+	want := map[string]int{"AddLearner.Member": 3, "Promote.Member": 1, "apply.Pod": 1, "status.EtcdCluster": 1}
+	for seed := range uint64(9) {
+		got := map[string]int{}
+		for _, p := range musts(effects, rand.New(rand.NewPCG(seed, 0))) {
+			got[kindOfEffect(p.effect)]++
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("seed %d: -want +got:\n%s", seed, diff)
+		}
+	}
+}
