@@ -112,8 +112,9 @@ func musts(effects map[string][]string, random *rand.Rand) []plan {
 	return all
 }
 
-// kindOfEffect is its verb, and the kind of the object: apply.Pod, Promote.Member.
+// kindOfEffect is its verb, and the kind of the object where there is one: apply.Pod, Promote.
 func kindOfEffect(effect string) string {
+	effect, _, _ = strings.Cut(effect, "#")
 	parts := strings.SplitN(effect, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }

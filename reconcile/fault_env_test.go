@@ -14,7 +14,7 @@ import (
 )
 
 // fault disturbs one effect of an operator: a write to the API server, or a change that etcd is asked for. An effect is
-// named "<verb>.<kind>.<name>#<occurrence>", so that the same one is met in another run.
+// named "<verb>.<kind>.<name>#<occurrence>", so that the same one is met in another run; one of etcd's also "<verb>#<occurrence>".
 type fault struct {
 	effect string // to disturb; empty for none
 	mode   mode
@@ -72,8 +72,8 @@ func (f *fault) between(r *reconcile.Reconciler) {
 // makes of a refusal, or of a reply that is lost.
 func (f *fault) do(what string, effect func() error, refused func(mode) error) error {
 	f.mu.Lock()
-	name := fmt.Sprintf("%s#%d", what, f.times[what]+1)
-	mine := f.armed && !f.met() && name == f.effect
+	name := f.next(repeatable(what))
+	mine := f.armed && !f.met() && (name == f.effect || f.next(what) == f.effect)
 	at := f.mode
 	switch {
 	case f.dead:
@@ -101,6 +101,9 @@ func (f *fault) do(what string, effect func() error, refused func(mode) error) e
 	f.mu.Lock()
 	if f.armed {
 		f.times[what]++
+		if kind := repeatable(what); kind != what {
+			f.times[kind]++
+		}
 		f.made = append(f.made, name)
 	}
 	if mine {
@@ -115,6 +118,17 @@ func (f *fault) do(what string, effect func() error, refused func(mode) error) e
 	default:
 		return refused(replyLost)
 	}
+}
+
+// next names the next effect of that kind.
+func (f *fault) next(kind string) string { return fmt.Sprintf("%s#%d", kind, f.times[kind]+1) }
+
+// repeatable names an effect so that another run has it, too. Which member etcd is asked about depends on which one leads.
+func repeatable(what string) string {
+	if verb := verbOf(what); slices.Contains(etcdVerbs, verb) {
+		return verb
+	}
+	return what
 }
 
 // meet is the disturbance.

@@ -60,10 +60,10 @@ func open(t *testing.T, path string) *ledger {
 func TestMusts(t *testing.T) {
 	t.Parallel()
 	effects := map[string][]string{
-		"grow":   {"apply.Pod.db-1#1", "AddLearner.Member.db-1#1", "status.EtcdCluster.db#1", "status.EtcdCluster.db#2"},
-		"grow35": {"AddLearner.Member.db-1#1", "Promote.Member.db-1#1", "apply.Pod.db-1#1"},
+		"grow":   {"apply.Pod.db-1#1", "AddLearner#1", "status.EtcdCluster.db#1", "status.EtcdCluster.db#2"},
+		"grow35": {"AddLearner#1", "Promote#1", "apply.Pod.db-1#1"},
 	}
-	want := map[string]int{"AddLearner.Member": 3, "Promote.Member": 1, "apply.Pod": 1, "status.EtcdCluster": 1}
+	want := map[string]int{"AddLearner": 3, "Promote": 1, "apply.Pod": 1, "status.EtcdCluster": 1}
 	for seed := range uint64(9) {
 		got := map[string]int{}
 		for _, p := range musts(effects, rand.New(rand.NewPCG(seed, 0))) {

@@ -116,8 +116,10 @@ func distinctRefusals(effect string) []mode {
 }
 
 func verbOf(effect string) string {
-	verb, _, _ := strings.Cut(effect, ".")
-	return verb
+	if end := strings.IndexAny(effect, ".#"); end >= 0 {
+		return effect[:end]
+	}
+	return effect
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

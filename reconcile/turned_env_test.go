@@ -71,7 +71,8 @@ func (p turned) run(t *testing.T, want []string) ending {
 	times := map[string]int{}
 	f.around = func(what string, effect func() error) error {
 		mu.Lock()
-		mine := fmt.Sprintf("%s#%d", what, times[what]+1) == p.effect
+		kind := repeatable(what)
+		mine := fmt.Sprintf("%s#%d", kind, times[kind]+1) == p.effect
 		mu.Unlock()
 		if mine && !p.late {
 			turn()
@@ -80,7 +81,7 @@ func (p turned) run(t *testing.T, want []string) ending {
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
-			times[what]++
+			times[kind]++
 		}
 		if mine && p.late && err == nil {
 			turn()
