@@ -41,8 +41,8 @@ type release struct{ Kubernetes, Etcd string }
 
 // releases has one version of each Kubernetes minor that Quorate is claimed to run on, oldest first.
 var releases = []release{
-	{Kubernetes: "1.33.5", Etcd: Etcd35},
-	{Kubernetes: "1.34.3", Etcd: Etcd36},
+	{Kubernetes: "1.33.13", Etcd: Etcd35},
+	{Kubernetes: "1.34.4", Etcd: Etcd36},
 	{Kubernetes: "1.35.4", Etcd: Etcd36},
 	{Kubernetes: "1.36.4", Etcd: Etcd36},
 	newest,
@@ -59,7 +59,7 @@ func KubernetesMinors() []string {
 	return minors
 }
 
-// Minor is the minor of a version of Kubernetes, as in 1.33 of v1.33.5.
+// Minor is the minor of a version of Kubernetes, as in 1.33 of v1.33.13.
 func Minor(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")

@@ -62,7 +62,7 @@ func TestReleaseOf(t *testing.T) {
 		want    want
 		wantErr bool
 	}{
-		"Oldest":  {reason: "a minor is found by its name", minor: "1.33", want: want{"1.33.5", "v0.33.5"}},
+		"Oldest":  {reason: "a minor is found by its name", minor: "1.33", want: want{"1.33.13", "v0.33.13"}},
 		"Default": {reason: "no minor is the newest one", want: want{Kubernetes, "v0" + strings.TrimPrefix(Kubernetes, "1")}},
 		"TooOld":  {reason: "a minor that is not claimed cannot be had", minor: "1.32", wantErr: true},
 		"Patch":   {reason: "there is one patch of each minor, and another one is not silently replaced by it", minor: "1.33.4", wantErr: true},
