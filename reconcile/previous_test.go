@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -47,7 +48,8 @@ func PreviousClusters(t *testing.T) map[string]string {
 	return all
 }
 
-// ReadPrevious reads a cluster, with other words in the place of some: old and new in turn.
+// ReadPrevious reads a cluster, with other words in the place of some: old and new in turn. They are replaced in JSON, where a
+// string has its quotes: YAML takes an ID such as 1234567890123456 or 1e15 for a number.
 func ReadPrevious(t *testing.T, file string, oldnew ...string) Previous {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -56,8 +58,13 @@ func ReadPrevious(t *testing.T, file string, oldnew ...string) Previous {
 	}
 	decoder := serializer.NewCodecFactory(previousScheme(t)).UniversalDeserializer()
 	var p Previous
-	for document := range strings.SplitSeq(strings.NewReplacer(oldnew...).Replace(string(raw)), "\n---\n") {
-		o, _, err := decoder.Decode([]byte(document), nil, nil)
+	replacer := strings.NewReplacer(oldnew...)
+	for document := range strings.SplitSeq(string(raw), "\n---\n") {
+		object, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		o, _, err := decoder.Decode([]byte(replacer.Replace(string(object))), nil, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -86,6 +93,43 @@ func previousScheme(t *testing.T) *runtime.Scheme {
 func (p Previous) reader(t *testing.T) client.Reader {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(previousScheme(t)).WithReturnManagedFields().WithObjects(p.Cluster).WithObjects(p.Objects...).Build()
+}
+
+// TestReadPrevious: the IDs of this cluster come in the place of the recorded ones, whatever YAML would take them for.
+func TestReadPrevious(t *testing.T) {
+	t.Parallel()
+	file := PreviousClusters(t)["65ec61d/formed"]
+	was := ReadPrevious(t, file)
+	old := was.Cluster.Status.ClusterID
+	if old == "" {
+		t.Fatalf("%s has no cluster ID", file)
+	}
+	cases := map[string]struct{ reason, id string }{
+		"Letters":     {reason: "as nearly all of them are", id: "8e9e05c52164694d"},
+		"Digits":      {reason: "an integer in YAML", id: "1234567890123456"},
+		"Exponent":    {reason: "a float in YAML", id: "123456789012e145"},
+		"Short":       {reason: "a small float in YAML", id: "1e15"},
+		"Octal":       {reason: "an integer to the base of eight in YAML 1.1", id: "0123456701234567"},
+		"Hexadecimal": {reason: "an integer to the base of sixteen in YAML", id: "0x12"},
+		"Underscore":  {reason: "an integer in YAML 1.1", id: "12_3"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := ReadPrevious(t, file, old, tc.id)
+			if diff := cmp.Diff(tc.id, is.Cluster.Status.ClusterID); diff != "" {
+				t.Errorf("%s: cluster ID of the status: -want +got:\n%s", tc.reason, diff)
+			}
+			for n, o := range is.Objects {
+				marks, now := was.Objects[n].GetAnnotations(), o.GetAnnotations()
+				for key, value := range marks {
+					if diff := cmp.Diff(strings.ReplaceAll(value, old, tc.id), now[key]); diff != "" {
+						t.Errorf("%s: %s of %s: -want +got:\n%s", tc.reason, key, o.GetName(), diff)
+					}
+				}
+			}
+		})
+	}
 }
 
 // TestPreviousStays: no Pod of an earlier release is changed by this one.
