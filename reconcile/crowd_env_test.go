@@ -101,6 +101,8 @@ type tale struct {
 	Most   int                 // clusters that were changing at a time
 	Begun  []string            // clusters, in the order in which they began to change
 	Queued map[string][]string // what they said while they waited for their turn
+	Passed map[string][]string // of one that began: those that had waited since before its spec was changed, and did still
+	Later  int                 // clusters that began, and of which the spec was changed while others waited
 }
 
 // tell goes through what was written in the order in which it was: Pods and clusters are in one etcd, whose revisions the
@@ -111,8 +113,9 @@ func (w *crowd) tell() tale {
 	events := slices.Clone(w.events)
 	w.mu.Unlock()
 	slices.SortStableFunc(events, func(a, b watch.Event) int { return int(revisionOf(w.stage, a) - revisionOf(w.stage, b)) })
-	told := tale{Queued: map[string][]string{}}
-	runs, says := map[string]string{}, map[string]string{}
+	told := tale{Queued: map[string][]string{}, Passed: map[string][]string{}}
+	runs, says, wants := map[string]string{}, map[string]string{}, map[string]string{}
+	changed, waits := map[string]int64{}, map[string]int64{} // the revision of the spec, and that since which it waits for its turn
 	changing := map[string]bool{}
 	for _, event := range events {
 		var name string
@@ -128,7 +131,18 @@ func (w *crowd) tell() tale {
 				says[name] = o.Status.Members[0].Version
 			}
 			over = over || !o.DeletionTimestamp.IsZero() || o.Spec.Suspend || o.Status.ClusterID == ""
+			revision := revisionOf(w.stage, event)
+			if wants[name] != o.Spec.Version {
+				wants[name], changed[name] = o.Spec.Version, revision
+			}
 			ready := meta.FindStatusCondition(o.Status.Conditions, api.ConditionReady)
+			switch queued := ready != nil && ready.Reason == api.ReasonQueued; {
+			case slices.Contains(told.Begun, name):
+			case !queued: // it has something else to do, and does not ask meanwhile
+				delete(waits, name)
+			case waits[name] == 0:
+				waits[name] = revision
+			}
 			if ready != nil && ready.Reason == api.ReasonQueued && !slices.Contains(told.Queued[name], ready.Message) {
 				told.Queued[name] = append(told.Queued[name], ready.Message)
 			}
@@ -138,6 +152,7 @@ func (w *crowd) tell() tale {
 			changing[name] = true
 			if !slices.Contains(told.Begun, name) {
 				told.Begun = append(told.Begun, name)
+				told.pass(name, changed[name], waits)
 			}
 			told.Most = max(told.Most, len(changing))
 		case !is:
@@ -145,6 +160,23 @@ func (w *crowd) tell() tale {
 		}
 	}
 	return told
+}
+
+// pass tells of a cluster that begins, whom it has passed: who waited before its spec was changed has asked before it.
+func (t *tale) pass(name string, changed int64, waits map[string]int64) {
+	behind := false
+	for other, since := range waits {
+		if other == name || since > changed {
+			continue
+		}
+		behind = true
+		if !slices.Contains(t.Begun, other) {
+			t.Passed[name] = append(t.Passed[name], other)
+		}
+	}
+	if behind {
+		t.Later++
+	}
 }
 
 func revisionOf(s *stage, event watch.Event) int64 {

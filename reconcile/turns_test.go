@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -85,6 +86,61 @@ func taken(t *turns) []string {
 		names = append(names, key.Name)
 	}
 	return names
+}
+
+// TestTurnsFair: in whatever order clusters ask, have something else to do and come to rest, a turn is given to none while one
+// that asked before it, and still asks, would get none; and is refused to none while there is one for it.
+func TestTurnsFair(t *testing.T) {
+	t.Parallel()
+	given, refused := 0, 0
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		limit := 1 + random.IntN(4)
+		var turns turns
+		var order []string // of those that wait, by when they asked first
+		asks, has := map[string]bool{}, map[string]bool{}
+		for range 300 {
+			name := string(rune('a' + random.IntN(8)))
+			step := membership.Step{Action: membership.Wait, Reason: membership.Changing} // it is not done
+			switch random.IntN(4) {
+			case 0: // nothing is left to do
+				step = membership.Step{Action: membership.None, Reason: membership.Healthy}
+				order = slices.DeleteFunc(order, func(waits string) bool { return waits == name })
+				delete(has, name)
+				delete(asks, name)
+			case 1: // something else is to do first
+				delete(asks, name)
+			default:
+				if has[name] {
+					break
+				}
+				if !slices.Contains(order, name) {
+					order = append(order, name)
+				}
+				asks[name] = true
+				earlier := 0
+				for _, other := range order[:slices.Index(order, name)] {
+					if asks[other] {
+						earlier++
+					}
+				}
+				err := turns.enter(&api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}, limit)
+				if got, want := err == nil, len(has)+earlier < limit; got != want {
+					t.Fatalf("seed %d: %s gets a turn is %t, want %t: %v have one of %d, and %d of %v asked before", seed, name, got, want, has, limit, earlier, order)
+				}
+				if step.Reason = membership.Reason(api.ReasonQueued); err == nil {
+					step.Reason, has[name], given = membership.Changing, true, given+1
+					order = slices.DeleteFunc(order, func(waits string) bool { return waits == name })
+				} else {
+					refused++
+				}
+			}
+			turns.leave(turnOf(name), limit, step)
+		}
+	}
+	if given < 1000 || refused < 1000 {
+		t.Errorf("void: %d turns were given, and %d refused", given, refused)
+	}
 }
 
 // TestTurnsResumed: an operator that starts counts who may have members away, and keeps the order of those who wait.
