@@ -62,7 +62,8 @@ layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) -name
 
 # The API server and the etcds of tests; what a registry does not give is built, once for a machine.
 assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
-env     = go test -tags env -count=1 -parallel 8
+# These tests wait more than they work: an operator, an API server and real etcds take turns.
+env     = go test -tags env -count=1 -parallel 12
 # Of package membership, `make test-unit` runs what needs no etcd.
 no_etcd = '^Test(Explore|Ring|.*Mutants|ChangePacks)'
 

