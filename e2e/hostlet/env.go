@@ -3,6 +3,7 @@ package hostlet
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -45,5 +46,6 @@ func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error)
 	if _, err := env.Start(); err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
 	}
+	env.Config.Wrap(func(server http.RoundTripper) http.RoundTripper { return bounded(server, patience) })
 	return env, nil
 }

@@ -130,7 +130,7 @@ func (h *Hostlet) start(ctx context.Context, cfg *rest.Config) error {
 // Stop kills all processes and returns when they are dead. Objects stay.
 func (h *Hostlet) Stop() {
 	h.cancel()
-	<-h.done
+	awaitEnd(h.done, "the hostlet of "+h.opts.Namespace)
 }
 
 // Substitute replaces Pods' DNS names in the URLs in s by their addresses.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -233,7 +234,7 @@ func TestDeletion(t *testing.T) {
 			s.waitGone(pod)
 			select {
 			case <-r.done:
-			case <-t.Context().Done():
+			case <-time.After(patience):
 				t.Fatalf("%s: the process lives on", tc.reason)
 			}
 			if got := r.exitCode(); got != tc.want {

@@ -43,7 +43,7 @@ func (p *process) signal(sig os.Signal) { _ = p.cmd.Process.Signal(sig) }
 // kill the process and wait for its end, stopped or not.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
-	<-p.done
+	awaitEnd(p.done, p.cmd.String()+", which was killed")
 }
 
 // exitCode as container runtimes report it: 128 and the signal for a process

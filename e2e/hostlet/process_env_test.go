@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // asParent makes this binary start a process of its own and wait to be killed.
@@ -24,7 +25,7 @@ func beParent() int {
 	if _, err := os.Stdout.WriteString("started\n"); err != nil {
 		panic(err)
 	}
-	<-p.done
+	awaitEnd(p.done, p.cmd.String())
 	return 1
 }
 
@@ -45,6 +46,9 @@ func TestProcessesDieWithTheirParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	started := make([]byte, len("started\n"))
