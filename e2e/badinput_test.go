@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,7 +71,7 @@ func TestBadInput(t *testing.T) {
 				s.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"disk": "nosuch"}}
 			},
 			stalled: api.ReasonPodPending,
-			message: forming(`impossible-scheduling-0 cannot be scheduled: 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector`),
+			message: forming(`impossible-scheduling-0 cannot be scheduled: ` + unschedulable("node(s) didn't match Pod's node affinity/selector")),
 			mend:    func(s *api.EtcdClusterSpec) { s.Scheduling = nil },
 		},
 		"too-much-memory": {
@@ -79,7 +80,7 @@ func TestBadInput(t *testing.T) {
 				s.Resources = &api.Resources{Requests: quantities(corev1.ResourceMemory, "4Ti")}
 			},
 			stalled: api.ReasonPodPending,
-			message: forming(`too-much-memory-0 cannot be scheduled: 0/1 nodes are available: 1 Insufficient memory`),
+			message: forming(`too-much-memory-0 cannot be scheduled: ` + unschedulable("Insufficient memory")),
 			mend:    func(s *api.EtcdClusterSpec) { s.Resources = nil },
 		},
 		"missing-priority-class": {
@@ -209,6 +210,14 @@ func (row badInput) story(name string) features.Feature {
 // forming is the message of a first start that does not come about.
 func forming(problem string) string {
 	return "waiting for the first members to form a cluster: " + problem + ". Waiting has not helped: remove the cause, or set the spec right; nothing was served yet, so the EtcdCluster and its PersistentVolumeClaims can also be deleted and applied again"
+}
+
+// unschedulable is what the scheduler says of a Pod for which the first node is not right. Workers have their taint.
+func unschedulable(why string) string {
+	if *workers == 0 {
+		return "0/1 nodes are available: 1 " + why
+	}
+	return fmt.Sprintf("0/%d nodes are available: 1 %s, %d node(s) had untolerated taint(s)", *workers+1, why, *workers)
 }
 
 // running is a cluster that nothing is to happen to.

@@ -44,6 +44,7 @@ func TestBenchFootprint(t *testing.T) {
 	}
 	startStandIns(t, c)
 	s := &stage{T: t, WithWatch: c, ns: "default"}
+	stages.Add(1)
 	operator := startOperator(t, env.KubeConfig)
 
 	rows := []string{

@@ -83,6 +83,7 @@ func median[T time.Duration | float64](values []T) T {
 // temporaryStage is a stage that remove removes, with the volumes of its claims, before anything else is measured.
 func temporaryStage(t *testing.T) (s *stage, remove func()) {
 	t.Helper()
+	stages.Add(1)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: namespaceName(t.Name()) + "-",
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},

@@ -32,6 +32,13 @@ apiServer:
   - {name: audit-logs, hostPath: ` + auditDir + `, mountPath: ` + auditDir + `, pathType: DirectoryOrCreate}
 `
 
+// Workers are for the story that takes nodes away, and the first node is for all others: what runs on a worker tolerates its taint.
+const (
+	workerTaint = "e2e.quorate.dev/taken-away"
+	tainted     = "kind: JoinConfiguration\nnodeRegistration:\n  taints: [{key: " + workerTaint + ", effect: NoSchedule}]\n"
+	untainted   = "kind: InitConfiguration\nnodeRegistration:\n  taints: []\n"
+)
+
 // ranges are those of Pods and Services: others than a demo has that runs beside the tests, for this machine to reach the members
 // of each by their addresses.
 func ranges() v1alpha4.Networking {
@@ -65,10 +72,11 @@ func writeKindConfig(file string) error {
 		if config.Nodes[i].Role == v1alpha4.ControlPlaneRole {
 			config.Nodes[i].ExtraMounts = append(config.Nodes[i].ExtraMounts,
 				v1alpha4.Mount{HostPath: policy, ContainerPath: "/etc/kubernetes/policies/audit-policy.yaml", Readonly: true})
+			config.Nodes[i].KubeadmConfigPatches = append(config.Nodes[i].KubeadmConfigPatches, untainted)
 		}
 	}
 	for range *workers {
-		config.Nodes = append(config.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
+		config.Nodes = append(config.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole, KubeadmConfigPatches: []string{tainted}})
 	}
 	if raw, err = yaml.Marshal(config); err != nil {
 		return err

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -83,6 +84,38 @@ func (s *stage) want(c *clientv3.Client, key, value string) {
 	if len(r.Kvs) != 1 || string(r.Kvs[0].Value) != value {
 		s.Fatalf("acknowledged write of %s=%s is lost: etcd has %v", key, value, r.Kvs)
 	}
+}
+
+// lead makes a member the leader, as etcd itself moves the leadership.
+func (s *stage) lead(c *api.EtcdCluster, member string) {
+	s.Helper()
+	id := func(name string) uint64 {
+		n, err := strconv.ParseUint(identityOf(c).Members[name], 16, 64)
+		if err != nil {
+			s.Fatalf("the ID of %s: %v", name, err)
+		}
+		return n
+	}
+	s.insist("make "+member+" the leader", func(ctx context.Context) error {
+		for _, m := range c.Status.Members { // only the leader moves its leadership
+			etcd, err := dialMembers(s.ns, []string{net.JoinHostPort(m.Name, strconv.Itoa(api.PortClient))})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = etcd.Close() }() // it has been answered, or has not
+			status, err := etcd.Status(ctx, etcd.Endpoints()[0])
+			switch {
+			case err != nil:
+				return err
+			case status.Leader == id(member):
+				return nil
+			case status.Leader == status.Header.MemberId:
+				_, err := etcd.MoveLeader(ctx, id(member))
+				return err
+			}
+		}
+		return errors.New("no member leads")
+	})
 }
 
 // forwarded is a connection to a Pod, with the port-forward that carries it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +64,9 @@ type stage struct {
 
 type stageKey struct{}
 
+// stages counts those that were opened: a run without one has shown nothing.
+var stages atomic.Int64
+
 // openStage gives each test its stage. It goes when the test has passed, and says all there is to say when it has failed.
 func openStage(ctx context.Context, _ *envconf.Config, t *testing.T) (context.Context, error) {
 	if ctx.Value(stageKey{}) != nil {
@@ -73,6 +77,7 @@ func openStage(ctx context.Context, _ *envconf.Config, t *testing.T) (context.Co
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	stages.Add(1)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: namespaceName(t.Name()) + "-",
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted", stageLabel: ""},

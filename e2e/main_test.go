@@ -17,17 +17,18 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"quorate.dev/e2e/node"
+	"quorate.dev/e2e/share"
 )
 
-// clusterName is the kind cluster of these tests; one that is left over from an earlier run is used again. That of the
-// tests that take nodes away is another one, and so is that of every Kubernetes that is asked for by its minor.
+// clusterName is the kind cluster of these tests; one that is left over from an earlier run is used again. One with workers
+// has another name than one without, and so has one of every Kubernetes that is asked for by its minor.
 var clusterName = "quorate-e2e"
 
 var (
 	keep = flag.Bool("keep", os.Getenv("QUORATE_E2E_KEEP") != "",
 		"keep the kind cluster for the next run (or set QUORATE_E2E_KEEP); after a failure it is always kept")
 	minor   = flag.String("kubernetes", "", "minor of Kubernetes that the kind cluster is to be of, such as 1.33 (default: the newest)")
-	workers = flag.Int("workers", 0, "how many workers the kind cluster has beside its first node; tests that take nodes away need 4")
+	workers = flag.Int("workers", 0, fmt.Sprintf("how many workers the kind cluster has beside its first node; TestNodes, which takes them away, needs %d", workersLost))
 )
 
 // testenv runs the stories. Its context and configuration are set up once, by TestMain.
@@ -35,10 +36,14 @@ var testenv env.Environment
 
 func TestMain(m *testing.M) {
 	ctx := context.Background()
+	share.Register(flag.CommandLine)
 	config, err := envconf.NewFromFlags()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if flagged("test.list") != "" {
+		os.Exit(m.Run()) // which takes no cluster
 	}
 	if *workers > 0 {
 		clusterName += "-nodes"
@@ -50,8 +55,12 @@ func TestMain(m *testing.M) {
 	testenv = env.NewWithConfig(config.WithParallelTestEnabled()).Setup(startCluster, clearStages, loadImages, install).BeforeEachTest(openStage)
 
 	code := testenv.Run(m)
-	if code == 0 && everythingRan() {
-		code = checkRights(ctx)
+	if code == 0 && stages.Load() == 0 {
+		fmt.Fprintln(os.Stderr, "No story was told: -run or -skip leaves none.")
+		code = 1
+	}
+	if code == 0 {
+		code = checkRights(ctx, everythingRan())
 	}
 	switch {
 	case code != 0:
@@ -66,10 +75,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// everythingRan says whether no test was left out, benchmarks aside.
+// everythingRan says whether no story was left out. Rows may have been: a share has a member of every kind of story.
 func everythingRan() bool {
-	return flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.list").Value.String() == ""
+	const benchmarks = "^TestBench" // which tell no story
+	for _, name := range []string{"test.run", "feature", "assess", "skip-features", "skip-assessment"} {
+		if flagged(name) != "" {
+			return false
+		}
+	}
+	return flagged("test.skip") == "" || flagged("test.skip") == benchmarks
 }
+
+func flagged(name string) string { return flag.Lookup(name).Value.String() }
 
 // startCluster makes the kind cluster of kind-config.yaml with an audit log, or goes on from the one that is there.
 func startCluster(ctx context.Context, config *envconf.Config) (context.Context, error) {

@@ -5,34 +5,49 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
-	"quorate.dev/render"
+	"quorate.dev/e2e/share"
 )
 
-// TestNodes: what happens to nodes, on a cluster of four workers whose volumes are each on one of them.
+// workersLost is how many workers TestNodes needs: with the first node there is one for a member that takes another's place.
+const workersLost = 3
+
+// What clients and the status may see of a node's loss.
+const (
+	drainedPause = 10 * time.Second // without an acknowledged write while nodes are drained
+	lostPause    = 15 * time.Second // the same, from the loss of the leader's node on
+	lostOutage   = 15 * time.Second // that the status says so, of the leader's node too
+)
+
+// TestNodes: what happens to nodes, on a cluster of workers whose volumes are each on one of them. No other story is on these.
 func TestNodes(t *testing.T) {
-	if *workers < 4 {
-		t.Skip("needs -workers 4")
+	if *workers < workersLost {
+		t.Fatalf("it needs nodes to take away: make e2e, or go test -tags e2e -run '^TestNodes$' ./e2e -workers %d", workersLost)
 	}
+	t.Parallel()
 	var c *api.EtcdCluster
 	var clients *history.Load
+	var out *outages
 	story := features.New("three members under writes").
 		Setup(step(func(s *stage) {
 			c = s.cluster("db", 3)
 			c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(api.Duration("20s"))}
+			c.Spec.Scheduling = &api.Scheduling{Tolerations: []corev1.Toleration{{Key: workerTaint, Operator: corev1.TolerationOpExists}}}
 			contract.Watch(s, c)
+			out = s.watchOutages(c)
 			s.create(c)
 			s.ready(c)
 			clients = s.load(c)
@@ -40,16 +55,24 @@ func TestNodes(t *testing.T) {
 				s.Fatalf("the members are on %v, want three nodes", nodes)
 			}
 		})).
-		Assess("two nodes are drained at once, and lose one member at a time", step(func(s *stage) { s.drainTwo(c) }))
-	for _, loss := range []struct{ how, back string }{{"pause", "unpause"}, {"kill", "start"}} {
-		story = story.Assess("a node is lost: docker "+loss.how, step(func(s *stage) {
-			// Of a Pod that was never ready nobody can tell a slow start from a lost node, until Kubernetes gives the node up.
+		Assess("two nodes are drained at once, and lose one member at a time", step(func(s *stage) {
+			s.drainTwo(c)
+			s.paused(clients, drainedPause)
+			s.unavailable(out, 0)
+		}))
+	losses := []struct{ how, back string }{{"pause", "unpause"}, {"kill", "start"}}
+	for _, loss := range share.List(t, losses, 1, func(l struct{ how, back string }) string { return l.how }) {
+		story = story.Assess("the leader's node is lost: docker "+loss.how, step(func(s *stage) {
+			// Of a Pod that was never ready it cannot be told whether it starts slowly or its node is lost, until Kubernetes gives the node up.
 			s.untilReady(s.watchPods(), 3)
-			victim, node := s.away(c)
+			victim, node := s.leaderOnWorker(c)
 			s.docker(loss.how, node)
 			s.replaced(c, victim)
+			s.paused(clients, lostPause)
+			s.unavailable(out, lostOutage)
 			s.docker(loss.back, node)
 			s.resized(c, 3) // what was left on the node goes when it is back
+			s.unavailable(out, 0)
 		}))
 	}
 	testenv.Test(t, story.
@@ -62,14 +85,8 @@ func TestNodes(t *testing.T) {
 func (s *stage) drainTwo(c *api.EtcdCluster) {
 	s.Helper()
 	before := identityOf(c)
-	nodes := s.nodes(c)
-	names := slices.Sorted(func(yield func(string) bool) {
-		for name := range nodes {
-			if !yield(name) {
-				return
-			}
-		}
-	})[:2]
+	nodes := s.onWorkers(c)
+	names := slices.Sorted(maps.Keys(nodes))[:2]
 	drained := make(chan string, len(names))
 	var draining sync.WaitGroup
 	for _, name := range names {
@@ -82,22 +99,17 @@ func (s *stage) drainTwo(c *api.EtcdCluster) {
 	}
 	for range names {
 		name := <-drained
-		s.await(c, "serving without "+name, func() bool {
-			if !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
-				s.Errorf("while %s is drained: %s", nodes[name], contract.Describe(c))
-			}
-			return c.Status.ReadyReplicas == 2
-		})
+		s.await(c, "serving without "+name, func() bool { return c.Status.ReadyReplicas == 2 })
 		s.kubectl("uncordon", nodes[name])
 		s.ready(c)
 	}
 	draining.Wait()
-	if after := identityOf(c); fmt.Sprint(after) != fmt.Sprint(before) {
-		s.Errorf("the members were %v, and are %v", before, after)
+	if diff := cmp.Diff(before, identityOf(c)); diff != "" {
+		s.Errorf("identity changed: -want +got:\n%s", diff)
 	}
 }
 
-// replaced waits until another member has taken the place of one, and reports where the cluster did not serve meanwhile.
+// replaced waits until another member has taken the place of one.
 func (s *stage) replaced(c *api.EtcdCluster, victim string) {
 	s.Helper()
 	s.await(c, "whole without "+victim, func() bool {
@@ -106,20 +118,47 @@ func (s *stage) replaced(c *api.EtcdCluster, victim string) {
 	})
 }
 
-// away is a member on a node where no operator runs: what is left of a node's Pods Kubernetes gives up only after minutes.
-func (s *stage) away(c *api.EtcdCluster) (member, node string) {
+// paused fails where clients had no acknowledged write for longer than that since it was last asked.
+func (s *stage) paused(clients *history.Load, most time.Duration) {
 	s.Helper()
-	operators := &corev1.PodList{}
-	if err := s.List(s.Context(), operators, client.InNamespace(render.InstallNamespace)); err != nil {
-		s.Fatal(err)
+	longest := clients.Pause()
+	s.Attr("pause", fmt.Sprintf("%d ms of at most %d ms", longest.Milliseconds(), most.Milliseconds()))
+	s.Logf("longest without an acknowledged write %s", longest.Round(time.Millisecond))
+	if longest > most {
+		s.Errorf("no write was acknowledged for %s, want at most %s", longest, most)
 	}
-	for member, node := range s.nodes(c) {
-		if !slices.ContainsFunc(operators.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName == node }) {
-			return member, node
-		}
+}
+
+// unavailable fails where the status said for longer than that since it was last asked that the cluster does not serve.
+func (s *stage) unavailable(out *outages, most time.Duration) {
+	s.Helper()
+	longest, told := out.take()
+	s.Attr("unavailable", fmt.Sprintf("%d ms of at most %d ms", longest.Milliseconds(), most.Milliseconds()))
+	s.Logf("longest not Available %s", longest.Round(time.Millisecond))
+	if longest > most {
+		s.Errorf("not Available for %s, want at most %s:\n%s", longest, most, strings.Join(told, "\n"))
 	}
-	s.Fatal("an operator runs on every member's node")
-	return "", ""
+}
+
+// leaderOnWorker makes a member on a worker the leader, unless it is: no operator runs there, of which Kubernetes would start another
+// one only after minutes.
+func (s *stage) leaderOnWorker(c *api.EtcdCluster) (member, node string) {
+	s.Helper()
+	nodes := s.onWorkers(c)
+	member = slices.Min(slices.Collect(maps.Keys(nodes)))
+	s.lead(c, member)
+	return member, nodes[member]
+}
+
+// onWorkers are the nodes of the members that are on workers, two at least.
+func (s *stage) onWorkers(c *api.EtcdCluster) map[string]string {
+	s.Helper()
+	nodes := s.nodes(c)
+	maps.DeleteFunc(nodes, func(_, node string) bool { return node == clusterName+"-control-plane" })
+	if len(nodes) < 2 {
+		s.Fatalf("on workers are the members %v, want two or three", nodes)
+	}
+	return nodes
 }
 
 // nodes are where the members run.

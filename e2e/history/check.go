@@ -16,6 +16,7 @@ type Result struct {
 	Attempted, Acknowledged int           // writes
 	Longest                 time.Duration // without an acknowledged write
 	Away                    time.Duration // without a member that is ready
+	Lasted                  time.Duration
 }
 
 // Check ends the load and fails the test unless what the clients saw is what one single store would have shown them: every
@@ -149,7 +150,7 @@ func (l *Load) checkHashes(ctx context.Context, revision int64) {
 // report says how much was at stake, and that a run with next to no load shows nothing.
 func (l *Load) report(history []operation, lasted, away time.Duration) Result {
 	l.Helper()
-	r := Result{Away: away}
+	r := Result{Away: away, Lasted: lasted}
 	ends := []time.Duration{0, lasted}
 	for _, o := range history {
 		if o.write {

@@ -56,6 +56,7 @@ type Load struct {
 	heard  chan struct{} // closed and made anew at each event
 	gone   time.Time     // since when no member is ready; zero where one is
 	away   time.Duration // how long there was none before
+	pauses pauses
 }
 
 // Start returns a load whose clients are at work. It ends with the test, or with Check.
@@ -74,6 +75,7 @@ func Start(t testing.TB, config Config) *Load {
 		t.Fatalf("read before the load: %v", err)
 	}
 	l.begun, l.first, l.prefix = time.Now(), r.Header.Revision, fmt.Sprintf("load/%d/", r.Header.Revision)
+	l.pauses.last = l.begun
 	writing, cancel := context.WithCancel(ctx)
 	var working, listening sync.WaitGroup
 	for n, etcd := range l.clients[:config.Clients] {
@@ -172,6 +174,9 @@ func (l *Load) ask(ctx context.Context, n int, etcd *clientv3.Client) []operatio
 		cancel()
 		if o.write && o.err == nil {
 			l.acked.Add(1)
+			l.mu.Lock()
+			l.pauses.acknowledged(time.Now())
+			l.mu.Unlock()
 		}
 		history = append(history, o)
 	}

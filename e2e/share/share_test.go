@@ -3,6 +3,7 @@ package share
 import (
 	"flag"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,9 @@ func TestEveryRowIsChosen(t *testing.T) {
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	rows, told := chosen(t, 4)
+	if inOrder := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(rows, n) }); !cmp.Equal(inOrder, rows) {
+		t.Errorf("chosen are %q, want them in the order of the table, %q", rows, inOrder)
+	}
 	again, _ := chosen(t, 4, "-seed", told.attributes["seed"])
 	if diff := cmp.Diff(rows, again); diff != "" {
 		t.Errorf("the seed %s that was printed: -first +again:\n%s", told.attributes["seed"], diff)
