@@ -64,6 +64,7 @@ layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) -name
 assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
 # These tests wait more than they work: an operator, an API server and real etcds take turns.
 env     = go test -tags env -count=1 -parallel 12
+kind    = go test -tags e2e -count=1 -timeout 90m -parallel 6 -v -skip '^Test(Bench|Oldest)' ./e2e -workers 3
 # Of package membership, `make test-unit` runs what needs no etcd.
 no_etcd = '^Test(Explore|Ring|.*Mutants|ChangePacks)'
 
@@ -101,8 +102,7 @@ test-env: ## Tests against a real API server and real etcd processes
 .PHONY: e2e
 e2e: ## Tests on a kind cluster
 	@$(layer) pull -- go test -tags e2e -count=1 -run '^TestPull$$' ./e2e/node
-	@$(layer) kind -- go test -tags e2e -count=1 -timeout 60m -parallel 5 -v -skip '^Test(Bench|Nodes|Oldest)' ./e2e
-	@$(layer) nodes -- go test -tags e2e -count=1 -timeout 30m -v -run '^TestNodes' ./e2e -workers 4
+	@$(layer) kind -- $(kind)
 
 # A list that cannot be made, or is empty, fails: no minor is left out in silence.
 .PHONY: test-minors test-oldest
@@ -124,7 +124,7 @@ REVISION  = $(shell { git ls-files -s -- ':!*.md'; git diff HEAD -- ':!*.md'; } 
 SEED      = $(shell printf '%d' 0x$(shell echo $(REVISION) | cut -c1-7))
 CACHE     = $(or $(QUORATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate)
 LONG      = $(CACHE)/long/$(REVISION)
-LONG_RUN := verify lint unit explore race env etcd race-env minors kind nodes oldest chaos
+LONG_RUN := verify lint unit explore race env etcd race-env minors kind oldest chaos
 
 .PHONY: test-long
 test-long: ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted
@@ -153,9 +153,7 @@ long-etcd:
 long-race-env:
 	@$(assets) && $(layer) race-env -- $(env) -race -timeout 2h ./reconcile -seed $(SEED)
 long-kind:
-	@$(layer) kind -- go test -tags e2e -count=1 -timeout 90m -parallel 5 -v -skip '^Test(Bench|Nodes|Oldest)' ./e2e -long -seed $(SEED)
-long-nodes:
-	@$(layer) nodes -- go test -tags e2e -count=1 -timeout 60m -v -run '^TestNodes' ./e2e -workers 4 -long -seed $(SEED)
+	@$(layer) kind -- $(kind) -long -seed $(SEED)
 long-chaos:
 	@$(assets) && $(layer) chaos -- $(env) -timeout 0 -run '^TestChaos$$' ./reconcile -chaos.all -chaos.ledger $(LONG)/chaos.ledger -seed $(SEED)
 

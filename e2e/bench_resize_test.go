@@ -21,13 +21,21 @@ import (
 var membershipLimits = []struct {
 	title string
 	time  time.Duration
-	stall time.Duration
+	stall time.Duration // the median of the longest ones
+	most  time.Duration // the longest of all
 }{
-	{"3 to 5 members, all of which serve", 18 * time.Second, 300 * time.Millisecond},
-	{"5 to 3 members", 3 * time.Second, 300 * time.Millisecond},
-	{"volume and Pod of a follower deleted, to three voters", 25 * time.Second, 300 * time.Millisecond},
-	{"the leader's Pod deleted without grace, to all members healthy", time.Minute, 3 * time.Second},
+	{"3 to 5 members, all of which serve", 18 * time.Second, 300 * time.Millisecond, stallMost},
+	{"5 to 3 members", 3 * time.Second, 300 * time.Millisecond, stallMost},
+	{"volume and Pod of a follower deleted, to three voters", 25 * time.Second, 300 * time.Millisecond, stallMost},
+	{"the leader's Pod deleted without grace, to all members healthy", time.Minute, 3 * time.Second, leaderStallMost},
 }
+
+// For how long one run may stop a client: three times what was published as the longest, in docs/benchmarks.md. A write that raft
+// drops while the leadership moves costs its client a second.
+const (
+	stallMost       = 3 * time.Second // 1018 ms while the version changes; 281 ms while members come and go, on a quiet day
+	leaderStallMost = 5 * time.Second // 1395 ms after the leader's end without grace
+)
 
 // votersLimit is what it may take of that until etcd has five voters, each with its data: from then on two of them may fail. A
 // member that misses that its name was published serves clients only seven seconds after it has started, whatever is done.
@@ -89,6 +97,9 @@ func TestBenchMembership(t *testing.T) {
 		}
 		if median(stalls[i]) > limit.stall {
 			t.Errorf("%s: median of the longest stalls %s, want at most %s", limit.title, median(stalls[i]), limit.stall)
+		}
+		if longest := slices.Max(stalls[i]); longest > limit.most {
+			t.Errorf("%s: longest stall %s, want at most %s", limit.title, longest, limit.most)
 		}
 	}
 	fmt.Printf("\nChanges of members under writes: %d runs\n\n%s\n\n", *pairs, strings.Join(rows, "\n"))

@@ -56,6 +56,9 @@ func TestBenchUpdate(t *testing.T) {
 			if median(byQuorate.stalls) > updateStall {
 				t.Errorf("%s: median of the longest stalls %s, want at most %s", u, median(byQuorate.stalls), updateStall)
 			}
+			if longest := slices.Max(byQuorate.stalls); longest > stallMost {
+				t.Errorf("%s: longest stall %s, want at most %s", u, longest, stallMost)
+			}
 		})
 	}
 	fmt.Printf("\nVersions of three members under writes: %d pairs\n\n%s\n\n", *pairs, strings.Join(rows, "\n"))

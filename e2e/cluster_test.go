@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
@@ -89,12 +90,23 @@ func onNode(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, "docker", append([]string{"exec", clusterName + "-control-plane"}, args...)...)
 }
 
-// run a command; the error has what it complained about.
+// run a command for as long as patience lasts; the error has what it complained about.
 func run(ctx context.Context, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done within %s", patience))
+	defer cancel()
+	return runUntil(ctx, name, args...)
+}
+
+// runUntil runs a command that may take long.
+func runUntil(ctx context.Context, name string, args ...string) (string, error) {
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = 10 * time.Second // for what it has started itself
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return stdout.String(), fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String(), nil

@@ -5,7 +5,9 @@
 // an API server and real etcd processes in reconcile. Here is what only the whole can show: images, volumes, Services,
 // scheduling, quota, rights, and what kubectl prints.
 //
-//	make e2e                                                        everything
+//	make e2e                                                        every kind of story, with a share of the rows of each
+//	go test -tags e2e ./e2e -skip '^TestBench' -workers 3 -long     every row
+//	go test -tags e2e ./e2e -skip '^TestBench' -workers 3 -seed 7   the share of an earlier run, which has printed its seed
 //	go test -tags e2e ./e2e -run TestBootstrap -keep                one story, and the cluster stays for the next
 //	go test -tags e2e ./e2e -run TestBootstrap -args --assess Scale one step of it
 package e2e

@@ -73,14 +73,21 @@ func (s *stage) put(c *clientv3.Client, key, value string) {
 	})
 }
 
-// want fails unless the key has the value, read linearizably.
-func (s *stage) want(c *clientv3.Client, key, value string) {
+// get reads a key linearizably.
+func (s *stage) get(c *clientv3.Client, key string) *clientv3.GetResponse {
 	s.Helper()
 	var r *clientv3.GetResponse
 	s.insist("get "+key, func(ctx context.Context) (err error) {
 		r, err = c.Get(ctx, key)
 		return err
 	})
+	return r
+}
+
+// want fails unless the key has the value.
+func (s *stage) want(c *clientv3.Client, key, value string) {
+	s.Helper()
+	r := s.get(c, key)
 	if len(r.Kvs) != 1 || string(r.Kvs[0].Value) != value {
 		s.Fatalf("acknowledged write of %s=%s is lost: etcd has %v", key, value, r.Kvs)
 	}

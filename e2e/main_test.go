@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -111,7 +112,10 @@ func startCluster(ctx context.Context, config *envconf.Config) (context.Context,
 
 // loadImages builds the operator's image and gives it and the etcd images to the cluster.
 func loadImages(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-	if _, err := run(ctx, "make", "--no-print-directory", "-C", "..", "image", "IMAGE="+operatorImage); err != nil {
+	const building = 20 * time.Minute // with an empty build cache
+	made, cancel := context.WithTimeoutCause(ctx, building, fmt.Errorf("the operator's image is not built within %s", building))
+	defer cancel()
+	if _, err := runUntil(made, "make", "--no-print-directory", "-C", "..", "image", "IMAGE="+operatorImage); err != nil {
 		return ctx, err
 	}
 	images, err := node.EtcdImages(ctx)

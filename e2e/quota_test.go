@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,25 +13,30 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 )
+
+// tooFew is a quota under which a cluster cannot run, and what the API server says.
+type tooFew struct {
+	name    string
+	limit   corev1.ResourceList
+	message string
+}
 
 // TestQuota: a namespace without room for a cluster leaves it stalled with the API server's own words; with room it comes
 // up, and what ran before is not touched.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	rows := []struct {
-		name    string
-		limit   corev1.ResourceList
-		message string
-	}{
+	const volumes = "<volumes>" // how many there are: the neighbour's, and those that the clusters of the rows before have left
+	rows := []tooFew{
 		{"pods", quantities(corev1.ResourcePods, "1"), `the API server refuses what the spec asks for: pods "db-pods-0" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=1, limited: pods=1`},
-		{"volumes", quantities(corev1.ResourcePersistentVolumeClaims, "1"), `the API server refuses what the spec asks for: persistentvolumeclaims "db-volumes-0" is forbidden: exceeded quota: volumes, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=2, limited: persistentvolumeclaims=1`},
+		{"volumes", quantities(corev1.ResourcePersistentVolumeClaims, "1"), `the API server refuses what the spec asks for: persistentvolumeclaims "db-volumes-0" is forbidden: exceeded quota: volumes, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=` + volumes + `, limited: persistentvolumeclaims=1`},
 		{"cpu", quantities(corev1.ResourceRequestsCPU, "4"), `the API server refuses what the spec asks for: pods "db-cpu-0" is forbidden: failed quota: cpu: must specify requests.cpu for: etcd`},
 	}
 	var neighbour *running
 	story := features.New("a namespace with quota").
 		Setup(step(func(s *stage) { neighbour = s.run("neighbour") }))
-	for _, row := range rows {
+	for n, row := range share.List(t, rows, 1, func(row tooFew) string { return row.name }) {
 		var c *api.EtcdCluster
 		var quota *corev1.ResourceQuota
 		story = story.
@@ -43,8 +50,9 @@ func TestQuota(t *testing.T) {
 				c = s.cluster("db-"+row.name, 1)
 				contract.Watch(s, c)
 				s.create(c)
-				if got := s.stalled(c, api.ReasonRefused); got != row.message {
-					s.Errorf("stalled with the message\n%s\nwant\n%s", got, row.message)
+				want := strings.ReplaceAll(row.message, volumes, strconv.Itoa(1+n))
+				if got := s.stalled(c, api.ReasonRefused); got != want {
+					s.Errorf("stalled with the message\n%s\nwant\n%s", got, want)
 				}
 			})).
 			Assess("enough "+row.name, step(func(s *stage) {

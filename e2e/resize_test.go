@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,28 +16,46 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
+	"quorate.dev/e2e/share"
 )
+
+// sizes are those that a cluster has one after the other.
+type sizes []int32
+
+func (s sizes) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int32(s)), " ", "-"), "[]")
+}
+
+// pathOf is all the sizes of the longest path, or one part of it in which a cluster grows and shrinks.
+func pathOf(t *testing.T) sizes {
+	t.Helper()
+	if share.Long() {
+		return sizes{1, 3, 5, 7, 4, 1}
+	}
+	return share.List(t, []sizes{{1, 3, 1}, {3, 5, 3}, {5, 7, 4}}, 1, sizes.String)[0]
+}
 
 // TestResize: a cluster under writes becomes as large as it is told to, by whichever tool, and nothing is left over.
 func TestResize(t *testing.T) {
 	t.Parallel()
+	path := pathOf(t)
 	var c *api.EtcdCluster
 	var clients *history.Load
 	story := features.New("a cluster under writes").Setup(step(func(s *stage) {
-		c = s.cluster("db", 1)
+		c = s.cluster("db", path[0])
 		contract.Watch(s, c)
 		s.create(c)
 		s.ready(c)
 		clients = s.load(c)
 	}))
-	for n, size := range []int32{3, 5, 7, 4, 1} {
+	for n, size := range path[1:] {
 		story = story.Assess(fmt.Sprintf("%d: to %d", n+1, size), step(func(s *stage) {
 			s.kubectl("scale", "etcdcluster", "db", fmt.Sprintf("--replicas=%d", size))
 			s.resized(c, size)
 		}))
 	}
 	testenv.Test(t, story.
-		Assess("all that clients were told is as one store would have told it", step(func(s *stage) { clients.Check(s.T) })).
+		Assess("all that clients were told is as one store would have told it", step(func(s *stage) { s.checkLoad(clients, resizePause) })).
 		Feature())
 }
 
@@ -62,7 +81,7 @@ func TestUnreachableSize(t *testing.T) {
 			spec.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"no": "node"}}
 		}, reason: api.ReasonChangeFailed, members: 5},
 	}
-	for name, row := range rows {
+	for name, row := range share.Of(t, rows, 1) {
 		testenv.TestInParallel(t, features.New(name).Assess("is told of, and set back", step(func(s *stage) {
 			c := s.cluster("db", 3)
 			c.Spec.Scheduling = &api.Scheduling{NodeSelector: s.labelNode()}

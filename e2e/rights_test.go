@@ -139,8 +139,6 @@ func TestRest(t *testing.T) {
 			s.ready(c)
 		})).
 		Assess("nothing is written in a minute", step(func(s *stage) {
-			operating.RLock()
-			defer operating.RUnlock()
 			// On a busy machine a leader may change or a member be late, and then the status has to say so.
 			for n := range windows {
 				writes, leases := s.writesWithin(window)
@@ -157,9 +155,12 @@ func TestRest(t *testing.T) {
 		Feature())
 }
 
-// writesWithin looks on for a while, and returns what the operator wrote here and in its own namespace, its lease apart.
+// writesWithin looks on for a while, and returns what the operator wrote here and in its own namespace, its lease apart. Stories
+// that kill the operator wait meanwhile.
 func (s *stage) writesWithin(window time.Duration) (writes []request, leases int) {
 	s.Helper()
+	operating.RLock()
+	defer operating.RUnlock()
 	since := time.Now()
 	select {
 	case <-time.After(window): // that nothing happens can only be seen over time

@@ -142,7 +142,7 @@ func etcd(ctx context.Context, d *demo) error {
 
 // use runs a Pod that has done its work before: it is gone and made anew each time.
 func use(ctx context.Context, d *demo) error {
-	if _, err := d.kubectl.output(ctx, nil, "delete", "pod/etcdctl", "--ignore-not-found"); err != nil {
+	if _, err := d.kubectl.output(ctx, nil, "delete", "pod/etcdctl", "--ignore-not-found", "--timeout=1m"); err != nil {
 		return err
 	}
 	if err := d.apply(ctx, etcdctl); err != nil {
@@ -156,7 +156,7 @@ func use(ctx context.Context, d *demo) error {
 			return err
 		}
 	}
-	_, err := d.kubectl.output(ctx, nil, "delete", "pod/etcdctl")
+	_, err := d.kubectl.output(ctx, nil, "delete", "pod/etcdctl", "--timeout=1m")
 	return err
 }
 

@@ -30,8 +30,12 @@ func (k kubectl) setup() string {
 	return fmt.Sprintf("alias kubectl='%s'    (or your own, with KUBECONFIG=%s)", strings.Join(k.command, " "), k.kubeconfig)
 }
 
+// output of what waits no longer than patience by its own account.
 func (k kubectl) output(ctx context.Context, stdin []byte, args ...string) (string, error) {
-	return outputOf(k.cmd(ctx, stdin, args...))
+	const most = patience + time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not done within %s", most))
+	defer cancel()
+	return outputOf(ctx, k.cmd(ctx, stdin, args...))
 }
 
 // show runs it as a person would see it.
@@ -89,13 +93,16 @@ var etcdClues = [][]string{
 
 // output runs a command whose output matters only when it fails.
 func output(ctx context.Context, name string, args ...string) (string, error) {
-	return outputOf(exec.CommandContext(ctx, name, args...))
+	return outputOf(ctx, exec.CommandContext(ctx, name, args...))
 }
 
-func outputOf(cmd *exec.Cmd) (string, error) {
+func outputOf(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return stdout.String(), fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, indented(stdout.String()+stderr.String()))
 	}
 	return stdout.String(), nil

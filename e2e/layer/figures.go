@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,15 +22,16 @@ type layer struct {
 	Failure                 string   `json:",omitempty"`
 }
 
-func (l *layer) print(to io.Writer) {
-	fmt.Fprintf(to, "\nlayer %s: %s, %s\n", l.Name, l.Took.Round(time.Second), l.busy())
+func (l *layer) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nlayer %s: %s, %s\n", l.Name, l.Took.Round(time.Second), l.busy())
 	for _, s := range l.Slowest {
-		fmt.Fprintf(to, "  %6.1f s  %s\n", s.Took.Seconds(), s.Name)
+		fmt.Fprintf(&b, "  %6.1f s  %s\n", s.Took.Seconds(), s.Name)
 	}
 	if l.Passed+l.Failed+l.Skipped > 0 {
-		fmt.Fprintf(to, "%s: %d passed, %d failed, %d skipped\n", l.Name, l.Passed, l.Failed, l.Skipped)
+		fmt.Fprintf(&b, "%s: %d passed, %d failed, %d skipped\n", l.Name, l.Passed, l.Failed, l.Skipped)
 	}
-	fmt.Fprintln(to)
+	return b.String()
 }
 
 func (l *layer) busy() string {

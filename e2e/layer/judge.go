@@ -47,6 +47,9 @@ func newJudge(to io.Writer, verbose bool) *judge {
 	return &judge{to: to, verbose: verbose, said: map[testID]*bytes.Buffer{}, results: map[testID]result{}}
 }
 
+// print what a person sees; if that cannot be written, the exit code still tells the result.
+func (j *judge) print(format string, args ...any) { _, _ = fmt.Fprintf(j.to, format, args...) }
+
 func (j *judge) read(events io.Reader) error {
 	lines := bufio.NewReader(events)
 	for {
@@ -54,7 +57,7 @@ func (j *judge) read(events io.Reader) error {
 		if len(line) > 0 {
 			var e event
 			if jsonErr := json.Unmarshal(line, &e); jsonErr != nil {
-				fmt.Fprintf(j.to, "%s", line) // not of a test: what the go command says itself
+				j.print("%s", line) // not of a test: what the go command says itself
 			} else {
 				j.hear(e)
 			}
@@ -72,11 +75,11 @@ func (j *judge) hear(e event) {
 	id := testID{e.Package, e.Test}
 	switch e.Action {
 	case "build-output":
-		fmt.Fprint(j.to, e.Output)
+		j.print("%s", e.Output)
 	case "output":
 		switch {
 		case j.verbose:
-			fmt.Fprint(j.to, e.Output)
+			j.print("%s", e.Output)
 		default:
 			if j.said[id] == nil {
 				j.said[id] = &bytes.Buffer{}
@@ -89,7 +92,7 @@ func (j *judge) hear(e event) {
 			j.attributes = append(j.attributes, said)
 		}
 		if !j.verbose {
-			fmt.Fprintln(j.to, said)
+			j.print("%s\n", said)
 		}
 	case "pass", "fail", "skip":
 		j.ended(id, result{Action: e.Action, Took: time.Duration(e.Elapsed * float64(time.Second)), leaf: true})
@@ -107,14 +110,14 @@ func (j *judge) ended(id testID, r result) {
 		r.leaf = was.leaf
 	}
 	j.results[id] = r
-	for parent, _, _ := cutLast(id.Test, "/"); parent != ""; parent, _, _ = cutLast(parent, "/") {
+	for parent := path.Dir(id.Test); parent != "."; parent = path.Dir(parent) {
 		up := testID{id.Package, parent}
 		of := j.results[up]
 		of.leaf = false
 		j.results[up] = of
 	}
 	if said != nil && r.Action != "pass" {
-		_, _ = j.to.Write(said.Bytes())
+		j.print("%s", said)
 	}
 }
 
@@ -126,26 +129,17 @@ func (j *judge) endedPackage(id testID, r result, said *bytes.Buffer) {
 	if r.Action == "fail" {
 		for test, unfinished := range j.said { // a panic or a time-out has ended them
 			if test.Package == id.Package {
-				_, _ = j.to.Write(unfinished.Bytes())
+				j.print("%s", unfinished)
 				delete(j.said, test)
 			}
 		}
 		if said != nil {
-			_, _ = j.to.Write(said.Bytes())
+			j.print("%s", said)
 		}
 	}
 	if r.Action == "pass" {
-		fmt.Fprintf(j.to, "ok  \t%s\t%.1fs\n", id.Package, r.Took.Seconds())
+		j.print("ok  \t%s\t%.1fs\n", id.Package, r.Took.Seconds())
 	}
-}
-
-// cutLast cuts at the last separator; before is empty where there is none.
-func cutLast(s, separator string) (before, after string, found bool) {
-	n := strings.LastIndex(s, separator)
-	if n < 0 {
-		return "", s, false
-	}
-	return s[:n], s[n+len(separator):], true
 }
 
 func (j *judge) count(action string) int {

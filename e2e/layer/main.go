@@ -40,7 +40,7 @@ func run() (int, error) {
 	case *summary:
 		return summarize(os.Stdout, *title, *into, flag.Args())
 	case *name == "" || flag.NArg() == 0:
-		return 2, errors.New("write: layer -name NAME -- COMMAND [ARGUMENT...]")
+		return 2, errors.New("a name and a command are missing: layer -name NAME -- COMMAND")
 	}
 	// An interrupt reaches the command too; this process waits for it to end.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -56,7 +56,7 @@ func run() (int, error) {
 	if err != nil {
 		l.Failure = err.Error()
 	}
-	l.print(os.Stdout)
+	fmt.Println(&l)
 	if *record != "" {
 		if err := l.append(*record); err != nil {
 			return 1, err

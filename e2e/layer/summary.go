@@ -19,7 +19,7 @@ const (
 // exit code is not 0 where a layer failed.
 func summarize(to io.Writer, title, into string, files []string) (int, error) {
 	if len(files) == 0 {
-		return 2, errors.New("write: layer -summary FILE...")
+		return 2, errors.New("-summary needs the files of the layers: layer -summary FILE")
 	}
 	var layers []layer
 	for _, file := range files {

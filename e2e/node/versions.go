@@ -76,7 +76,7 @@ func releaseOf(minor string) (release, error) {
 			return r, nil
 		}
 	}
-	return release{}, fmt.Errorf("Kubernetes %s is none of %s", minor, strings.Join(KubernetesMinors(), ", "))
+	return release{}, fmt.Errorf("unknown minor of Kubernetes %s: write one of %s", minor, strings.Join(KubernetesMinors(), ", "))
 }
 
 // staging is the version under which the staging modules of this Kubernetes are published.
