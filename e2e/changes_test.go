@@ -78,7 +78,7 @@ func TestChanges(t *testing.T) {
 		contract.Watch(s, c)
 		s.create(c)
 		s.ready(c)
-		clients = s.load(c)
+		clients = s.load(c, storyFloor)
 	}))
 	for _, leg := range path {
 		for _, row := range leg.changes {

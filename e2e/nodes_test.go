@@ -50,7 +50,7 @@ func TestNodes(t *testing.T) {
 			out = contract.WatchOutages(s, c)
 			s.create(c)
 			s.ready(c)
-			clients = s.load(c)
+			clients = s.load(c, storyFloor)
 			if nodes := s.nodes(c); len(nodes) != 3 {
 				s.Fatalf("the members are on %v, want three nodes", nodes)
 			}

@@ -46,7 +46,7 @@ func TestResize(t *testing.T) {
 		contract.Watch(s, c)
 		s.create(c)
 		s.ready(c)
-		clients = s.load(c)
+		clients = s.load(c, resizeFloor)
 	}))
 	for n, size := range path[1:] {
 		story = story.Assess(fmt.Sprintf("%d: to %d", n+1, size), step(func(s *stage) {

@@ -53,7 +53,7 @@ func TestSurvival(t *testing.T) {
 			s.ready(c)
 			before = identityOf(c)
 			unchanged(s, 3)
-			clients = s.load(c)
+			clients = s.load(c, resizeFloor)
 		})).
 		Assess("a deleted Pod comes back as the same member", step(func(s *stage) {
 			s.deletePod("db-1")
