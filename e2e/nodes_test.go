@@ -27,8 +27,8 @@ const workersLost = 3
 
 // What clients and the status may see of nodes that go. While they are drained, and when they are back, it is Available throughout.
 const (
-	drainedPause = 4 * time.Second // without an acknowledged write; seen: 0.8 s
-	lostPause    = 6 * time.Second // the same, from the loss of the leader's node on; seen: 1.5 s
+	drainedPause = 4 * time.Second // without an acknowledged write; seen: 1.0 s
+	lostPause    = 8 * time.Second // the same, from the loss of the leader's node on; seen: 2.8 s
 	lostOutage   = 5 * time.Second // that the status says so; seen: none
 )
 
