@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -43,7 +44,7 @@ func (s *stage) crowd() *crowd {
 				w.hear(event)
 			}
 		}()
-		s.Cleanup(func() { watching.Stop(); <-done })
+		s.Cleanup(func() { watching.Stop(); s.over(done, fmt.Sprintf("the watch of %T", list)) })
 	}
 	return w
 }

@@ -176,7 +176,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 			s.log("manager ended: " + err.Error())
 		}
 	}()
-	crash = sync.OnceFunc(func() { cancel(); <-done })
+	crash = sync.OnceFunc(func() { cancel(); s.over(done, "the operator") })
 	s.Cleanup(crash)
 	return crash
 }
@@ -284,8 +284,10 @@ func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
 
 func (s *stage) put(c *clientv3.Client, key, value string) {
 	s.Helper()
-	if _, err := c.Put(s.Context(), key, value); err != nil {
-		s.Fatalf("put %s: %v", key, err)
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	if _, err := c.Put(ctx, key, value); err != nil {
+		s.Fatalf("put %s at %v: %v", key, c.Endpoints(), err)
 	}
 }
 
@@ -388,6 +390,16 @@ func (s *stage) awaitObject(o client.Object, wanted string, done func() bool) {
 	err := s.hostlet.WaitFor(ctx, s, o, wanted, func() (bool, string) { return done(), fmt.Sprintf("annotations %v", o.GetAnnotations()) })
 	if err != nil {
 		s.Fatal(err)
+	}
+}
+
+// over waits for the end of something beside the test, which closes the channel.
+func (s *stage) over(done <-chan struct{}, what string) {
+	s.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		s.Errorf("waited %s for the end of %s", patience, what)
 	}
 }
 

@@ -171,7 +171,9 @@ func TestPromotedByHand(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the operator has not come to promote the learner")
 	}
-	members, err := etcd.MemberList(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	members, err := etcd.MemberList(ctx)
 	s.must(err)
 	for _, m := range members.Members {
 		if m.IsLearner {

@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -212,7 +213,9 @@ func TestRetention(t *testing.T) {
 			s.create(again)
 			cli := s.ready(again)
 			if !tc.kept {
-				if r, err := cli.Get(t.Context(), "key"); err != nil || len(r.Kvs) != 0 {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				if r, err := cli.Get(ctx, "key"); err != nil || len(r.Kvs) != 0 {
 					t.Errorf("%s: a new cluster has %v, error %v", tc.reason, r, err)
 				}
 				return

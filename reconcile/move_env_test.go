@@ -10,10 +10,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
@@ -36,28 +34,18 @@ func replaced(size, class string) func(*api.EtcdClusterSpec) {
 // watched fails the test where the cluster is ever seen with fewer or more voters than these, or not available.
 func (s *stage) watched(c *api.EtcdCluster, least, most int) {
 	s.Helper()
-	w, err := s.Watch(s.Context(), &api.EtcdClusterList{}, client.InNamespace(s.ns), client.MatchingFields{"metadata.name": c.Name})
-	s.must(err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range w.ResultChan() {
-			seen, ok := event.Object.(*api.EtcdCluster)
-			if !ok {
-				continue
-			}
-			voters := 0
-			for _, m := range seen.Status.Members {
-				if m.Role != api.RoleLearner {
-					voters++
-				}
-			}
-			if voters < least || voters > most || !meta.IsStatusConditionTrue(seen.Status.Conditions, api.ConditionAvailable) {
-				s.Errorf("%d voters, want %d to %d, and Available: %s", voters, least, most, contract.Describe(seen))
+	contract.Available(s, c)
+	contract.Follow(s, c, func(seen *api.EtcdCluster) {
+		voters := 0
+		for _, m := range seen.Status.Members {
+			if m.Role != api.RoleLearner {
+				voters++
 			}
 		}
-	}()
-	s.Cleanup(func() { w.Stop(); <-done })
+		if voters < least || voters > most {
+			s.Errorf("%d voters, want %d to %d: %s", voters, least, most, contract.Describe(seen))
+		}
+	})
 }
 
 // on fails unless these are the volumes that stay.

@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -61,11 +62,18 @@ func (s *stage) leftBy(file string) *api.EtcdCluster {
 	for _, pod := range s.pods(c) {
 		s.awaitPod(&pod, "ready", func() bool { return history.Ready(&pod) })
 	}
-	list, err := s.etcd(c).MemberList(s.Context())
-	s.must(err)
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	list, err := s.etcd(c).MemberList(ctx)
+	if err != nil {
+		s.Fatalf("list the members of %s: %v", c.Name, err)
+	}
 	here = append(here, was.Cluster.Status.ClusterID, strconv.FormatUint(list.Header.ClusterId, 16))
 	for _, m := range was.Cluster.Status.Members {
 		n := slices.IndexFunc(list.Members, func(l *etcdserverpb.Member) bool { return l.Name == m.Name })
+		if n < 0 {
+			s.Fatalf("%s is not among the members of %s: %v", m.Name, c.Name, list.Members)
+		}
 		here = append(here, m.ID, strconv.FormatUint(list.Members[n].ID, 16))
 	}
 	left := reconcile.ReadPrevious(s.T, file, here...)

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"quorate.dev/membership"
@@ -29,11 +32,13 @@ type blindness struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	failed int
+	others []string // that were made and are none of those that are disturbed
 }
 
 // calls that only read, of the cache and the API server alike, and of members.
 var calls = []string{
-	"Get.EtcdCluster", "Get.Pod", "Get.PersistentVolumeClaim", "Get.Service", "Get.PodDisruptionBudget", "List.PodList", "List.PersistentVolumeClaimList",
+	"Get.EtcdCluster", "Get.Pod", "Get.PersistentVolumeClaim", "Get.Service", "Get.PodDisruptionBudget",
+	"List.EtcdClusterList", "List.PodList", "List.PersistentVolumeClaimList",
 	"Status", "Members", "Scrape",
 }
 
@@ -72,20 +77,24 @@ func (b *blindness) run(t *testing.T, want []string) ending {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(b.others) > 0 {
+		t.Errorf("%v are made, and are not among the calls that fail one kind at a time", b.others)
+	}
 	return ending{met: b.failed > 0, unread: b.failed, writes: writes}
 }
 
 // between puts itself between an operator and the world.
 func (b *blindness) between(r *reconcile.Reconciler) {
-	r.Client, r.Reader = &blindClient{r.Client, blindReader{r.Client, b}}, blindReader{r.Reader, b}
+	c := r.Client
+	r.Client, r.Reader = &blindClient{blindReader{c, c, b}, c, c, c}, blindReader{r.Reader, c, b}
 	dial, scrape := r.Dial, r.Scrape
 	r.Dial = func(host string, port int) (membership.Client, error) {
 		c, err := dial(host, port)
-		return &blindEtcd{c, b}, err
+		return &blindEtcd{c, c, c, b}, err
 	}
 	r.Scrape = func(ctx context.Context, host string, port int) (membership.Endpoint, error) {
 		if b.fails("Scrape") {
-			return membership.Endpoint{}, errUnanswered
+			host, port = nobody, 1
 		}
 		return scrape(ctx, host, port)
 	}
@@ -94,6 +103,9 @@ func (b *blindness) between(r *reconcile.Reconciler) {
 func (b *blindness) fails(call string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !slices.Contains(calls, call) && !slices.Contains(b.others, call) {
+		b.others = append(b.others, call)
+	}
 	fails := (b.call == allCalls || b.call == call) && b.random.IntN(b.oneOf) == 0
 	if fails {
 		b.failed++
@@ -101,26 +113,35 @@ func (b *blindness) fails(call string) bool {
 	return fails
 }
 
-var errUnanswered = fmt.Errorf("injected: %w", context.DeadlineExceeded)
+// nobody is where nothing listens.
+const nobody = "127.0.0.1"
+
+// The clients here embed the writes, each by its own interface, and nothing else: a read that an interface gets later is missing, and
+// does not compile. The errors are those of real clients.
 
 // blindReader is a reader whose calls may fail.
 type blindReader struct {
-	client.Reader
-	b *blindness
+	real client.Reader
+	like client.Client
+	b    *blindness
+}
+
+func (r blindReader) unread(call func(client.Client) error) error {
+	return refusedByKubernetes(r.like, "Timeout", call)
 }
 
 func (r blindReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if r.b.fails("Get." + kindOf(o)) {
-		return apierrors.NewTimeoutError("injected", 1)
+		return r.unread(func(c client.Client) error { return c.Get(ctx, key, o, opts...) })
 	}
-	return r.Reader.Get(ctx, key, o, opts...)
+	return r.real.Get(ctx, key, o, opts...)
 }
 
 func (r blindReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if r.b.fails("List." + kindOf(list)) {
-		return apierrors.NewTimeoutError("injected", 1)
+		return r.unread(func(c client.Client) error { return c.List(ctx, list, opts...) })
 	}
-	return r.Reader.List(ctx, list, opts...)
+	return r.real.List(ctx, list, opts...)
 }
 
 // kindOf an object is the name of its type.
@@ -131,34 +152,74 @@ func kindOf(o any) string {
 
 // blindClient reads as a blindReader does.
 type blindClient struct {
-	client.Client
-	reader blindReader
+	blindReader
+	client.Writer
+	client.StatusClient
+	of client.Client
 }
 
-func (c *blindClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	return c.reader.Get(ctx, key, o, opts...)
+var _ client.Client = (*blindClient)(nil)
+
+func (c *blindClient) SubResource(name string) client.SubResourceClient {
+	sub := c.of.SubResource(name)
+	return &blindSubResource{sub, sub, name, c.blindReader}
 }
 
-func (c *blindClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return c.reader.List(ctx, list, opts...)
+func (c *blindClient) Scheme() *runtime.Scheme     { return c.of.Scheme() }
+func (c *blindClient) RESTMapper() meta.RESTMapper { return c.of.RESTMapper() }
+
+func (c *blindClient) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKind, error) {
+	return c.of.GroupVersionKindFor(o)
+}
+
+func (c *blindClient) IsObjectNamespaced(o runtime.Object) (bool, error) {
+	return c.of.IsObjectNamespaced(o)
+}
+
+type blindSubResource struct {
+	client.SubResourceWriter
+	real client.SubResourceReader
+	name string
+	r    blindReader
+}
+
+func (c *blindSubResource) Get(ctx context.Context, o, sub client.Object, opts ...client.SubResourceGetOption) error {
+	if c.r.b.fails("Get." + kindOf(o) + "/" + c.name) {
+		return c.r.unread(func(real client.Client) error { return real.SubResource(c.name).Get(ctx, o, sub, opts...) })
+	}
+	return c.real.Get(ctx, o, sub, opts...)
 }
 
 // blindEtcd is a client of etcd whose questions may stay without an answer.
 type blindEtcd struct {
-	membership.Client
-	b *blindness
+	membership.Changer
+	membership.Downgrader
+	real membership.Client
+	b    *blindness
 }
 
-func (c *blindEtcd) Status(ctx context.Context) (membership.Endpoint, error) {
-	if c.b.fails("Status") {
-		return membership.Endpoint{}, errUnanswered
+var _ membership.Client = (*blindEtcd)(nil)
+
+func (c *blindEtcd) Close() error { return c.real.Close() }
+
+func (c *blindEtcd) Status(ctx context.Context) (says membership.Endpoint, err error) {
+	if !c.b.fails("Status") {
+		return c.real.Status(ctx)
 	}
-	return c.Client.Status(ctx)
+	err = refusedByEtcd(ctx, replyLost, func(ctx context.Context, silent membership.Client) error {
+		says, err = silent.Status(ctx)
+		return err
+	})
+	return says, err
 }
 
-func (c *blindEtcd) Members(ctx context.Context) ([]membership.Member, error) {
-	if c.b.fails("Members") {
-		return nil, errUnanswered
+func (c *blindEtcd) Members(ctx context.Context) (members []membership.Member, err error) {
+	if !c.b.fails("Members") {
+		return c.real.Members(ctx)
 	}
-	return c.Client.Members(ctx)
+	err = refusedByEtcd(ctx, replyLost, func(ctx context.Context, silent membership.Client) error {
+		members, err = silent.Members(ctx)
+		return err
+	})
+	return members, err
 }

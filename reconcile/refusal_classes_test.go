@@ -3,6 +3,8 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"reflect"
 	"slices"
 	"syscall"
 	"testing"
@@ -88,9 +90,16 @@ func TestRefusals(t *testing.T) {
 	for verb, call := range etcdCalls {
 		refused[verb] = func(ctx context.Context, m mode) error { return refusedByEtcd(ctx, m, call) }
 	}
-	for _, verb := range etcdVerbs {
-		if refused[verb] == nil {
-			t.Errorf("%s of etcd has no call here", verb)
+	var changes []string
+	for _, of := range []reflect.Type{reflect.TypeFor[membership.Changer](), reflect.TypeFor[membership.Downgrader]()} {
+		for n := range of.NumMethod() {
+			changes = append(changes, of.Method(n).Name)
+		}
+	}
+	slices.Sort(changes)
+	for what, verbs := range map[string][]string{"refused": slices.Clone(etcdVerbs), "called here": slices.Collect(maps.Keys(etcdCalls))} {
+		if diff := cmp.Diff(changes, slices.Sorted(slices.Values(verbs))); diff != "" {
+			t.Errorf("verbs that change etcd, and those that are %s: -want +got:\n%s", what, diff)
 		}
 	}
 	for verb, refuse := range refused {

@@ -19,6 +19,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -186,10 +187,12 @@ func refusingEtcd(m mode) (port int, err error) {
 		return 0, fmt.Errorf("serve %s: %w", m, err)
 	}
 	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		if m == replyLost {
-			<-stream.Context().Done()
+		if m != replyLost {
+			return etcdAnswers[m]
 		}
-		return etcdAnswers[m]
+		<-stream.Context().Done() // which knows the client's time, and may end a little before that
+		<-time.After(time.Second)
+		return status.FromContextError(stream.Context().Err()).Err()
 	}))
 	go func() { _ = server.Serve(l) }() // to the end of the process
 	return l.Addr().(*net.TCPAddr).Port, nil

@@ -141,7 +141,7 @@ func (s *stage) byHand(change func(context.Context) error, done error) {
 		select {
 		case <-pace.C:
 		case <-late:
-			s.Fatal(err)
+			s.Fatalf("waited %s for etcd to take a change of its members by hand: %v", patience, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 )
 
 // TestResizeSuspended: while the cluster is suspended its size changes in the spec alone. The condition says what would come
@@ -56,6 +57,7 @@ func TestResizeSuspended(t *testing.T) {
 			if tc.begin != nil {
 				tc.begin(s, c)
 			}
+			served := contract.Available(s, c)
 			s.change(c, func() { c.Spec.Suspend = true })
 			s.await(c, "seen", func() bool { return c.Status.ObservedGeneration == c.Generation })
 			f.arm()
@@ -64,7 +66,7 @@ func TestResizeSuspended(t *testing.T) {
 			for _, wish := range tc.wishes {
 				s.resize(c, wish.size)
 				s.await(c, "suspended, before "+wish.says, func() bool {
-					if c.Status.ObservedGeneration != c.Generation || !is(c, api.ConditionReady, metav1.ConditionFalse) || !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
+					if c.Status.ObservedGeneration != c.Generation || !is(c, api.ConditionReady, metav1.ConditionFalse) {
 						return false
 					}
 					ready := meta.FindStatusCondition(c.Status.Conditions, api.ConditionReady)
@@ -84,6 +86,7 @@ func TestResizeSuspended(t *testing.T) {
 				t.Errorf("%s: etcd's members changed: -want +got:\n%s", tc.reason, diff)
 			}
 
+			served()
 			s.change(c, func() { c.Spec.Suspend = false })
 			if diff := cmp.Diff(tc.end, s.sized(c, len(tc.end))); diff != "" {
 				t.Errorf("%s: members at the end: -want +got:\n%s", tc.reason, diff)

@@ -205,12 +205,13 @@ func TestVolumes(t *testing.T) {
 		s := newStage(t)
 		c, load, _ := healing{}.struck(s)
 		before, _ := s.lives(c)
+		contract.Available(s, c)
 		s.change(c, func() { c.Spec.Storage.Size = resource.MustParse("2Gi") })
 		if message := s.stalled(c, api.ReasonRefused); !strings.Contains(message, "must support resize") || !strings.Contains(message, "storage.changePolicy to Replace") {
 			t.Errorf("the message does not say why, and what else can be done: %s", message)
 		}
-		if after, _ := s.lives(c); !maps.Equal(before, after) || !is(c, api.ConditionAvailable, metav1.ConditionTrue) {
-			t.Errorf("the cluster does not go on as it is: %s", contract.Describe(c))
+		if after, _ := s.lives(c); !maps.Equal(before, after) {
+			t.Errorf("the Pods were %v, and are %v", before, after)
 		}
 		load.await(20)
 		load.check()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,14 +68,17 @@ func (h *held) seen() *world {
 
 // looked waits until the operator has looked so often from now on, at what is held.
 func (h *held) looked(times int) {
+	h.stage.Helper()
 	select {
 	case <-h.looks: // an earlier one
 	default:
 	}
-	for range times {
+	late := time.After(patience)
+	for n := range times {
 		select {
 		case <-h.looks:
-		case <-h.stage.Context().Done():
+		case <-late:
+			h.stage.Fatalf("waited %s for the operator to look %d times; it has looked %d times", patience, times, n)
 		}
 	}
 }

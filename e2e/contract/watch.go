@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -23,37 +24,35 @@ type Stage interface {
 // returns what kstatus has made of the cluster so far, each change once.
 func Watch(t Stage, c *api.EtcdCluster) (seen func() []status.Status) {
 	t.Helper()
-	w, err := t.Watch(t.Context(), &api.EtcdClusterList{}, client.InNamespace(c.Namespace), client.MatchingFields{"metadata.name": c.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	var sequence []status.Status
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range w.ResultChan() {
-			object, ok := event.Object.(*api.EtcdCluster)
-			if !ok || !object.DeletionTimestamp.IsZero() {
-				continue
-			}
-			computed, breaches := Check(object)
-			for _, breach := range breaches {
-				t.Errorf("%s: %s", breach, Describe(object))
-			}
-			mu.Lock()
-			if len(sequence) == 0 || sequence[len(sequence)-1] != computed {
-				sequence = append(sequence, computed)
-			}
-			mu.Unlock()
+	Follow(t, c, func(object *api.EtcdCluster) {
+		computed, breaches := Check(object)
+		for _, breach := range breaches {
+			t.Errorf("%s: %s", breach, Describe(object))
 		}
-	}()
-	t.Cleanup(func() { w.Stop(); <-done })
+		mu.Lock()
+		defer mu.Unlock()
+		if len(sequence) == 0 || sequence[len(sequence)-1] != computed {
+			sequence = append(sequence, computed)
+		}
+	})
 	return func() []status.Status {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(sequence)
 	}
+}
+
+// Available fails the test where the cluster is seen not to be Available, from now until the test or step ends that began it, or
+// until stop is called. That what a condition says at one moment was so all the time no single look can show.
+func Available(t Stage, c *api.EtcdCluster) (stop func()) {
+	t.Helper()
+	return Follow(t, c, func(object *api.EtcdCluster) {
+		if !meta.IsStatusConditionTrue(object.Status.Conditions, api.ConditionAvailable) {
+			t.Errorf("not available: %s", Describe(object))
+		}
+	})
 }
 
 // Describe the status of an EtcdCluster in one line, for who has to find out what went wrong.
