@@ -44,7 +44,7 @@ func TestOldest(t *testing.T) {
 		contract.Watch(s, c)
 		s.create(c)
 		s.resized(c, 3)
-		clients = s.load(c, resizeFloor)
+		clients = s.load(c, storyFloor)
 	})).Assess("grows to five, and shrinks", step(func(s *stage) {
 		for _, size := range []int32{5, 3} {
 			s.kubectl("scale", "etcdcluster", "db", fmt.Sprintf("--replicas=%d", size))
