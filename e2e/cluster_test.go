@@ -73,7 +73,9 @@ func writeKindConfig(file string) error {
 		if config.Nodes[i].Role == v1alpha4.ControlPlaneRole {
 			config.Nodes[i].ExtraMounts = append(config.Nodes[i].ExtraMounts,
 				v1alpha4.Mount{HostPath: policy, ContainerPath: "/etc/kubernetes/policies/audit-policy.yaml", Readonly: true})
-			config.Nodes[i].KubeadmConfigPatches = append(config.Nodes[i].KubeadmConfigPatches, untainted)
+			if *workers > 0 { // kind itself takes the taint from a node that is alone, and fails where it is not there
+				config.Nodes[i].KubeadmConfigPatches = append(config.Nodes[i].KubeadmConfigPatches, untainted)
+			}
 		}
 	}
 	for range *workers {
