@@ -5,23 +5,27 @@ import (
 	"time"
 )
 
-// TestVoid: a run with next to no load shows nothing, and one is not to blame for what could not be asked.
-func TestVoid(t *testing.T) {
+// TestLeast: a run with less of a load than its clients can make shows less than it says, and one is not to blame for what could
+// not be asked, nor for a slow machine.
+func TestLeast(t *testing.T) {
+	const usual = 5 * time.Millisecond
 	cases := map[string]struct {
 		reason string
 		seen   Result
-		want   bool
+		want   int
 	}{
-		"Load":    {reason: "two a second and more", seen: Result{Acknowledged: 80}},
-		"NoLoad":  {reason: "somebody was there all the time, and was hardly asked", seen: Result{Acknowledged: 79}, want: true},
-		"Outage":  {reason: "nobody could be asked for most of the time", seen: Result{Acknowledged: 50, Away: 25 * time.Second}},
-		"Between": {reason: "who could be asked for the rest was hardly asked", seen: Result{Acknowledged: 29, Away: 25 * time.Second}, want: true},
-		"Away":    {reason: "nearly all of it was an outage", seen: Result{Acknowledged: 19, Away: 39 * time.Second}, want: true},
+		"Load":    {reason: "twenty a second, all the time", seen: Result{Usual: usual}, want: 800},
+		"Outage":  {reason: "no member was ready for some of it", seen: Result{Usual: usual, Away: 25 * time.Second}, want: 300},
+		"Silence": {reason: "members that are ready may have no quorum", seen: Result{Usual: usual, Silent: 25 * time.Second}, want: 300},
+		"Both":    {reason: "it is the same time that is counted twice", seen: Result{Usual: usual, Away: 10 * time.Second, Silent: 25 * time.Second}, want: 300},
+		"Always":  {reason: "nearly all of it was an outage, and an eighth counts", seen: Result{Usual: usual, Away: 39 * time.Second}, want: 100},
+		"Slow":    {reason: "a client that waits for twice its pace asks half as often", seen: Result{Usual: 60 * time.Millisecond}, want: 400},
+		"None":    {reason: "nothing was acknowledged", seen: Result{Silent: 40 * time.Second}, want: 100},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.seen.void(2, 40*time.Second); got != tc.want {
-				t.Errorf("%s: void is %t, want %t", tc.reason, got, tc.want)
+			if got := tc.seen.least(20, 30*time.Millisecond, 40*time.Second); got != tc.want {
+				t.Errorf("%s: at least %d, want %d", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -32,8 +32,8 @@ type Config struct {
 	Keys int
 	// WritesOnly: nobody reads meanwhile. Unwatched: nobody watches, since etcd that is asked to end waits for who does.
 	WritesOnly, Unwatched bool
-	// Floor is how many acknowledged writes a second there must be at least while a member is ready: a run with next to no load
-	// shows nothing.
+	// Floor is how many acknowledged writes a second there must be at least while members answer, on a machine that does not keep
+	// them from answering within Pace: about half of what is reached. A run with less of a load shows less than it says.
 	Floor float64
 	// Patience bounds every wait.
 	Patience time.Duration
@@ -64,12 +64,12 @@ func Start(t testing.TB, config Config) *Load {
 	t.Helper()
 	ctx := t.Context()
 	l := &Load{TB: t, config: config, heard: make(chan struct{}), histories: make([][]operation, config.Clients)}
-	endpoints := l.serving(ctx)
+	asking, enough := context.WithTimeout(ctx, config.Patience)
+	defer enough()
+	endpoints := l.serving(asking)
 	for range config.Clients + 1 {
 		l.clients = append(l.clients, l.dial(endpoints...))
 	}
-	asking, enough := context.WithTimeout(ctx, config.Patience)
-	defer enough()
 	r, err := l.clients[config.Clients].Get(asking, "load")
 	if err != nil {
 		t.Fatalf("read before the load: %v", err)
@@ -86,10 +86,22 @@ func Start(t testing.TB, config Config) *Load {
 		listening.Go(func() { l.watch(hearing, l.clients[config.Clients]) })
 	}
 	listening.Go(func() { config.Pods.follow(hearing, func() { l.redirect(hearing) }) })
-	l.end = sync.OnceFunc(func() { cancel(); working.Wait() })
-	t.Cleanup(func() { l.end(); deafen(); listening.Wait() })
+	l.end = sync.OnceFunc(func() { cancel(); l.over(&working, "the requests of the clients") })
+	t.Cleanup(func() { l.end(); deafen(); l.over(&listening, "the watches") })
 	l.Await(10)
 	return l
+}
+
+// over waits until all of them have ended.
+func (l *Load) over(all *sync.WaitGroup, what string) {
+	l.Helper()
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(l.config.Patience):
+		l.Errorf("waited %s for %s to end", l.config.Patience, what)
+	}
 }
 
 func (l *Load) dial(endpoints ...string) *clientv3.Client {
@@ -207,7 +219,7 @@ func (l *Load) Await(writes int64) {
 		select {
 		case <-pace.C:
 		case <-late:
-			l.Fatalf("%d writes acknowledged, want %d", l.acked.Load(), enough)
+			l.Fatalf("waited %s for %d more acknowledged writes, and %d are missing", l.config.Patience, writes, enough-l.acked.Load())
 		}
 	}
 }
