@@ -31,8 +31,10 @@ type Client interface {
 	Close() error
 }
 
-// Changer changes the cluster. Nothing is tried again by itself, since a reply that was lost may have been to a change that
-// was made: look again instead. What had been done already is no error. ErrLater says that etcd refuses for now.
+// Changer changes the cluster. Nothing that changes the list of members is tried again by itself,
+// since a reply that was lost may have been to a change that was made: look again instead. MoveLeader
+// and Disarm, which do no more the second time, etcd's client tries again while etcd is unavailable,
+// until CallTimeout. What had been done already is no error. ErrLater says that etcd refuses for now.
 type Changer interface {
 	// AddLearner adds a member that is reached at the peer URL, without a vote.
 	AddLearner(ctx context.Context, peerURL string) error

@@ -163,7 +163,8 @@ func (w *crowd) tell() tale {
 	return told
 }
 
-// pass tells of a cluster that begins, whom it has passed: who waited before its spec was changed has asked before it.
+// pass tells of a cluster that begins, which others it has passed: one that waited before its spec
+// was changed has asked before it.
 func (t *tale) pass(name string, changed int64, waits map[string]int64) {
 	behind := false
 	for other, since := range waits {

@@ -67,9 +67,10 @@ func (f *fault) between(r *reconcile.Reconciler) {
 	}
 }
 
-// do has the effect, disturbed if it is the one; after a death there are no more. Only what succeeds is counted, so that
-// there is one name for what etcd or a conflict makes the operator try again and again. refused is the error that a real client
-// makes of a refusal, or of a reply that is lost.
+// do has the effect, disturbed if it is the one; after a death there are no more. Only what
+// succeeds is counted, so that there is one name for what etcd or a conflict makes the operator try
+// again and again. refused is the error that a real client makes of a refusal, or of a reply that
+// is lost.
 func (f *fault) do(what string, effect func() error, refused func(mode) error) error {
 	f.mu.Lock()
 	name := f.next(repeatable(what))

@@ -14,8 +14,9 @@ import (
 	"quorate.dev/membership"
 )
 
-// The clients here embed nothing: a method that an interface gets later is missing here, and does not compile, in place of passing
-// by the fault. Events are no effects: the operator sends them off and never learns what became of them.
+// The clients here embed nothing: a method that an interface gets later is missing here, and does
+// not compile, in place of passing by the fault. Events are no effects: the operator sends them off
+// and never learns what became of them.
 
 // faulty is a client whose writes go through a fault, by whatever verb.
 type faulty struct {
@@ -78,7 +79,8 @@ func (c *faulty) IsObjectNamespaced(o runtime.Object) (bool, error) {
 	return c.real.IsObjectNamespaced(o)
 }
 
-// faultySubResource does the same for a subresource. An effect by Apply is named by the subresource alone, of old.
+// faultySubResource does the same for a subresource. An effect by Apply is named by the subresource
+// alone, of old.
 type faultySubResource struct {
 	name string
 	of   *faulty

@@ -50,7 +50,8 @@ func light(c *history.Config) {
 	c.Clients, c.Pace, c.Floor, c.Unwatched = 2, 200*time.Millisecond, 2.5, true // of 5 that are reached
 }
 
-// heldUp is a load on a cluster with a member that is silent, whose clients wait for it in vain again and again.
+// heldUp is a load on a cluster with a member that is silent, whose clients wait for it in vain
+// again and again.
 func heldUp(c *history.Config) { c.Floor = 5 } // of 10 that are reached
 
 // await that many acknowledged writes from now on.

@@ -37,8 +37,9 @@ func queuedMessage(limit int, name string) string {
 	return fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing); then changing %s-0 in place from %s to %s; it is the only member, and nobody serves until it is back", limit, name, etcd35, etcd36)
 }
 
-// TestManyAtOnce: so many clusters are given another version by one loop, and only some change at a time, in the order in which
-// they ask. Two of them are given one that cannot be had, and the operator is replaced half-way.
+// TestManyAtOnce: so many clusters are given another version by one loop, and only some change at a
+// time, in the order in which they ask. Two of them are given one that cannot be had, and the
+// operator is replaced half-way.
 func TestManyAtOnce(t *testing.T) {
 	s := newStage(t)
 	s.workers = 8 // as by default
@@ -65,7 +66,7 @@ func TestManyAtOnce(t *testing.T) {
 	begun = time.Now()
 	broken := names[2:4]
 	for n, name := range names {
-		if n == *many*2/3 { // from here on all are behind who waits now
+		if n == *many*2/3 { // from here on all are behind the clusters that wait now
 			w.until("queued", 3, func(c *api.EtcdCluster) bool {
 				ready := meta.FindStatusCondition(c.Status.Conditions, api.ConditionReady)
 				return ready != nil && ready.Reason == api.ReasonQueued
@@ -100,8 +101,9 @@ func TestManyAtOnce(t *testing.T) {
 	if told.Most > atATime || told.Most < atATime/2 { // on a busy machine one may be done before another begins
 		t.Errorf("%d clusters changed at a time, want %d at most, and not much fewer", told.Most, atATime)
 	}
-	// Whoever waited before a spec was changed got its turn before that cluster. It has one if it has not begun, and of those that
-	// have one any may be the first to begin.
+	// A cluster that waited before the spec of another one was changed got its turn first. If it
+	// has not begun, it has that turn still, and of the clusters that have a turn any may be the
+	// first to begin.
 	for name, others := range told.Passed {
 		if len(others) >= atATime {
 			t.Errorf("%s began before %v, which waited before it asked: at most %d of them can have a turn beside it", name, others, atATime-1)

@@ -48,8 +48,9 @@ func PreviousClusters(t *testing.T) map[string]string {
 	return all
 }
 
-// ReadPrevious reads a cluster, with other words in the place of some: old and new in turn. They are replaced in JSON, where a
-// string has its quotes: YAML takes an ID such as 1234567890123456 or 1e15 for a number.
+// ReadPrevious reads a cluster, with other words in the place of some: old and new in turn. They
+// are replaced in JSON, where a string has its quotes: YAML takes an ID such as 1234567890123456 or
+// 1e15 for a number.
 func ReadPrevious(t *testing.T, file string, oldnew ...string) Previous {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -95,7 +96,8 @@ func (p Previous) reader(t *testing.T) client.Reader {
 	return fake.NewClientBuilder().WithScheme(previousScheme(t)).WithReturnManagedFields().WithObjects(p.Cluster).WithObjects(p.Objects...).Build()
 }
 
-// TestReadPrevious: the IDs of this cluster come in the place of the recorded ones, whatever YAML would take them for.
+// TestReadPrevious: the IDs of this cluster come in the place of the recorded ones, whatever YAML
+// would take them for.
 func TestReadPrevious(t *testing.T) {
 	t.Parallel()
 	file := PreviousClusters(t)["65ec61d/formed"]

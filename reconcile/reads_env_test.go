@@ -94,7 +94,7 @@ func (b *blindness) between(r *reconcile.Reconciler) {
 	}
 	r.Scrape = func(ctx context.Context, host string, port int) (membership.Endpoint, error) {
 		if b.fails("Scrape") {
-			host, port = nobody, 1
+			host, port = deaf, 1
 		}
 		return scrape(ctx, host, port)
 	}
@@ -113,11 +113,11 @@ func (b *blindness) fails(call string) bool {
 	return fails
 }
 
-// nobody is where nothing listens.
-const nobody = "127.0.0.1"
+// deaf is a host that refuses every connection to port 1.
+const deaf = "127.0.0.1"
 
-// The clients here embed the writes, each by its own interface, and nothing else: a read that an interface gets later is missing, and
-// does not compile. The errors are those of real clients.
+// The clients here embed the writes, each by its own interface, and nothing else: a read that an
+// interface gets later is missing, and does not compile. The errors are those of real clients.
 
 // blindReader is a reader whose calls may fail.
 type blindReader struct {
@@ -185,7 +185,7 @@ type blindSubResource struct {
 
 func (c *blindSubResource) Get(ctx context.Context, o, sub client.Object, opts ...client.SubResourceGetOption) error {
 	if c.r.b.fails("Get." + kindOf(o) + "/" + c.name) {
-		return c.r.unread(func(real client.Client) error { return real.SubResource(c.name).Get(ctx, o, sub, opts...) })
+		return c.r.unread(func(to client.Client) error { return to.SubResource(c.name).Get(ctx, o, sub, opts...) })
 	}
 	return c.real.Get(ctx, o, sub, opts...)
 }

@@ -67,8 +67,8 @@ var etcdCalls = map[string]func(context.Context, membership.Client) error{
 	"CancelDowngrade": func(ctx context.Context, c membership.Client) error { return c.CancelDowngrade(ctx) },
 }
 
-// TestRefusals: each refusal that is injected is in the class that the reconciler puts it in, after the real client has made its
-// error of it. The reconciler tells the classes apart.
+// TestRefusals: each refusal that is injected is in the class that the reconciler puts it in, after
+// the real client has made its error of it. The reconciler tells the classes apart.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for one, a := range treatments {
@@ -92,8 +92,8 @@ func TestRefusals(t *testing.T) {
 	}
 	var changes []string
 	for _, of := range []reflect.Type{reflect.TypeFor[membership.Changer](), reflect.TypeFor[membership.Downgrader]()} {
-		for n := range of.NumMethod() {
-			changes = append(changes, of.Method(n).Name)
+		for method := range of.Methods() {
+			changes = append(changes, method.Name)
 		}
 	}
 	slices.Sort(changes)
@@ -137,7 +137,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestDistinctRefusals: one refusal stands for each class, and among the effects of a life there is each refusal.
+// TestDistinctRefusals: one refusal stands for each class, and among the effects of a life there is
+// each refusal.
 func TestDistinctRefusals(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

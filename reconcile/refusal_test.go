@@ -39,8 +39,8 @@ const (
 
 var crashes = []mode{before, after, replyLost}
 
-// What a server answers to a write that has no effect, as it is on the wire. What the operator gets is made of it by the real
-// client: nothing here says how a client classifies an answer.
+// What a server answers to a write that has no effect, as it is on the wire. What the operator gets
+// is made of it by the real client: nothing here says how a client classifies an answer.
 var (
 	kubernetesAnswers = map[mode]*apierrors.StatusError{
 		"Conflict":        apierrors.NewConflict(schema.GroupResource{}, "injected", errors.New("injected")),
@@ -58,8 +58,9 @@ var (
 	}
 )
 
-// etcdVerbs are the calls that change etcd. The client of etcd tries some of them again by itself while etcd is unavailable, up
-// to CallTimeout (client/v3/retry.go): the operator never gets such an answer, but the end of its patience.
+// etcdVerbs are the calls that change etcd. The client of etcd tries some of them again by itself
+// while etcd is unavailable, up to CallTimeout (client/v3/retry.go): the operator never gets such
+// an answer, but the end of its patience.
 var (
 	etcdVerbs     = []string{"AddLearner", "Promote", "Remove", "MoveLeader", "Disarm", "Downgrade", "CancelDowngrade"}
 	triedByItself = []string{"MoveLeader", "Disarm"}
@@ -83,7 +84,8 @@ const (
 	fails      class = "Fails"      // the pass fails, and what became of the request is not known
 )
 
-// classOf is the class of each refusal of the effect. TestRefusals compares it with what the operator makes of the error.
+// classOf is the class of each refusal of the effect. TestRefusals compares it with what the
+// operator makes of the error.
 func classOf(effect string, m mode) class {
 	verb := verbOf(effect)
 	switch {
@@ -100,8 +102,8 @@ func classOf(effect string, m mode) class {
 	}
 }
 
-// distinctRefusals are one refusal of the effect for each class. Which one it is depends on the effect, so that among many
-// effects there are all refusals.
+// distinctRefusals are one refusal of the effect for each class. Which one it is depends on the
+// effect, so that among many effects there are all refusals.
 func distinctRefusals(effect string) []mode {
 	classes := map[class][]mode{}
 	for _, m := range refusals(effect) {
@@ -127,8 +129,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (do roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return do(r) }
 
-// refusedByKubernetes makes the call of a real client of an API server that answers so, or whose answer is lost. An answer that
-// says when to come again is tried ten times by the client, and then returned: here it does not say so.
+// refusedByKubernetes makes the call of a real client of an API server that answers so, or whose
+// answer is lost. An answer that says when to come again is tried ten times by the client, and then
+// returned: here it does not say so.
 func refusedByKubernetes(c client.Client, m mode, call func(client.Client) error) error {
 	answer := func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
@@ -172,7 +175,8 @@ func refusedByEtcd(ctx context.Context, m mode, call func(context.Context, membe
 	return errors.Join(call(ctx, c), c.Close())
 }
 
-// refusingEtcds are the ports of servers that answer every call in one way. They end with the process.
+// refusingEtcds are the ports of servers that answer every call in one way. They end with the
+// process.
 var refusingEtcds = func() map[mode]func() (int, error) {
 	servers := map[mode]func() (int, error){}
 	for _, m := range append(slices.Collect(maps.Keys(etcdAnswers)), replyLost) {

@@ -16,12 +16,14 @@ import (
 	"quorate.dev/membership"
 )
 
-// turns bound how many clusters change what they run at a time: a new version for a hundred of them, applied by one commit, is
-// no reason for a hundred elections at once. A free turn goes to the cluster that has waited longest, of those that ask: when a
-// cluster gets one, each that asked before it has one or had one, but for those that have something else to do first. A cluster
-// asks in its first pass that finds nothing else to do, which may be later than its spec was changed: its member may not have
-// answered. Of the clusters that have a turn any may be the first to make its change. An operator that starts knows to the second
-// since when a cluster waits. Turns bound disruption and guard nothing: two operators that are alive at once each give turns.
+// turns bound how many clusters change what they run at a time: a new version for a hundred of
+// them, applied by one commit, is no reason for a hundred elections at once. A free turn goes to
+// the cluster that has waited longest, of those that ask: when a cluster gets one, each that asked
+// before it has one or had one, but for those that have something else to do first. A cluster asks
+// in its first pass that finds nothing else to do, which may be later than its spec was changed:
+// its member may not have answered. Of the clusters that have a turn any may be the first to make
+// its change. An operator that starts knows to the second since when a cluster waits. Turns bound
+// disruption and guard nothing: two operators that are alive at once each give turns.
 type turns struct {
 	// wake has a cluster looked at again; nil where nobody looks.
 	wake func(types.NamespacedName)

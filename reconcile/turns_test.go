@@ -88,8 +88,9 @@ func taken(t *turns) []string {
 	return names
 }
 
-// TestTurnsFair: in whatever order clusters ask, have something else to do and come to rest, a turn is given to none while one
-// that asked before it, and still asks, would get none; and is refused to none while there is one for it.
+// TestTurnsFair: in whatever order clusters ask, have something else to do and come to rest, a turn
+// is given to none while one that asked before it, and still asks, would get none; and is refused
+// to none while there is one for it.
 func TestTurnsFair(t *testing.T) {
 	t.Parallel()
 	given, refused := 0, 0

@@ -16,7 +16,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// patience bounds every wait, and for how long the API server may be away: far more than a busy machine takes.
+// patience bounds every wait, and for how long the API server may be away: far more than a busy
+// machine takes.
 const patience = 4 * time.Minute
 
 // follower is told of each state of one EtcdCluster.
@@ -32,8 +33,9 @@ type follower struct {
 	heard chan struct{} // closed and made again at each event
 }
 
-// Follow an EtcdCluster from now on. A watch that ends goes on where it was; where that is not possible a state may have been
-// missed, and the test fails. stop returns when all that has happened until then was told, and so does the end of the test.
+// Follow an EtcdCluster from now on. A watch that ends goes on where it was; where that is not
+// possible a state may have been missed, and the test fails. stop returns when all that has
+// happened until then was told, and so does the end of the test.
 func Follow(t Stage, c *api.EtcdCluster, told func(*api.EtcdCluster)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // the test's own ends before its clean-up

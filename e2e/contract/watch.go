@@ -44,8 +44,9 @@ func Watch(t Stage, c *api.EtcdCluster) (seen func() []status.Status) {
 	}
 }
 
-// Available fails the test where the cluster is seen not to be Available, from now until the test or step ends that began it, or
-// until stop is called. That what a condition says at one moment was so all the time no single look can show.
+// Available fails the test where the cluster is seen not to be Available, from now until the test
+// or step ends that began it, or until stop is called. That what a condition says at one moment was
+// so all the time no single look can show.
 func Available(t Stage, c *api.EtcdCluster) (stop func()) {
 	t.Helper()
 	return Follow(t, c, func(object *api.EtcdCluster) {

@@ -32,7 +32,8 @@ func (f *failing) Errorf(format string, args ...any) {
 	f.errors = append(f.errors, fmt.Sprintf(format, args...))
 }
 
-// TestAvailable: whatever happens between two marks is seen, however short it is, and whatever becomes of the watch.
+// TestAvailable: whatever happens between two marks is seen, however short it is, and whatever
+// becomes of the watch.
 func TestAvailable(t *testing.T) {
 	t.Parallel()
 	cluster := func(version string, available metav1.ConditionStatus) *api.EtcdCluster {

@@ -182,13 +182,15 @@ func (l *Load) report(history []operation, lasted, away time.Duration) Result {
 	return r
 }
 
-// silence is a pause in which no quorum answered: a write takes some milliseconds, and on a busy machine some hundreds.
+// silence is a pause in which no quorum answered: a write takes some milliseconds, and on a busy
+// machine some hundreds.
 const silence = time.Second
 
-// least is how many writes must have been acknowledged, with a floor for each second, for the run to show anything. While no
-// member is ready, or none answers, nobody can be asked, however hard it is tried, and that time does not count; but an eighth of
-// the run always does, so that few writes between long outages are no load either. On a machine on which a write usually takes
-// longer than the pace of a client, it is fewer in proportion: a client asks for one at a time.
+// least is how many writes must have been acknowledged, with a floor for each second, for the run
+// to show anything. While no member is ready, or none answers, nothing can be asked of them, and
+// that time does not count; but an eighth of the run always does, so that few writes between long
+// outages are no load either. On a machine on which a write usually takes longer than the pace of a
+// client, it is fewer in proportion: a client asks for one at a time.
 func (r Result) least(floor float64, pace, lasted time.Duration) int {
 	served := max(lasted-max(r.Away, r.Silent), lasted/8)
 	return int(floor * served.Seconds() * min(1, pace.Seconds()/r.Usual.Seconds()))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestLeast: a run with less of a load than its clients can make shows less than it says, and one is not to blame for what could
-// not be asked, nor for a slow machine.
+// TestLeast: a run with less of a load than its clients can make shows less than it says, and one
+// is not to blame for what could not be asked, nor for a slow machine.
 func TestLeast(t *testing.T) {
 	const usual = 5 * time.Millisecond
 	cases := map[string]struct {
