@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
-	"quorate.dev/e2e/history"
 )
 
 // lapse is a member that is down for a while, and has its data.
@@ -23,7 +22,6 @@ type lapse struct {
 	leader   bool
 	down, up func(s *stage, c *api.EtcdCluster, victim string)
 	stalled  bool // it needs a person
-	load     func(*history.Config)
 	says     []string
 }
 
@@ -33,7 +31,6 @@ var lapses = map[string]lapse{
 		leader: true,
 		down:   func(s *stage, _ *api.EtcdCluster, victim string) { s.must(s.hostlet.Pause(s.ns, victim)) },
 		up:     func(s *stage, _ *api.EtcdCluster, victim string) { s.must(s.hostlet.Resume(s.ns, victim)) },
-		load:   heldUp,
 		says:   []string{"waiting for members that do not serve: ", " does not answer"},
 	},
 	"WrongFlag": {
@@ -74,7 +71,7 @@ func TestResizeOverLapse(t *testing.T) {
 	for name, tc := range lapses {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			c, load, victim := healing{leader: tc.leader, load: tc.load}.struck(s)
+			c, load, victim := healing{leader: tc.leader}.struck(s)
 			before := identityOf(c)
 			tc.down(s, c, victim)
 			s.resize(c, 5)
@@ -105,7 +102,7 @@ func TestResizeOverLapse(t *testing.T) {
 func TestGrowthTakenBackOverLapse(t *testing.T) {
 	s := newStage(t)
 	tc := lapses["WrongFlag"]
-	c, load, victim := healing{leader: tc.leader, load: tc.load}.struck(s)
+	c, load, victim := healing{leader: tc.leader}.struck(s)
 	before := identityOf(c)
 	tc.down(s, c, victim)
 	s.resize(c, 5)

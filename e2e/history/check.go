@@ -17,8 +17,8 @@ type Result struct {
 	Longest                 time.Duration // without an acknowledged write
 	Away                    time.Duration // without a member that is ready
 	Lasted                  time.Duration
-	Silent                  time.Duration // all pauses that were longer than a member needs to answer
-	Usual                   time.Duration // from asking for a write to its acknowledgement: the median
+	Busy                    float64 // the share of the time in which the clients were at work
+	Answered                float64 // the share of the writes that were acknowledged, while members answered
 }
 
 // Check ends the load and fails the test unless what the clients saw is what one single store would have shown them: every
@@ -149,49 +149,15 @@ func (l *Load) checkHashes(ctx context.Context, revision int64) {
 	}
 }
 
-// report says how much was at stake, and that a run with next to no load shows nothing.
+// report says how much was at stake, and fails the test where that was next to nothing.
 func (l *Load) report(history []operation, lasted, away time.Duration) Result {
 	l.Helper()
-	r := Result{Away: away, Lasted: lasted}
-	ends, took := []time.Duration{0, lasted}, []time.Duration{}
-	for _, o := range history {
-		if o.write {
-			r.Attempted++
-		}
-		if o.write && o.err == nil {
-			r.Acknowledged++
-			ends, took = append(ends, o.ended), append(took, o.ended-o.called)
-		}
-	}
-	slices.Sort(ends)
-	for n := range ends[1:] {
-		pause := ends[n+1] - ends[n]
-		if r.Longest = max(r.Longest, pause); pause > silence {
-			r.Silent += pause
-		}
-	}
-	if slices.Sort(took); len(took) > 0 {
-		r.Usual = took[len(took)/2]
-	}
-	l.Logf("%d writes attempted in %s, %d acknowledged, half of them within %s; longest without one %s", r.Attempted, lasted.Round(time.Second), r.Acknowledged,
-		r.Usual.Round(time.Millisecond), r.Longest.Round(time.Millisecond))
-	if want := r.least(l.config.Floor, l.config.Pace, lasted); r.Acknowledged < want {
-		l.Errorf("void: %d writes were acknowledged, want %d at least; for %s no member was ready, and for %s none answered", r.Acknowledged, want,
-			r.Away.Round(time.Millisecond), r.Silent.Round(time.Millisecond))
+	r := resultOf(history, lasted)
+	r.Away, r.Lasted, r.Busy = away, lasted, busy(history, l.config.Pace, lasted, l.config.Clients)
+	l.Logf("%d writes attempted in %s, %d acknowledged; longest without one %s; clients at work for %.0f%% of the time, %.0f%% acknowledged while members answered",
+		r.Attempted, lasted.Round(time.Second), r.Acknowledged, r.Longest.Round(time.Millisecond), 100*r.Busy, 100*r.Answered)
+	for _, void := range r.void(l.config.Floor, lasted) {
+		l.Errorf("void: %s; for %s no member was ready", void, r.Away.Round(time.Millisecond))
 	}
 	return r
-}
-
-// silence is a pause in which no quorum answered: a write takes some milliseconds, and on a busy
-// machine some hundreds.
-const silence = time.Second
-
-// least is how many writes must have been acknowledged, with a floor for each second, for the run
-// to show anything. While no member is ready, or none answers, nothing can be asked of them, and
-// that time does not count; but an eighth of the run always does, so that few writes between long
-// outages are no load either. On a machine on which a write usually takes longer than the pace of a
-// client, it is fewer in proportion: a client asks for one at a time.
-func (r Result) least(floor float64, pace, lasted time.Duration) int {
-	served := max(lasted-max(r.Away, r.Silent), lasted/8)
-	return int(floor * served.Seconds() * min(1, pace.Seconds()/r.Usual.Seconds()))
 }

@@ -32,9 +32,9 @@ type Config struct {
 	Keys int
 	// WritesOnly: nobody reads meanwhile. Unwatched: nobody watches, since etcd that is asked to end waits for who does.
 	WritesOnly, Unwatched bool
-	// Floor is how many acknowledged writes a second there must be at least while members answer,
-	// on a machine that does not keep them from answering within Pace: about half of what is
-	// reached. A run with less of a load shows less than it says.
+	// Floor is how many acknowledged writes a second there must be at least while a member is
+	// ready, on any machine: a run with next to no load shows nothing. How many are reached depends
+	// on the machine; that the clients did what they could is judged by shares.
 	Floor float64
 	// Patience bounds every wait.
 	Patience time.Duration
