@@ -12,10 +12,12 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -78,30 +80,36 @@ func (s *stage) mayRead(account *corev1.ServiceAccount, path string) {
 	}
 }
 
+// scrape asks the operator that leads, and another one where that is gone by then.
 func (s *stage) scrape(token string) (status int, body string) {
 	s.Helper()
-	pods := &corev1.PodList{}
-	if err := s.List(s.Context(), pods, client.InNamespace(render.InstallNamespace), client.MatchingLabels{"app.kubernetes.io/name": "quorate"}); err != nil {
-		s.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "https://"+pods.Items[0].Name+":8443/metrics", nil)
-	if err != nil {
-		s.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	var response *http.Response
 	var failed error // of a connection that breaks, as one through the API server may while much else begins
-	err = wait.PollUntilContextTimeout(s.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		response, failed = podHTTP(render.InstallNamespace).Do(request) //nolint:bodyclose // it is closed below
+	err := wait.PollUntilContextTimeout(s.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		status, body, failed = s.scrapeOnce(ctx, token)
 		return failed == nil, nil
 	})
 	if err != nil {
 		s.Fatalf("ask for metrics: %v: %v", err, failed)
 	}
+	return status, body
+}
+
+func (s *stage) scrapeOnce(ctx context.Context, token string) (status int, body string, err error) {
+	lease := &coordinationv1.Lease{}
+	if err := s.Get(ctx, client.ObjectKey{Namespace: render.InstallNamespace, Name: "quorate"}, lease); err != nil {
+		return 0, "", err
+	}
+	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_") // and a number of its process
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+pod+":8443/metrics", nil)
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := podHTTP(render.InstallNamespace).Do(request)
+	if err != nil {
+		return 0, "", err
+	}
 	defer func() { _ = response.Body.Close() }() // only read from
 	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return response.StatusCode, string(raw)
+	return response.StatusCode, string(raw), err
 }
