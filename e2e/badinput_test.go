@@ -213,7 +213,8 @@ func forming(problem string) string {
 	return "waiting for the first members to form a cluster: " + problem + ". Waiting has not helped: remove the cause, or set the spec right; nothing was served yet, so the EtcdCluster and its PersistentVolumeClaims can also be deleted and applied again"
 }
 
-// unschedulable is what the scheduler says of a Pod for which the first node is not right. Workers have their taint.
+// unschedulable is what the scheduler says of a Pod for which the first node is not right. Workers
+// have their taint.
 func unschedulable(why string) string {
 	if *workers == 0 {
 		return "0/1 nodes are available: 1 " + why

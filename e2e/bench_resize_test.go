@@ -30,10 +30,10 @@ var membershipLimits = []struct {
 	{"the leader's Pod deleted without grace, to all members healthy", time.Minute, 3 * time.Second, leaderStallMost},
 }
 
-// For how long one run may stop a client: three times what was published as the longest, in docs/benchmarks.md. A write that raft
-// drops while the leadership moves costs its client a second.
+// For how long one run may stop a client: three times what was published as the longest, in
+// docs/benchmarks.md. A write that raft drops while the leadership moves costs its client a second.
 const (
-	stallMost       = 3 * time.Second // 1018 ms while the version changes; 281 ms while members come and go, on a quiet day
+	stallMost       = 3 * time.Second // 1018 ms while the version changes
 	leaderStallMost = 5 * time.Second // 1395 ms after the leader's end without grace
 )
 

@@ -32,8 +32,8 @@ func toResources(name, cpu, memory string) change {
 	return change{name: name, mutate: func(s *api.EtcdClusterSpec) { s.Resources.Requests = cpuAndMemory(cpu, memory) }}
 }
 
-// leg is changes that follow on one another. Each has an upgrade or a downgrade, and cpu and memory; each begins with the version
-// that the one before ends with.
+// leg is changes that follow on one another. Each has an upgrade or a downgrade, and cpu and
+// memory; each begins with the version that the one before ends with.
 type leg struct {
 	name    string
 	from    string // version
@@ -64,8 +64,9 @@ var legs = []leg{
 	}},
 }
 
-// TestChanges: what runs changes under writes, by the smallest act that does it: the container of a Pod is restarted for
-// another image, nothing is for cpu and memory or for metadata, and the Pod is recreated for the rest.
+// TestChanges: what runs changes under writes, by the smallest act that does it: the container of a
+// Pod is restarted for another image, nothing is for cpu and memory or for metadata, and the Pod is
+// recreated for the rest.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	path := share.List(t, legs, 1, func(l leg) string { return l.name })

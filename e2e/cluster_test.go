@@ -33,7 +33,8 @@ apiServer:
   - {name: audit-logs, hostPath: ` + auditDir + `, mountPath: ` + auditDir + `, pathType: DirectoryOrCreate}
 `
 
-// Workers are for the story that takes nodes away, and the first node is for all others: what runs on a worker tolerates its taint.
+// Workers are for the story that takes nodes away, and the first node is for all others: what runs
+// on a worker tolerates its taint.
 const (
 	workerTaint = "e2e.quorate.dev/taken-away"
 	tainted     = "kind: JoinConfiguration\nnodeRegistration:\n  taints: [{key: " + workerTaint + ", effect: NoSchedule}]\n"

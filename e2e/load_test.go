@@ -22,10 +22,11 @@ import (
 	"quorate.dev/e2e/history"
 )
 
-// Acknowledged writes a second that there must be at least: about half of what the slowest load reaches on two cores.
+// Acknowledged writes a second that there must be at least: about half of what the slowest load
+// reaches on two cores.
 const (
-	storyFloor  = 15 // while members are restarted one after the other; seen: 29 to 46, beside five other stories and other work
-	resizeFloor = 3  // while members come and go, or all go at once; seen: 6 to 13 likewise
+	storyFloor  = 15 // members are restarted one by one; seen: 29 to 46, on a busy machine
+	resizeFloor = 3  // members come and go, or all go at once; seen: 6 to 13 likewise
 	paceFloor   = 2
 )
 
@@ -88,15 +89,16 @@ func (s *stage) clients(c *api.EtcdCluster) history.Config {
 	}
 }
 
-// The longest pause between acknowledged writes that fails a story. What was seen is published in docs/reliability.md.
+// The longest pause between acknowledged writes that fails a story. What was seen is published in
+// docs/reliability.md.
 const (
 	resizePause   = 10 * time.Second // seen: 3.5 s
 	changesPause  = 4 * time.Second  // seen: 1.3 s
 	survivalPause = time.Minute      // all Pods at once are deleted, and start again
 )
 
-// checkLoad ends a load, and fails the test unless clients were told what one store would have told them, and never waited
-// longer than that for a write.
+// checkLoad ends a load, and fails the test unless clients were told what one store would have told
+// them, and never waited longer than that for a write.
 func (s *stage) checkLoad(l *history.Load, most time.Duration) {
 	s.Helper()
 	r := l.Check(s.T)

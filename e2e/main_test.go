@@ -76,7 +76,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// everythingRan says whether no story was left out. Rows may have been: a share has a member of every kind of story.
+// everythingRan says whether no story was left out. Rows may have been: a share has a member of
+// every kind of story.
 func everythingRan() bool {
 	const benchmarks = "^TestBench" // which tell no story
 	for _, name := range []string{"test.run", "feature", "assess", "skip-features", "skip-assessment"} {

@@ -99,7 +99,8 @@ func (s *stage) scrapeOnce(ctx context.Context, token string) (status int, body 
 	if err := s.Get(ctx, client.ObjectKey{Namespace: render.InstallNamespace, Name: "quorate"}, lease); err != nil {
 		return 0, "", err
 	}
-	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_") // and a number of its process
+	// The name of the Pod, and an ID of its process.
+	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+pod+":8443/metrics", nil)
 	if err != nil {
 		return 0, "", err

@@ -22,17 +22,20 @@ import (
 	"quorate.dev/e2e/share"
 )
 
-// workersLost is how many workers TestNodes needs: with the first node there is one for a member that takes another's place.
+// workersLost is how many workers TestNodes needs: with the first node there is one for a member
+// that takes another's place.
 const workersLost = 3
 
-// What clients and the status may see of nodes that go. While they are drained, and when they are back, it is Available throughout.
+// What clients and the status may see of nodes that go. While they are drained, and when they are
+// back, it is Available throughout.
 const (
 	drainedPause = 4 * time.Second // without an acknowledged write; seen: 1.0 s
 	lostPause    = 8 * time.Second // the same, from the loss of the leader's node on; seen: 2.8 s
 	lostOutage   = 5 * time.Second // that the status says so; seen: none
 )
 
-// TestNodes: what happens to nodes, on a cluster of workers whose volumes are each on one of them. No other story is on these.
+// TestNodes: what happens to nodes, on a cluster of workers whose volumes are each on one of them.
+// No other story is on these.
 func TestNodes(t *testing.T) {
 	if *workers < workersLost {
 		t.Fatalf("it needs nodes to take away: make e2e, or go test -tags e2e -run '^TestNodes$' ./e2e -workers %d", workersLost)
@@ -63,7 +66,8 @@ func TestNodes(t *testing.T) {
 	losses := []struct{ how, back string }{{"pause", "unpause"}, {"kill", "start"}}
 	for _, loss := range share.List(t, losses, 1, func(l struct{ how, back string }) string { return l.how }) {
 		story = story.Assess("the leader's node is lost: docker "+loss.how, step(func(s *stage) {
-			// Of a Pod that was never ready it cannot be told whether it starts slowly or its node is lost, until Kubernetes gives the node up.
+			// Of a Pod that was never ready it cannot be told whether it starts slowly or its node
+			// is lost, until Kubernetes gives the node up.
 			s.untilReady(s.watchPods(), 3)
 			victim, node := s.leaderOnWorker(c)
 			s.docker(loss.how, node)
@@ -118,7 +122,8 @@ func (s *stage) replaced(c *api.EtcdCluster, victim string) {
 	})
 }
 
-// paused fails where clients had no acknowledged write for longer than that since it was last asked.
+// paused fails where clients had no acknowledged write for longer than that since it was last
+// asked.
 func (s *stage) paused(clients *history.Load, most time.Duration) {
 	s.Helper()
 	longest := clients.Pause()
@@ -129,7 +134,8 @@ func (s *stage) paused(clients *history.Load, most time.Duration) {
 	}
 }
 
-// unavailable fails where the status said for longer than that since it was last asked that the cluster does not serve.
+// unavailable fails where the status said for longer than that since it was last asked that the
+// cluster does not serve.
 func (s *stage) unavailable(out *contract.Outages, most time.Duration) {
 	s.Helper()
 	longest, told := out.Take()
@@ -140,8 +146,8 @@ func (s *stage) unavailable(out *contract.Outages, most time.Duration) {
 	}
 }
 
-// leaderOnWorker makes a member on a worker the leader, unless it is: no operator runs there, of which Kubernetes would start another
-// one only after minutes.
+// leaderOnWorker makes a member on a worker the leader, unless it is: no operator runs there, of
+// which Kubernetes would start another one only after minutes.
 func (s *stage) leaderOnWorker(c *api.EtcdCluster) (member, node string) {
 	s.Helper()
 	nodes := s.onWorkers(c)

@@ -27,7 +27,8 @@ type tooFew struct {
 // up, and what ran before is not touched.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	const volumes = "<volumes>" // how many there are: the neighbour's, and those that the clusters of the rows before have left
+	// How many there are: the neighbour's, and those that the clusters of the rows before have left.
+	const volumes = "<volumes>"
 	rows := []tooFew{
 		{"pods", quantities(corev1.ResourcePods, "1"), `the API server refuses what the spec asks for: pods "db-pods-0" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=1, limited: pods=1`},
 		{"volumes", quantities(corev1.ResourcePersistentVolumeClaims, "1"), `the API server refuses what the spec asks for: persistentvolumeclaims "db-volumes-0" is forbidden: exceeded quota: volumes, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=` + volumes + `, limited: persistentvolumeclaims=1`},

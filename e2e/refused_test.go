@@ -27,8 +27,8 @@ type refusedChange struct {
 	stays  bool // it cannot be taken back
 }
 
-// TestRefusedChanges: a change that is not possible is named with what is, and a version that cannot be had is put back on the
-// one member that was changed. The cluster serves all along.
+// TestRefusedChanges: a change that is not possible is named with what is, and a version that
+// cannot be had is put back on the one member that was changed. The cluster serves all along.
 func TestRefusedChanges(t *testing.T) {
 	t.Parallel()
 	rows := []refusedChange{

@@ -26,7 +26,8 @@ func (s sizes) String() string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int32(s)), " ", "-"), "[]")
 }
 
-// pathOf is all the sizes of the longest path, or one part of it in which a cluster grows and shrinks.
+// pathOf is all the sizes of the longest path, or one part of it in which a cluster grows and
+// shrinks.
 func pathOf(t *testing.T) sizes {
 	t.Helper()
 	if share.Long() {

@@ -40,8 +40,9 @@ const lists = "an API server that cannot stream a list through a watch is asked 
 
 var suiteStarted = time.Now()
 
-// checkRights compares what the operator was allowed with what it asked for in all stories together: nothing was refused,
-// nothing is allowed that must not be, and, where every kind of story was told, nothing is allowed that was never used.
+// checkRights compares what the operator was allowed with what it asked for in all stories
+// together: nothing was refused, nothing is allowed that must not be, and, where every kind of
+// story was told, nothing is allowed that was never used.
 func checkRights(ctx context.Context, everything bool) int {
 	problems, err := rightsProblems(ctx, everything)
 	if err != nil {
@@ -155,8 +156,8 @@ func TestRest(t *testing.T) {
 		Feature())
 }
 
-// writesWithin looks on for a while, and returns what the operator wrote here and in its own namespace, its lease apart. Stories
-// that kill the operator wait meanwhile.
+// writesWithin looks on for a while, and returns what the operator wrote here and in its own
+// namespace, its lease apart. Stories that kill the operator wait meanwhile.
 func (s *stage) writesWithin(window time.Duration) (writes []request, leases int) {
 	s.Helper()
 	operating.RLock()

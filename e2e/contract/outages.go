@@ -19,7 +19,8 @@ type Outages struct {
 	told    []string // what the status said in each
 }
 
-// WatchOutages of an EtcdCluster until the test or step ends that began it. A watch that ends before fails that.
+// WatchOutages of an EtcdCluster until the test or step ends that began it. A watch that ends
+// before fails that.
 func WatchOutages(t Stage, c *api.EtcdCluster) *Outages {
 	t.Helper()
 	w, err := t.Watch(t.Context(), &api.EtcdClusterList{}, client.InNamespace(c.Namespace), client.MatchingFields{"metadata.name": c.Name})
@@ -62,8 +63,8 @@ func (o *Outages) see(now time.Time, c *api.EtcdCluster) {
 	}
 }
 
-// Take returns the longest one since it was last asked, and what the status said in all of them. One that lasts still counts from
-// its beginning, here and the next time.
+// Take returns the longest one since it was last asked, and what the status said in all of them.
+// One that lasts still counts from its beginning, here and the next time.
 func (o *Outages) Take() (longest time.Duration, told []string) {
 	return o.take(time.Now())
 }

@@ -1,5 +1,6 @@
-// Package share chooses the rows of a table that a test runs: a seeded share of them, or with -long every one. The seed and
-// the names of the rows are in the test's output, so that -seed runs the same rows again.
+// Package share chooses the rows of a table that a test runs: a seeded share of them, or with -long
+// every one. The seed and the names of the rows are in the test's output, so that -seed runs the
+// same rows again.
 package share
 
 import (
@@ -86,7 +87,8 @@ func (c *chooser) register(set *flag.FlagSet) {
 	})
 }
 
-// choose k of the names by the seed and the test's own name, in their order, and tell the test's reader which.
+// choose k of the names by the seed and the test's own name, in their order, and tell the test's
+// reader which.
 func (c *chooser) choose(t testing.TB, names []string, k int) []string {
 	t.Helper()
 	switch {
