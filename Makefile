@@ -81,7 +81,7 @@ test-fast: ## What to run before every commit: format, vet, unit tests, six stor
 test: ## All the proof that decides: what CI runs (25 minutes; 50 on a machine that has nothing yet)
 	@rm -f $(LAYERS)
 	@$(MAKE) --no-print-directory test-verify test-lint test-unit test-env e2e; failed=$$?; \
-		go run ./e2e/layer -summary $(LAYERS); exit $$failed
+		go run ./e2e/layer -summary -layers "verify lint unit env pull kind" $(LAYERS) || failed=1; exit $$failed
 
 .PHONY: test-verify test-lint
 test-verify:
@@ -119,33 +119,44 @@ test-oldest: ## On a kind cluster of the oldest Kubernetes that is claimed
 ##### Test it for hours
 
 # Every layer of the long run leaves its figures in a file. A run that was interrupted goes on with the layers that have none, and
-# within the plans of TestChaos where it was. Code that differs has its own files; documents do not count.
-REVISION  = $(shell { git ls-files -s -- ':!*.md'; git diff HEAD -- ':!*.md'; } | git hash-object --stdin | cut -c1-12)
+# within the plans of TestChaos where it was. Code that differs has its own files; the documents that no test reads do not count.
+unread    = ':!docs/reliability.md' ':!docs/benchmarks.md' ':!docs/kubernetes.md' ':!CONTRIBUTING.md'
+revision  = $(shell set -o pipefail; { git ls-files -s -- $(unread) && git diff HEAD -- $(unread) && \
+	git ls-files -o --exclude-standard -z -- $(unread) | xargs -0 -r cksum; } | git hash-object --stdin | cut -c1-12)
+REVISION  = $(or $(revision),$(error git does not tell which code this is))
 SEED      = $(shell printf '%d' 0x$(shell echo $(REVISION) | cut -c1-7))
 CACHE     = $(or $(QUORATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate)
 LONG      = $(CACHE)/long/$(REVISION)
-LONG_RUN := verify lint unit explore race env etcd race-env minors kind oldest chaos
+LONG_RUN := verify lint unit explore race env etcd race-env minors pull kind oldest chaos
 
 .PHONY: test-long
 test-long: ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted
 	@mkdir -p $(LONG)
 	@$(MAKE) --no-print-directory --keep-going $(LONG_RUN:%=$(LONG)/%.json); failed=$$?; \
-		go run ./e2e/layer -summary -title "Code $(REVISION), seed $(SEED)" -into docs/reliability.md $(LONG)/*.json* || failed=1; exit $$failed
+		go run ./e2e/layer -summary -title "$$(git describe --always --dirty), seed $(SEED)" -layers "$(LONG_RUN)" -into docs/reliability.md $(LONG)/*.json* || failed=1; exit $$failed
 
-# A layer that fails leaves its figures as well, but not under its name: it is run again.
+# A layer that fails leaves its figures as well, but not under its name: it is run again. Figures belong to the code of the beginning.
 $(LONG)/%.json:
 	@rm -f $@.failed
-	@$(MAKE) --no-print-directory long-$* RECORD=$@.failed
+	@$(MAKE) --no-print-directory long-$* RECORD=$@.failed LONG=$(LONG) SEED=$(SEED)
+	@test "$$($(MAKE) -s --no-print-directory revision)" = $(notdir $(LONG)) || { echo "The code has changed while $* ran: run it again."; exit 1; }
 	@mv $@.failed $@
+
+.PHONY: revision
+revision: # of the code
+	@echo $(REVISION)
 
 long-verify: test-verify
 long-lint: test-lint
-long-unit: test-unit
+long-unit:
+	@$(layer) unit -- go test -count=1 ./...
+long-pull:
+	@$(layer) pull -- go test -tags e2e -count=1 -run '^TestPull$$' ./e2e/node
 long-explore: explore
 long-minors: test-minors
 long-oldest: test-oldest
 long-race:
-	@$(layer) race -- go test -race -timeout 60m ./...
+	@$(layer) race -- go test -race -count=1 -timeout 60m ./...
 long-env:
 	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk)$$' ./reconcile -long -seed $(SEED)
 long-etcd:

@@ -139,6 +139,9 @@ func (s *stage) paused(clients *history.Load, most time.Duration) {
 func (s *stage) unavailable(out *contract.Outages, most time.Duration) {
 	s.Helper()
 	longest, told := out.Take()
+	if !out.Served() {
+		s.Error("the cluster was never seen Available, so no outage could be seen")
+	}
 	s.Attr("unavailable", fmt.Sprintf("%d ms of at most %d ms", longest.Milliseconds(), most.Milliseconds()))
 	s.Logf("longest not Available %s", longest.Round(time.Millisecond))
 	if longest > most {

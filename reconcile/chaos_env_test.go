@@ -52,6 +52,7 @@ func TestChaos(t *testing.T) {
 	}
 	left := figures.ledger.remaining(runs, figures.add)
 	figures.offer(len(runs) - len(left))
+	figures.earlier = len(runs) - len(left)
 	figures.until(t, chaos.span, parallel(), left)
 }
 

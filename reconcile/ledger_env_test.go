@@ -14,15 +14,18 @@ import (
 	"quorate.dev/e2e/history"
 )
 
-// ledger is a file of the plans that have ended well, a line each. A run that was interrupted goes on with the others.
+// ledger is a file of the plans that have ended, a line each. A run that was interrupted goes on with the others, and with those that
+// failed.
 type ledger struct {
-	mu    sync.Mutex
-	file  *os.File
-	known map[string]ledgerLine // from earlier runs
+	mu     sync.Mutex
+	file   *os.File
+	known  map[string]ledgerLine // plans that ended well in earlier runs
+	failed []string              // plans that failed in earlier runs
 }
 
 type ledgerLine struct {
 	Plan   string
+	Failed bool `json:",omitempty"`
 	Met    bool
 	Unread int
 	Writes history.Result
@@ -55,15 +58,19 @@ func openLedger(path string) (*ledger, error) {
 		case err != nil:
 			return nil, fmt.Errorf("read %s: %w", path, err)
 		}
-		l.known[line.Plan] = line
+		if line.Failed {
+			l.failed = append(l.failed, line.Plan)
+		} else {
+			l.known[line.Plan] = line
+		}
 	}
 }
 
-func (l *ledger) keep(plan string, e ending, took time.Duration) error {
+func (l *ledger) keep(line ledgerLine) error {
 	if l == nil {
 		return nil
 	}
-	raw, err := json.Marshal(ledgerLine{Plan: plan, Met: e.met, Unread: e.unread, Writes: e.writes, Took: took})
+	raw, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}

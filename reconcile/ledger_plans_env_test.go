@@ -22,7 +22,7 @@ func TestLedger(t *testing.T) {
 	plans := []trial{{name: "grow/a/After"}, {name: "grow/b/After"}, {name: "heal/a/Before"}}
 	first := open(t, path)
 	grown := ending{met: true, unread: 2, writes: history.Result{Attempted: 9, Acknowledged: 8, Longest: time.Second}}
-	if err := first.keep(plans[0].name, grown, time.Minute); err != nil {
+	if err := first.keep(ledgerLine{Plan: plans[0].name, Met: grown.met, Unread: grown.unread, Writes: grown.writes, Took: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -33,11 +33,18 @@ func TestLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := open(t, path)
-	if err := second.keep(plans[2].name, ending{}, time.Second); err != nil {
+	if err := second.keep(ledgerLine{Plan: plans[2].name, Took: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.keep(ledgerLine{Plan: plans[1].name, Failed: true}); err != nil {
 		t.Fatal(err)
 	}
 	figures := &tally{kinds: map[string]*kindTally{}, injured: map[mode]int{}}
-	left := open(t, path).remaining(plans, figures.add)
+	third := open(t, path)
+	left := third.remaining(plans, figures.add)
+	if !slices.Equal(third.failed, []string{plans[1].name}) {
+		t.Errorf("failed are %v, want %s alone", third.failed, plans[1].name)
+	}
 	if len(left) != 1 || left[0].name != plans[1].name {
 		t.Errorf("left are %v, want %s alone", left, plans[1].name)
 	}
@@ -56,17 +63,17 @@ func open(t *testing.T, path string) *ledger {
 	return l
 }
 
-// TestMusts: every call to etcd of a steady life is there in every mode of a crash, and every other kind of effect once.
-func TestMusts(t *testing.T) {
+// TestRequiredPlans: every call to etcd of these lives is there in every mode of a crash, and of every other kind two effects.
+func TestRequiredPlans(t *testing.T) {
 	t.Parallel()
 	effects := map[string][]string{
 		"grow":   {"apply.Pod.db-1#1", "AddLearner#1", "status.EtcdCluster.db#1", "status.EtcdCluster.db#2"},
 		"grow35": {"AddLearner#1", "Promote#1", "apply.Pod.db-1#1"},
 	}
-	want := map[string]int{"AddLearner": 3, "Promote": 1, "apply.Pod": 1, "status.EtcdCluster": 1}
+	want := map[string]int{"AddLearner": 3, "Promote": 2, "apply.Pod": 2, "status.EtcdCluster": 2}
 	for seed := range uint64(9) {
 		got := map[string]int{}
-		for _, p := range musts(effects, rand.New(rand.NewPCG(seed, 0))) {
+		for _, p := range requiredPlans(effects, rand.New(rand.NewPCG(seed, 0))) {
 			got[kindOfEffect(p.effect)]++
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -49,6 +49,9 @@ var kubernetesCalls = map[string]func(context.Context, client.Client) error{
 	"status": func(ctx context.Context, c client.Client) error {
 		return c.Status().Apply(ctx, corev1ac.Pod("db-0", "ns"), client.FieldOwner("test"))
 	},
+	"resize": func(ctx context.Context, c client.Client) error {
+		return c.SubResource("resize").Apply(ctx, corev1ac.Pod("db-0", "ns"), client.FieldOwner("test"))
+	},
 	"delete": func(ctx context.Context, c client.Client) error {
 		return c.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-0", Namespace: "ns"}})
 	},

@@ -41,6 +41,7 @@ type tally struct {
 	mu      sync.Mutex
 	there   int // plans that there are
 	started int
+	earlier int                   // that ended in earlier runs
 	kinds   map[string]*kindTally // by what the name of a plan begins with
 	injured map[mode]int          // lives that were disturbed in one effect, by how
 	unmet   []string              // plans that found nothing to disturb
@@ -99,9 +100,16 @@ func (y *tally) offer(plans int) {
 }
 
 func (y *tally) run(t *testing.T, p trial) {
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("once more: go test -tags env ./reconcile -run TestChaos -chaos.plan '%s'", p.name)
+	var keep func() error
+	t.Cleanup(func() { // the last clean-up: others judge the plan as well
+		switch {
+		case t.Failed():
+			t.Logf("once more: go test -tags env -count=1 -timeout 0 ./reconcile -run TestChaos -chaos.plan '%s'", p.name)
+			y.fail(p.name)
+		case keep != nil:
+			if err := keep(); err != nil {
+				t.Errorf("keep that this plan has ended: %v", err)
+			}
 		}
 	})
 	y.mu.Lock()
@@ -111,10 +119,15 @@ func (y *tally) run(t *testing.T, p trial) {
 	ended := p.do(t)
 	took := time.Since(begun)
 	y.add(p.name, ended, took)
-	if !t.Failed() {
-		if err := y.ledger.keep(p.name, ended, took); err != nil {
-			t.Errorf("keep that this plan has ended: %v", err)
-		}
+	keep = func() error {
+		return y.ledger.keep(ledgerLine{Plan: p.name, Met: ended.met, Unread: ended.unread, Writes: ended.writes, Took: took})
+	}
+}
+
+// fail keeps that a plan has failed. It is run again, and the figures tell that it failed before.
+func (y *tally) fail(plan string) {
+	if err := y.ledger.keep(ledgerLine{Plan: plan, Failed: true}); err != nil {
+		y.test.Errorf("keep that %s has failed: %v", plan, err)
 	}
 }
 
@@ -163,6 +176,10 @@ func (y *tally) judge() {
 	if len(modes) > 0 {
 		y.test.Attr("disturbed", strings.Join(modes, ", "))
 	}
+	if y.earlier > 0 {
+		y.test.Attr("earlier", fmt.Sprintf("%d of them in earlier runs of the same code, in which %d plans failed: %s",
+			y.earlier, len(y.ledger.failed), strings.Join(y.ledger.failed, ", ")))
+	}
 	if y.unread > 0 {
 		y.test.Attr("not-read", fmt.Sprintf("%d calls", y.unread))
 	}
@@ -173,6 +190,11 @@ func (y *tally) judge() {
 	y.test.Attr("writes", fmt.Sprintf("%d of %d acknowledged and there, longest pause %s",
 		y.writes.Acknowledged, y.writes.Attempted, y.writes.Longest.Round(time.Millisecond)))
 	if float64(met) < floor*float64(ended) || ended == 0 {
-		y.test.Errorf("%d of %d plans met what they were to disturb, want at least %.0f %%", met, ended, 100*floor)
+		y.test.Errorf("only %d of %d plans came to the operation that they disturb, want %.0f %%; the others tested nothing", met, ended, 100*floor)
+	}
+	for kind, k := range y.kinds {
+		if k.ended >= 5 && float64(k.met) < floor/2*float64(k.ended) {
+			y.test.Errorf("%s: only %d of %d plans came to the operation that they disturb; the others tested nothing", kind, k.met, k.ended)
+		}
 	}
 }

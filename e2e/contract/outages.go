@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -19,30 +18,11 @@ type Outages struct {
 	told    []string // what the status said in each
 }
 
-// WatchOutages of an EtcdCluster until the test or step ends that began it. A watch that ends
-// before fails that.
+// WatchOutages of an EtcdCluster until the test or step ends that began it.
 func WatchOutages(t Stage, c *api.EtcdCluster) *Outages {
 	t.Helper()
-	w, err := t.Watch(t.Context(), &api.EtcdClusterList{}, client.InNamespace(c.Namespace), client.MatchingFields{"metadata.name": c.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, over, done := &Outages{}, make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for event := range w.ResultChan() {
-			if seen, ok := event.Object.(*api.EtcdCluster); ok {
-				o.see(time.Now(), seen)
-			}
-		}
-		select {
-		case <-over:
-		case <-t.Context().Done():
-		default:
-			t.Errorf("the watch of %s ended before the test: an outage may have been missed", c.Name)
-		}
-	}()
-	t.Cleanup(func() { close(over); w.Stop(); <-done })
+	o := &Outages{}
+	Follow(t, c, func(seen *api.EtcdCluster) { o.see(time.Now(), seen) })
 	return o
 }
 
@@ -61,6 +41,13 @@ func (o *Outages) see(now time.Time, c *api.EtcdCluster) {
 		}
 		o.told = append(o.told, Describe(c))
 	}
+}
+
+// Served reports whether the cluster was ever seen Available: before that there are no outages.
+func (o *Outages) Served() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.served
 }
 
 // Take returns the longest one since it was last asked, and what the status said in all of them.

@@ -157,7 +157,7 @@ func (l *Load) report(history []operation, lasted, away time.Duration) Result {
 	l.Logf("%d writes attempted in %s, %d acknowledged; longest without one %s; clients at work for %.0f%% of the time, %.0f%% acknowledged while members answered",
 		r.Attempted, lasted.Round(time.Second), r.Acknowledged, r.Longest.Round(time.Millisecond), 100*r.Busy, 100*r.Answered)
 	for _, void := range r.void(l.config.Floor, lasted) {
-		l.Errorf("void: %s; for %s no member was ready", void, r.Away.Round(time.Millisecond))
+		l.Errorf("the load was too small to show anything: %s; for %s no member was ready", void, r.Away.Round(time.Millisecond))
 	}
 	return r
 }

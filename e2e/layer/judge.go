@@ -190,7 +190,7 @@ func (j *judge) verdict(args []string) error {
 		ran := false
 		for id, r := range j.results {
 			top, _, _ := strings.Cut(id.Test, "/")
-			ran = ran || r.Action != "skip" && matches.MatchString(top)
+			ran = ran || r.leaf && (r.Action == "pass" || r.Action == "fail") && matches.MatchString(top)
 		}
 		if !ran {
 			return fmt.Errorf("%w for -run %s", errNoTest, name)

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -34,11 +35,12 @@ func run() (int, error) {
 	record := flag.String("record", "", "file to which the layer's figures are appended")
 	summary := flag.Bool("summary", false, "print the figures that these files have as a table, and run nothing")
 	title := flag.String("title", "", "with -summary: what was run")
+	layers := flag.String("layers", "", "with -summary: names of layers that must be there; one that is missing counts as failed")
 	into := flag.String("into", "", "with -summary: a Markdown file to write them into as well, between "+summaryBegin+" and "+summaryEnd)
 	flag.Parse()
 	switch {
 	case *summary:
-		return summarize(os.Stdout, *title, *into, flag.Args())
+		return summarize(os.Stdout, *title, *into, strings.Fields(*layers), flag.Args())
 	case *name == "" || flag.NArg() == 0:
 		return 2, errors.New("a name and a command are missing: layer -name NAME -- COMMAND")
 	}

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,8 +19,9 @@ const (
 )
 
 // summarize prints the layers in these files, and writes them into a document where one is named. The
-// exit code is not 0 where a layer failed.
-func summarize(to io.Writer, title, into string, files []string) (int, error) {
+// exit code is not 0 where a layer failed, or one of the wanted has left no figures. A layer of several
+// parts, such as kubernetes-1.33, leaves a file that is named after the whole.
+func summarize(to io.Writer, title, into string, wanted, files []string) (int, error) {
 	if len(files) == 0 {
 		return 2, errors.New("-summary needs the files of the layers: layer -summary FILE")
 	}
@@ -33,6 +37,13 @@ func summarize(to io.Writer, title, into string, files []string) (int, error) {
 				return 1, fmt.Errorf("read %s: %w", file, err)
 			}
 			layers = append(layers, l)
+		}
+	}
+	for _, name := range wanted {
+		if !slices.ContainsFunc(layers, func(l layer) bool { return l.Name == name }) && !slices.ContainsFunc(files, func(f string) bool {
+			return strings.HasPrefix(filepath.Base(f), name+".json")
+		}) {
+			layers = append(layers, layer{Name: name, Failure: "it did not run"})
 		}
 	}
 	text := table(title, layers)
@@ -61,7 +72,7 @@ func table(title string, layers []layer) []byte {
 	row := func(l layer) {
 		result := "passed"
 		if l.Failure != "" {
-			result = "**failed**"
+			result = "**failed**: " + l.Failure
 		}
 		fmt.Fprintf(&text, "| %s | %s | %.0f %% | %d | %d | %s |\n", l.Name, l.Took.Round(time.Second), 100*l.Busy, l.Passed+l.Failed, l.Skipped, result)
 	}

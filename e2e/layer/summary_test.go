@@ -17,6 +17,7 @@ func TestSummarize(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		layers   []layer
+		wanted   []string
 		document string
 		want     string
 		code     int
@@ -28,9 +29,21 @@ func TestSummarize(t *testing.T) {
 			document: "a\n" + summaryBegin + "\nold\n" + summaryEnd + "\nb\n",
 			want: "a\n" + summaryBegin + "\nrun:\n\n" + head +
 				"| unit | 1m0s | 100 % | 9 | 0 | passed |\n" +
-				"| env | 3m0s | 50 % | 2 | 0 | **failed** |\n" +
-				"| all | 4m0s | 62 % | 11 | 0 | **failed** |\n" +
+				"| env | 3m0s | 50 % | 2 | 0 | **failed**: exit status 1 |\n" +
+				"| all | 4m0s | 62 % | 11 | 0 | **failed**: exit status 1 |\n" +
 				"\nunit:\n\n- p TestA: states: 7\n" + summaryEnd + "\nb\n",
+			code: 1,
+		},
+		"NotRun": {
+			reason:   "a layer that left no figures has failed",
+			layers:   []layer{passed},
+			wanted:   []string{"unit", "kind"},
+			document: summaryBegin + summaryEnd,
+			want: summaryBegin + "\nrun:\n\n" + head +
+				"| unit | 1m0s | 100 % | 9 | 0 | passed |\n" +
+				"| kind | 0s | 0 % | 0 | 0 | **failed**: it did not run |\n" +
+				"| all | 1m0s | 100 % | 9 | 0 | **failed**: it did not run |\n" +
+				"\nunit:\n\n- p TestA: states: 7\n" + summaryEnd,
 			code: 1,
 		},
 		"NoMarks": {
@@ -51,7 +64,7 @@ func TestSummarize(t *testing.T) {
 			if err := os.WriteFile(document, []byte(tc.document), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, err := summarize(&bytes.Buffer{}, "run", document, []string{record})
+			code, err := summarize(&bytes.Buffer{}, "run", document, tc.wanted, []string{record})
 			if code != tc.code || (err != nil) != tc.fails {
 				t.Errorf("%s: code %d, error %v", tc.reason, code, err)
 			}
