@@ -80,8 +80,8 @@ test-fast: ## What to run before every commit: format, vet, unit tests, six stor
 .PHONY: test
 test: ## All the proof that decides: what CI runs (25 minutes; 50 on a machine that has nothing yet)
 	@rm -f $(LAYERS)
-	@$(MAKE) --no-print-directory test-verify test-lint test-unit test-env e2e; failed=$$?; \
-		go run ./e2e/layer -summary -layers "verify lint unit env pull kind" $(LAYERS) || failed=1; exit $$failed
+	@$(MAKE) --no-print-directory test-verify test-lint test-unit test-race test-env e2e; failed=$$?; \
+		go run ./e2e/layer -summary -layers "verify lint unit race env pull kind" $(LAYERS) || failed=1; exit $$failed
 
 .PHONY: test-verify test-lint
 test-verify:
@@ -92,6 +92,11 @@ test-lint:
 .PHONY: test-unit
 test-unit: ## Tests that need nothing
 	@$(layer) unit -- go test ./...
+
+# The exploration is left to test-long: under the race detector it takes many times as long.
+.PHONY: test-race
+test-race: ## Unit tests of the operator under the race detector
+	@$(layer) race -- go test -race -count=1 ./api/... ./cmd/... ./reconcile/... ./render/...
 
 # The node image is needed last: where it has to be built, that goes on behind these tests.
 .PHONY: test-env
