@@ -4,7 +4,8 @@
 SHELL := bash -o pipefail
 .DEFAULT_GOAL := help
 
-sources := api cmd e2e membership reconcile render templates
+sources   := api cmd e2e membership reconcile render templates
+formatted  = unformatted=$$(gofmt -l $(sources)) && test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }
 
 IMAGE ?= quorate:dev
 FOR   ?= 30m
@@ -46,8 +47,7 @@ verify: $(CONTROLLER_GEN) ## Check that generated files, formatting and go.mod a
 	@$(checksums) > bin/generated
 	@$(MAKE) --no-print-directory generate
 	@$(checksums) | diff bin/generated - || { echo 'Generated files were not current. They are now: commit them.'; exit 1; }
-	@unformatted=$$(gofmt -l $(sources)) && \
-		test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }
+	@$(formatted)
 	go mod tidy -diff
 
 .PHONY: lint
@@ -71,7 +71,7 @@ no_etcd = '^Test(Explore|Ring|.*Mutants|ChangePacks)'
 .PHONY: test-fast
 test-fast: ## What to run before every commit: format, vet, unit tests, six stories on a real API server (3 minutes)
 	@rm -f $(LAYERS)
-	@unformatted=$$(gofmt -l $(sources)) && test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }
+	@$(formatted)
 	@$(layer) vet -- go vet -tags env,e2e ./...
 	@$(layer) unit -- go test ./...
 	@$(assets) && $(layer) smoke -- $(env) -timeout 10m -run '^TestSmoke$$' ./reconcile
@@ -104,9 +104,10 @@ test-env: ## Tests against a real API server and real etcd processes
 	@mkdir -p bin; $(assets) || exit 1; nice -n 10 go run ./e2e/node/quorate-kind image > bin/node-image.log 2>&1 & \
 		$(layer) env -- $(env) -timeout 40m -skip $(no_etcd) ./reconcile ./e2e/hostlet/... ./membership
 
-.PHONY: e2e
-e2e: ## Tests on a kind cluster
+.PHONY: test-pull e2e
+test-pull:
 	@$(layer) pull -- go test -tags e2e -count=1 -run '^TestPull$$' ./e2e/node
+e2e: test-pull ## Tests on a kind cluster
 	@$(layer) kind -- $(kind)
 
 # A list that cannot be made, or is empty, fails: no minor is left out in silence.
@@ -155,8 +156,7 @@ long-verify: test-verify
 long-lint: test-lint
 long-unit:
 	@$(layer) unit -- go test -count=1 ./...
-long-pull:
-	@$(layer) pull -- go test -tags e2e -count=1 -run '^TestPull$$' ./e2e/node
+long-pull: test-pull
 long-explore: explore
 long-minors: test-minors
 long-oldest: test-oldest

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ type event struct {
 	Action, Package, Test, Output string
 	Key, Value                    string  // of an attribute
 	Elapsed                       float64 // seconds
-	ImportPath                    string  // of a package that is built
 }
 
 // testID names a test; Test is empty for its package.
@@ -77,15 +77,14 @@ func (j *judge) hear(e event) {
 	case "build-output":
 		j.print("%s", e.Output)
 	case "output":
-		switch {
-		case j.verbose:
+		if j.verbose {
 			j.print("%s", e.Output)
-		default:
-			if j.said[id] == nil {
-				j.said[id] = &bytes.Buffer{}
-			}
-			j.said[id].WriteString(e.Output)
+			return
 		}
+		if j.said[id] == nil {
+			j.said[id] = &bytes.Buffer{}
+		}
+		j.said[id].WriteString(e.Output)
 	case "attr":
 		said := fmt.Sprintf("%s: %s: %s", id, e.Key, e.Value)
 		if !strings.Contains(e.Test, "/") {
@@ -165,12 +164,7 @@ func (j *judge) slowest(most int) []slow {
 			all = append(all, slow{id.String(), r.Took})
 		}
 	}
-	slices.SortFunc(all, func(a, b slow) int {
-		if a.Took != b.Took {
-			return int(b.Took - a.Took)
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	slices.SortFunc(all, func(a, b slow) int { return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Name, b.Name)) })
 	return all[:min(most, len(all))]
 }
 
