@@ -79,7 +79,7 @@ func TestOldest(t *testing.T) {
 			s.Errorf("identity changed: -want +got:\n%s", diff)
 		}
 	})).Assess("all that clients were told is as one store would have told it", step(func(s *stage) {
-		clients.Check(s.T)
+		s.checkLoad(clients, resizePause)
 	})).Feature())
 }
 
