@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -166,55 +165,4 @@ func (j *judge) slowest(most int) []slow {
 	}
 	slices.SortFunc(all, func(a, b slow) int { return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Name, b.Name)) })
 	return all[:min(most, len(all))]
-}
-
-var errNoTest = errors.New("no test ran")
-
-// verdict on a run that the go command has passed: it must have run something, and for every name in
-// a -run pattern at least one test of that name.
-func (j *judge) verdict(args []string) error {
-	if j.count("pass")+j.count("fail") == 0 {
-		return errNoTest
-	}
-	for _, name := range asked(args) {
-		matches, err := regexp.Compile(name)
-		if err != nil {
-			return fmt.Errorf("-run: %w", err)
-		}
-		ran := false
-		for id, r := range j.results {
-			top, _, _ := strings.Cut(id.Test, "/")
-			ran = ran || r.leaf && (r.Action == "pass" || r.Action == "fail") && matches.MatchString(top)
-		}
-		if !ran {
-			return fmt.Errorf("%w for -run %s", errNoTest, name)
-		}
-	}
-	return nil
-}
-
-var alternatives = regexp.MustCompile(`^([^()|]*)\(([^()]+)\)([^()|]*)$`)
-
-// asked are the top-level names in the -run flag: of ^Test(A|B)$ they are ^TestA$ and ^TestB$.
-func asked(args []string) []string {
-	for n, arg := range args {
-		flag, value, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if !strings.HasPrefix(arg, "-") || flag != "run" {
-			continue
-		}
-		if !assigned && n+1 < len(args) {
-			value = args[n+1]
-		}
-		top, _, _ := strings.Cut(value, "/")
-		parts := alternatives.FindStringSubmatch(top)
-		if parts == nil {
-			return strings.Split(top, "|")
-		}
-		var names []string
-		for name := range strings.SplitSeq(parts[2], "|") {
-			names = append(names, parts[1]+name+parts[3])
-		}
-		return names
-	}
-	return nil
 }

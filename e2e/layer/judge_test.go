@@ -95,6 +95,24 @@ func TestJudge(t *testing.T) {
 			},
 			want: want{Passed: 2},
 		},
+		"OnePackageMissing": {
+			reason: "each package that is named must have run a test",
+			args:   "go test -skip ^TestA$ ./p ./q/...",
+			events: []string{
+				`{"Action":"pass","Package":"x/p","Test":"TestB"}`,
+				`{"Action":"pass","Package":"x/q","Elapsed":1}`,
+			},
+			want: want{Passed: 1, NoTest: true, Printed: "ok  \tx/q\t1.0s\n"},
+		},
+		"AllPackages": {
+			reason: "of a pattern that ends with /... one package is enough",
+			args:   "go test ./a/p ./q/... ./...",
+			events: []string{
+				`{"Action":"pass","Package":"x/a/p","Test":"TestA"}`,
+				`{"Action":"pass","Package":"x/q/deep","Test":"TestB"}`,
+			},
+			want: want{Passed: 2},
+		},
 		"Verbose": {
 			reason:  "everything is printed once, in the order in which it was said",
 			args:    "go test -v ./p",
