@@ -5,6 +5,7 @@ package e2e
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -91,12 +92,16 @@ func TestChanges(t *testing.T) {
 		Feature())
 }
 
-// changed makes a change, and looks at what every member runs then, and at what was done for it.
+// changed makes a change, and looks at what every member runs then, and at what was done for it. The
+// cluster and its members keep their IDs.
 func (s *stage) changed(c *api.EtcdCluster, row change) {
 	s.Helper()
-	before := processes(s.pods(c))
+	was, before := identityOf(c), processes(s.pods(c))
 	s.change(c, func() { row.mutate(&c.Spec) })
 	s.ready(c)
+	if diff := cmp.Diff(was, identityOf(c)); diff != "" {
+		s.Errorf("identity changed: -want +got:\n%s", diff)
+	}
 	after := processes(s.pods(c))
 	for name, was := range before {
 		now := after[name]

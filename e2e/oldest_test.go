@@ -53,19 +53,9 @@ func TestOldest(t *testing.T) {
 	})).Assess("a member that has lost its volume is replaced", step(func(s *stage) {
 		s.loses(c, c.Status.Members[1].Name)
 	})).Assess("from 3.5 to 3.6, in the Pods that are there", step(func(s *stage) {
-		s.turns(c, 1, func() { c.Spec.Version = node.Etcd36 })
-		for _, m := range c.Status.Members {
-			if m.Version != node.Etcd36 {
-				s.Errorf("%s runs %s", m.Name, m.Version)
-			}
-		}
+		s.changed(c, toVersion("from 3.5 to 3.6", node.Etcd36, 1))
 	})).Assess("more cpu for the running containers", step(func(s *stage) {
-		s.turns(c, 0, func() { c.Spec.Resources.Requests = cpuAndMemory("30m", "64Mi") })
-		for _, pod := range s.pods(c) {
-			if cpu := pod.Status.ContainerStatuses[0].Resources.Requests.Cpu(); cpu.String() != "30m" {
-				s.Errorf("%s has %s of cpu", pod.Name, cpu)
-			}
-		}
+		s.changed(c, toResources("more cpu", "30m", "64Mi"))
 	})).Assess("more cpu than any node has is told of, and given up", step(func(s *stage) {
 		was := identityOf(c)
 		s.change(c, func() { c.Spec.Resources.Requests = cpuAndMemory("1000", "64Mi") })
@@ -81,23 +71,6 @@ func TestOldest(t *testing.T) {
 	})).Assess("all that clients were told is as one store would have told it", step(func(s *stage) {
 		s.checkLoad(clients, resizePause)
 	})).Feature())
-}
-
-// turns changes what runs, and waits for it: every Pod stays, and its container is restarted so many times.
-func (s *stage) turns(c *api.EtcdCluster, restarts int32, change func()) {
-	s.Helper()
-	was, want := identityOf(c), processes(s.pods(c))
-	for name, p := range want {
-		want[name] = life{p.uid, p.restarts + restarts}
-	}
-	s.change(c, change)
-	s.ready(c)
-	if diff := cmp.Diff(want, processes(s.pods(c)), cmp.AllowUnexported(life{})); diff != "" {
-		s.Errorf("Pods and restarts of their containers: -want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(was, identityOf(c)); diff != "" {
-		s.Errorf("identity changed: -want +got:\n%s", diff)
-	}
 }
 
 // loses deletes the volume and the Pod of a member, and waits until another member has its place.
