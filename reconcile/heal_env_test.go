@@ -6,6 +6,7 @@ import (
 	order "cmp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -190,8 +191,9 @@ func TestKept(t *testing.T) {
 			c, load, victim := tc.struck(s)
 			want := identityOf(c)
 			pods := s.podUIDs(c)
+			noticed := s.once(c, func(seen *api.EtcdCluster) bool { return is(seen, api.ConditionReady, metav1.ConditionFalse) })
 			tc.strike(s, c, victim)
-			s.await(c, "not ready", func() bool { return is(c, api.ConditionReady, metav1.ConditionFalse) })
+			noticed("not ready")
 			s.awaitMembers(c, namesOf(want)...)
 			load.await(50)
 			load.check()
@@ -206,6 +208,27 @@ func TestKept(t *testing.T) {
 			}
 			s.clean(c, namesOf(want)...)
 		})
+	}
+}
+
+// once follows the cluster from now on. The function that it returns waits until some state was so: one that has passed since
+// counts as well, which a look at the present would miss.
+func (s *stage) once(c *api.EtcdCluster, so func(*api.EtcdCluster) bool) func(wanted string) {
+	s.Helper()
+	was := make(chan struct{})
+	first := sync.OnceFunc(func() { close(was) })
+	contract.Follow(s, c, func(seen *api.EtcdCluster) {
+		if so(seen) {
+			first()
+		}
+	})
+	return func(wanted string) {
+		s.Helper()
+		select {
+		case <-was:
+		case <-time.After(patience):
+			s.Fatalf("waited %s for %s to be %s", patience, c.Name, wanted)
+		}
 	}
 }
 

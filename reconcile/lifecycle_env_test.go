@@ -124,8 +124,9 @@ func TestDeletedPodsComeBack(t *testing.T) {
 			s.put(s.ready(c), "key", "value")
 			before, uids := identityOf(c), s.podUIDs(c)
 
+			noticed := s.once(c, func(seen *api.EtcdCluster) bool { return is(seen, api.ConditionReady, metav1.ConditionFalse) })
 			tc.delete(s, c)
-			s.await(c, "not ready", func() bool { return is(c, api.ConditionReady, metav1.ConditionFalse) })
+			noticed("not ready")
 			s.want(s.ready(c), "key", "value")
 			if diff := cmp.Diff(before, identityOf(c)); diff != "" {
 				t.Errorf("%s: identity changed: -want +got:\n%s", tc.reason, diff)
