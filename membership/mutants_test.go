@@ -14,6 +14,7 @@ func TestMutants(t *testing.T) {
 	one := bound{sizes: []uint8{0, 1}, first: 1, states: 200_000}
 	three := bound{sizes: []uint8{0, 3}, first: 3, states: 200_000}
 	with := func(b bound, faults budget) bound { b.budget = faults; return b }
+	stale := bound{sizes: []uint8{1}, first: 1, states: 400_000, budget: budget{wipes: 1, delays: 1}}
 	spec := func(b bound) bound { b.stalls = true; return b }
 	safety := func(b bound) bound { b.safety = true; return b }
 
@@ -190,6 +191,18 @@ func TestMutants(t *testing.T) {
 			bound:  with(one, budget{wipes: 1}),
 			mutant: planner{rules: rules, operator: careless{letsClientsInEarly: true}},
 			want:   "S2",
+		},
+		"FirstPodsAppliedFromCache": {
+			reason: "A Pod that serves is told again to start empty, by an operator that does not know of it",
+			bound:  stale, mutant: planner{rules: rules, operator: careless{bootstrapsFromCache: true, appliesFirstPods: true}}, want: "S2",
+		},
+		"FirstPodsCreatedFromCache": {
+			reason: "A member that serves, and whose Pod is away for a moment, is told again to start empty",
+			bound:  stale, mutant: planner{rules: rules, operator: careless{bootstrapsFromCache: true}}, want: "S2",
+		},
+		"FirstVolumesAppliedFromCache": {
+			reason: "What a retained volume says of its data is overwritten, by an operator that does not know of it",
+			bound:  with(one, budget{deletions: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{provisionsFromCache: true}}, want: "what a volume says",
 		},
 		"ForgetsToIntend": {
 			reason: "Nobody knows on which volumes the first members have voted",

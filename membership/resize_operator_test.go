@@ -18,6 +18,7 @@ type ringCareless struct {
 	ignoresVersions bool // writes to volumes and Pods, and deletes them, though they have changed since its look or are others
 	reusesNames     bool // lets the volume of a learner that goes before it has started be that of the next
 	joinsUnchecked  bool // starts learners without a look at the volume, whatever Pod is there
+	makesUnchecked  bool // makes the Pods of members to come without a look at the volume
 }
 
 // ringDecision is a Step in the terms of the model.
@@ -78,10 +79,10 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 	}
 	switch a {
 	case Provision:
-		if !p.unchanged(w, i) {
+		if !p.unchanged(w, i) && (seen.claim == claimNone || !p.operator.makesUnchecked) {
 			return "", false
 		}
-		if s.claim == claimNone {
+		if seen.claim == claimNone {
 			if s.raft != raftNone {
 				return "S9: a volume is made again for a name that was a member", false
 			}

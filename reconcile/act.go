@@ -36,7 +36,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 
 // applyStatic applies what the cluster always has.
 func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed) error {
-	objects, err := static(ctx, r.Client, c, seen)
+	objects, err := static(ctx, r.Reader, c, seen) // past the cache: what admits clients is not taken back on its word
 	if err != nil {
 		return err
 	}
@@ -134,14 +134,16 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 			return r.prepare(ctx, c, seen, step)
 		}
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-			return render.Volume(c, firstMember(c, seen, step, name)), nil
+			return firstVolume(c, seen, step, name), nil
 		})
 	case membership.Bootstrap:
-		if err := r.intend(ctx, c, seen, step, volumeUID); err != nil {
+		// Looked at again: over a volume that serves by now, whose Pod is away for a moment, the Pod of a first start is none that must
+		// not be there, and would start empty if the volume came back so.
+		if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
 			return err
 		}
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-			return render.Pod(c, firstMember(c, seen, step, name))
+			return absentPod(c, firstMember(c, seen, step, name))
 		})
 	case membership.Start:
 		return r.start(ctx, c, seen, step)

@@ -178,6 +178,7 @@ func TestAdmits(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		live   []client.Object
+		cached []client.Object // nil: as they are
 		latch  string
 		seen   func(*observed)
 		want   map[string]string
@@ -188,6 +189,7 @@ func TestAdmits(t *testing.T) {
 		"NoQuorum":   {reason: "nor before a quorum has answered", latch: "c1", live: []client.Object{service}, seen: noQuorum, want: nil},
 		"Formed":     {reason: "then they may", latch: "c1", live: []client.Object{service}, want: selector},
 		"LostQuorum": {reason: "and it stays so, for the members to be reached as soon as they are ready", latch: "c1", live: []client.Object{leading}, seen: noQuorum, want: selector},
+		"OldCache":   {reason: "nor is that taken back by an operator that does not know of it yet", live: []client.Object{leading}, cached: []client.Object{service}, want: selector},
 		"Woken":      {reason: "and while it is started again", latch: "c1", live: []client.Object{leading}, seen: func(seen *observed) { *seen = observed{} }, want: selector},
 	}
 	for name, tc := range cases {
@@ -199,6 +201,10 @@ func TestAdmits(t *testing.T) {
 				tc.seen(&seen)
 			}
 			s := newStub(t, nil, tc.live...)
+			if tc.cached != nil {
+				s = newStub(t, nil, tc.cached...)
+				s.Reader = newStub(t, nil, tc.live...).Client
+			}
 			if err := s.applyStatic(t.Context(), c, seen); err != nil {
 				t.Fatal(err)
 			}

@@ -169,6 +169,13 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			}
 			return nil
 		},
+		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			kind, err := apiutil.GVKForObject(o, scheme)
+			if err != nil {
+				return err
+			}
+			return take(write{Verb: "patch", Kind: kind.Kind, Name: o.GetName(), UID: string(o.GetUID())})
+		},
 		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			options := (&client.DeleteOptions{}).ApplyOptions(opts)
 			kind, err := apiutil.GVKForObject(o, scheme)

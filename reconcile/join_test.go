@@ -32,8 +32,8 @@ type marks map[string]map[string]string
 // TestPrepare holds which volumes and Pods are made for members to come, in which order, and what is written on them.
 func TestPrepare(t *testing.T) {
 	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("exceeded quota"))
-	claim := func(name string) write { return write{Verb: "apply", Kind: "PersistentVolumeClaim", Name: name} }
-	pod := func(name string) write { return write{Verb: "apply", Kind: "Pod", Name: name} }
+	claim := func(name string) write { return write{"apply", "PersistentVolumeClaim", name, "", onlyIfAbsent} }
+	pod := func(name string) write { return write{"apply", "Pod", name, "", onlyIfAbsent} }
 	onClaim := map[string]string{api.AnnotationJoin: "pending", api.AnnotationStorage: "1Gi", api.AnnotationVersion: "3.6.16"}
 	onPod := map[string]string{
 		api.AnnotationProvisions: "true", api.AnnotationRevision: "",
@@ -119,7 +119,11 @@ func TestPrepare(t *testing.T) {
 			if tc.seen != nil {
 				tc.seen(&seen)
 			}
-			s := newStub(t, tc.refuse)
+			var objects []client.Object
+			for _, claim := range seen.claims {
+				objects = append(objects, claim)
+			}
+			s := newStub(t, tc.refuse, objects...)
 			if tc.moves {
 				step.Reason, s.MaxChanging = membership.Moving, 1
 				if err := s.changing.enter(&api.EtcdCluster{}, 1); err != nil {
