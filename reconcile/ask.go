@@ -28,7 +28,7 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}
 	var mutex sync.Mutex
-	var all sync.WaitGroup
+	var all crew
 	for name, pod := range pods {
 		if !listens(pod) {
 			continue
@@ -37,7 +37,7 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 		if c.Status.ClusterID != "" && !containerStatus(pod).Ready {
 			ask = r.askNewcomer
 		}
-		all.Go(func() {
+		all.do(func() {
 			etcd, endpoint, err := ask(ctx, pod.Status.PodIP)
 			if err != nil {
 				log.FromContext(ctx).V(1).Info("Member does not answer", "member", name, "error", err.Error())
@@ -52,7 +52,7 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			}
 		})
 	}
-	all.Wait()
+	all.wait()
 	for _, name := range asked.leaderFirst() {
 		members, err := clients[name].Members(ctx)
 		if err == nil && !speaksFor(c, name, asked.endpoints[name], members) {
@@ -114,8 +114,9 @@ const afterMetrics = 100 * time.Millisecond
 func (r *Reconciler) askNewcomer(ctx context.Context, ip string) (membership.Client, membership.Endpoint, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	scraped := make(chan membership.Endpoint, 1)
-	go func() {
+	var told membership.Endpoint
+	var scraping crew
+	scraping.do(func() {
 		endpoint, err := r.Scrape(ctx, ip, api.PortMetrics)
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("Metrics cannot be read", "address", ip, "error", err.Error())
@@ -125,11 +126,15 @@ func (r *Reconciler) askNewcomer(ctx context.Context, ip string) (membership.Cli
 		} else {
 			time.AfterFunc(afterMetrics, cancel)
 		}
-		scraped <- endpoint
-	}()
+		told = endpoint
+	})
 	etcd, endpoint, err := r.askOne(ctx, ip)
+	if err == nil {
+		cancel() // the metrics have nothing to add
+	}
+	scraping.wait()
 	if err != nil {
-		return nil, <-scraped, err
+		return nil, told, err
 	}
 	return etcd, endpoint, nil
 }

@@ -18,14 +18,19 @@ import (
 // what is seen now leads to the very same step. Two operators may be alive at a time, caches may be behind, and a reply may
 // be lost; what is never to happen is a change that was decided on facts that are no longer true. The request to etcd is
 // given up (membership.CallTimeout, and etcd's own of seven seconds) long before another operation may take its place.
-func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
+func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if err := r.begin(pass, c, seen, step, volumeUID); err != nil {
 		return err
 	}
-	if err := r.spend(ctx, c, seen, step); err != nil {
+	if err := r.spend(pass, c, seen, step); err != nil {
 		return err
 	}
-	err := r.atLeader(seen, func(etcd membership.Client) (err error) {
+	ctx, cancel, err := inTime(pass, c.Status.Operation)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	err = r.atLeader(seen, func(etcd membership.Client) (err error) {
 		defer func() { r.settle(c, err) }() // where nobody is asked, what was asked before stays as it is
 		switch step.Action {
 		case membership.AddLearner:
@@ -45,7 +50,7 @@ func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, s
 	}
 	r.event(c, step, step.Message)
 	if pod := seen.pods[step.Members[0]]; step.Action == membership.Remove && pod != nil && pod.DeletionTimestamp.IsZero() {
-		return r.deletePod(ctx, c, pod, step) // what the next pass would do, after asking in vain a process that is ending
+		return r.deletePod(pass, c, pod, step) // what the next pass would do, after asking in vain a process that is ending
 	}
 	return nil
 }
@@ -72,6 +77,7 @@ func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observ
 			return err
 		}
 	}
+	ask := func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) }
 	if step.Action != membership.Disarm {
 		all := step
 		for _, i := range seen.Instances {
@@ -85,17 +91,20 @@ func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observ
 		if err := r.confirm(ctx, c, step); err != nil {
 			return err
 		}
-	}
-	err := r.atLeader(seen, func(etcd membership.Client) error {
-		switch step.Action {
-		case membership.Downgrade:
-			return etcd.Downgrade(ctx, step.Version)
-		case membership.CancelDowngrade:
-			return etcd.CancelDowngrade(ctx)
-		default:
-			return etcd.Disarm(ctx, step.ID)
+		ctx, cancel, err := inTime(ctx, c.Status.Operation)
+		if err != nil {
+			return err
 		}
-	})
+		defer cancel()
+		ask = func(etcd membership.Client) (err error) {
+			defer func() { r.settle(c, err) }()
+			if step.Action == membership.Downgrade {
+				return etcd.Downgrade(ctx, step.Version)
+			}
+			return etcd.CancelDowngrade(ctx)
+		}
+	}
+	err := r.atLeader(seen, ask)
 	if err == nil {
 		r.event(c, step, step.Message)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -39,7 +40,11 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
-	return seen, errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen))
+	tried := errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen))
+	if tried != nil { // what they would tell is not known: no reason to leave a member down, nor the status as it is
+		log.FromContext(ctx).Info("Dry run shows nothing", "error", tried.Error())
+	}
+	return seen, nil
 }
 
 // inconclusive is why a try (dry run) shows nothing. What the API server has against the thing itself is told when it is asked for in

@@ -55,8 +55,11 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: "the namespace is being deleted"}, true
 	case (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status):
 		message := "the API server refuses what the spec asks for: " + firstLine(status.Status().Message)
-		if planned.Action == membership.Expand {
-			message += ". Set storage.size back, or storage.changePolicy to Replace, for the members to be replaced one by one on new volumes"
+		switch {
+		case planned.Action == membership.Expand && cannotExpand(err):
+			message += ". Set spec.storage.size back, or spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes"
+		case planned.Action == membership.Expand:
+			message += ". Remove the cause, or set spec.storage.size back"
 		}
 		return membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused), Message: message}, true
 	case planned.Action == membership.None && !apierrors.IsConflict(err): // not all is well, as the step would have it

@@ -25,7 +25,7 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	pod, m := seen.pods[name], member(c, seen, name)
 	m.Version = step.Version.String()
 	if step.Change != membership.ChangeResources {
-		r.handOver(ctx, seen, name)
+		r.handOver(ctx, c, seen, name)
 	}
 	var err error
 	switch step.Change {
@@ -48,13 +48,17 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 
 // handOver moves the leadership away from a member that is about to go, to whoever has most of the log. Where that fails etcd
 // does it by itself when it ends, to whoever it likes best; so it never keeps a change up.
-func (r *Reconciler) handOver(ctx context.Context, seen observed, name string) {
+func (r *Reconciler) handOver(ctx context.Context, c *api.EtcdCluster, seen observed, name string) {
 	leader, _ := seen.Instance(name)
 	heir, ok := seen.Heir(name)
 	if !leader.Leads() || !ok {
 		return
 	}
-	err := r.atLeader(seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })
+	ctx, cancel, err := inTime(ctx, c.Status.Operation)
+	if err == nil {
+		defer cancel()
+		err = r.atLeader(seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })
+	}
 	if err != nil {
 		log.FromContext(ctx).Info("Leadership not handed over", "from", name, "to", heir.Name, "error", err.Error())
 	}
