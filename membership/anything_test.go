@@ -57,6 +57,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 				Joins: ID(0xa0+n) * id(), Retired: r.IntN(8) == 0,
 			}
 			i.Volume.Spare = some() && !i.Volume.Recorded()
+			i.Volume.Replaced = r.IntN(8) == 0 && i.Volume.Recorded()
 			i.Volume.Next = rarely(version())
 			i.Volume.Small, i.Volume.Growing = r.IntN(8) == 0, r.IntN(8) == 0
 			i.Volume.Unfit = []string{"", "", "", "is of another class"}[r.IntN(4)]
@@ -122,7 +123,7 @@ func resized(r *rand.Rand) (Desired, Observed) {
 	d.Size = max(0, len(o.voters())+[]int{-2, -1, 0, 0, 1, 1, 2}[r.IntN(7)])
 	d.Ephemeral, d.Retain = few(8), few(4)
 	wrong := []func(*Instance){
-		noPod, gone, noVolume, silent, leaderless, unrecorded, going, stopping, outdated, stuck, overdue, forsaken, unfenced, preparingStill,
+		restored, noPod, gone, noVolume, silent, leaderless, unrecorded, going, stopping, outdated, stuck, overdue, forsaken, unfenced, preparingStill,
 		func(i *Instance) { i.Volume.Retired = true }, func(i *Instance) { i.Endpoint.RaftIndex += 5 }, func(i *Instance) { i.Endpoint.Version = etcd37 },
 	}
 	for range r.IntN(4) {

@@ -39,6 +39,8 @@ type Volume struct {
 	// Unfit is why it is not what the spec asks for, and cannot become that, in words that follow "whose volume"; empty where it
 	// is or can, and where the spec does not ask for its member to be replaced.
 	Unfit string
+	// Replaced: it is another object than the one on which it was written whose data it holds.
+	Replaced bool
 	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
 	Retired bool
 }

@@ -79,6 +79,7 @@ func TestAnything(t *testing.T) {
 		"Start Starting", "Stop Hibernating", "Stop Replacing", "Stop Retiring", "Wait Joining", "Wait MemberDown", "Wait QuorumLost", "Wait ScalingUp",
 		"Update Changing", "PutBack ChangeFailed", "Downgrade Downgrading", "CancelDowngrade Downgrading", "Wait Changing", "Wait Downgrading",
 		"Provision Moving", "AddLearner Moving", "Remove Moving", "MoveLeader Moving", "Wait Moving", "Stall VolumeTooSmall",
+		"Stall VolumeReplaced", "Stop VolumeReplaced",
 		"Stall ChangeFailed", "Stall VersionNotAllowed", "Stall VersionMismatch", "Stall ChangeNotSupported",
 	}
 	got := map[string]int{}
@@ -149,6 +150,10 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("it is not the member that etcd is told of")
 	case s.Action == Start && (i.Pod.Exists() || !i.Volume.Stays() || !o.Formed() || i.Volume.Retired || !i.Volume.Recorded() && i.Volume.First == First{}):
 		return errors.New("it is started twice, without its data, or before the cluster has formed")
+	case i.Volume.Replaced && slices.Contains([]Action{Start, Record, Join, Promote, Provision, Discard, PutBack, Expand}, s.Action):
+		return errors.New("its volume is another object than its record names")
+	case i.Volume.InDoubt() && s.Action == Remove && slices.Contains([]Reason{MemberLost, MemberFailed}, s.Reason) && m != nil && !m.Learner:
+		return errors.New("it is given up for a volume that a person may accept")
 	case s.Action == Bootstrap && i.Pod.Exists():
 		return errors.New("it is started twice")
 	case s.Action == Provision && i.Volume.Recorded() && i.Volume.Stays():

@@ -31,6 +31,7 @@ const (
 	AlarmRaised        Reason = "Alarm"
 	CorruptMember      Reason = "CorruptMember"
 	DataLost           Reason = "DataLost"
+	VolumeReplaced     Reason = "VolumeReplaced"
 	ForeignMember      Reason = "ForeignMember"
 	ForeignObject      Reason = "ForeignObject"
 	ClusterIDMismatch  Reason = "ClusterIDMismatch"

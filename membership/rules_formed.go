@@ -42,7 +42,7 @@ func recorded(d Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.Member())
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
-			!i.Pod.Changing && (i.Endpoint.Answered() || m.Learner && !i.Volume.Recorded()) &&
+			!i.Volume.Replaced && !i.Pod.Changing && (i.Endpoint.Answered() || m.Learner && !i.Volume.Recorded()) &&
 			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.Member() || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}) || i.Volume.Replays != Replays(d, o, i))
 	})
 	return Step{
@@ -55,11 +55,11 @@ func lostMajority(_ Desired, o Observed) (Step, bool) {
 	if o.Reach == ReachQuorum {
 		return Step{}, false
 	}
-	members := slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner }) // it has no vote
-	if !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue }) {
-		return Step{}, false // who the members are is a guess, and those whose data is there will tell when they run
+	members := o.knownVoters()
+	if o.guesses(members) {
+		return Step{}, false // those whose data is there will tell when they run
 	}
-	lost := names(members, func(i Instance) bool { return !o.holds(i) })
+	lost := names(members, func(i Instance) bool { return !o.holds(i) && !i.Volume.InDoubt() })
 	left := len(members) - len(lost)
 	message := fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(len(members), "member"), left, Quorum(len(members)))
 	if left == 0 {
@@ -69,6 +69,16 @@ func lostMajority(_ Desired, o Observed) (Step, bool) {
 		Action: Stall, Reason: DataLost, Members: lost,
 		Message: message + ". No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
 	}, left < Quorum(len(members))
+}
+
+// knownVoters are the known members but for those that have said that they have no vote.
+func (o Observed) knownVoters() []Instance {
+	return slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner })
+}
+
+// guesses reports whether it is a guess that these are the members, and some of them have yet to tell.
+func (o Observed) guesses(members []Instance) bool {
+	return !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue })
 }
 
 func quorumLost(_ Desired, o Observed) (Step, bool) {

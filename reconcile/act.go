@@ -184,7 +184,7 @@ func eventType(step membership.Step) string {
 // member to come, once it was let start.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
 	as := client.Preconditions{UID: &pod.UID}
-	if step.Reason == membership.Replacing || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
+	if step.Reason == membership.Replacing || step.Reason == membership.VolumeReplaced || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
 		as.ResourceVersion = &pod.ResourceVersion
 	}
 	options := []client.DeleteOption{as}

@@ -145,7 +145,11 @@ func TestAct(t *testing.T) {
 				tc.seen(&seen)
 			}
 			c.Status.ClusterID = seen.ID().String()
-			s := newStub(t, tc.refuse)
+			var live []client.Object
+			for _, claim := range seen.claims {
+				live = append(live, claim)
+			}
+			s := newStub(t, tc.refuse, live...)
 			err := s.act(t.Context(), c, seen, tc.step)
 			if !errors.Is(err, tc.err) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)

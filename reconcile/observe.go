@@ -153,6 +153,10 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 		MemberID:    membership.ParseID(a[api.AnnotationMemberID]),
 	}
 	v.Foreign, v.Terminating = belongs(c, o)
+	if uid := a[api.AnnotationVolumeUID]; uid != "" && v.Recorded() && uid != v.UID {
+		// With the owner of before it was restored as well, it is not being deleted yet, and tells what there was until it is.
+		v.Replaced, v.Terminating = true, !o.GetDeletionTimestamp().IsZero()
+	}
 	v.Spare, v.Retired = a[api.AnnotationJoin] == api.JoinPending, a[api.AnnotationRetired] != ""
 	v.Joins = membership.ParseID(a[api.AnnotationJoin])
 	token, first, _ := strings.Cut(a[api.AnnotationBootstrap], "/")

@@ -203,6 +203,7 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Retain:    c.Spec.Storage.Retention != nil && c.Spec.Storage.Retention.WhenScaled == api.RetentionRetain,
 		Room:      render.Room(c),
 		Patience:  patience(c),
+		Namespace: c.Namespace,
 		GivenUp:   givenUp(c),
 	}
 }

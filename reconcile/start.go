@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,9 +28,21 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 			}
 		}
 	}
-	return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-		return absentPod(seen.made(c, name), member(c, seen, name))
+	// A claim that has come instead of the one that was seen may hold another day's data. The others start meanwhile.
+	var changed error
+	same := step
+	same.Members = slices.DeleteFunc(slices.Clone(step.Members), func(name string) bool {
+		claim := seen.claims[name]
+		if claim == nil {
+			return false
+		}
+		err := r.stillAs(ctx, claim)
+		changed = errors.Join(changed, err)
+		return err != nil
 	})
+	return errors.Join(r.create(ctx, c, same, func(name string) (runtime.ApplyConfiguration, error) {
+		return absentPod(seen.made(c, name), member(c, seen, name))
+	}), changed)
 }
 
 // create applies one object for each member of the step, all at once, and tells in one event for which it was not there: the

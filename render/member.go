@@ -43,6 +43,9 @@ type Member struct {
 	// ClusterID and MemberID are etcd's own, in hexadecimal, as the claim's data is known to carry them; empty before.
 	ClusterID, MemberID string
 
+	// VolumeUID goes on a claim that has these (AnnotationVolumeUID).
+	VolumeUID string
+
 	// Storage goes on a claim that is there (AnnotationStorage); on a new one goes what the spec says.
 	Storage string
 

@@ -75,6 +75,9 @@ const (
 
 	// ReasonDataLost: the volume of a member is gone or holds another one's data; it is never started empty.
 	ReasonDataLost = "DataLost"
+	// ReasonVolumeReplaced: the volume of a member is another object than the one that its record names, restored or copied; the
+	// message says how to accept it, and how to give the member up. No member is started on it.
+	ReasonVolumeReplaced = "VolumeReplaced"
 	// ReasonClusterIDMismatch: data of several etcd clusters meets under one name.
 	ReasonClusterIDMismatch = "ClusterIDMismatch"
 	// ReasonForeignMember: etcd lists a member that Quorate did not make.

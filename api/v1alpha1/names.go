@@ -19,6 +19,10 @@ const (
 	AnnotationClusterID = "etcd.quorate.dev/cluster-id"
 	AnnotationMemberID  = "etcd.quorate.dev/member-id"
 
+	// AnnotationVolumeUID says, beside these two, which PersistentVolumeClaim they were written on. Where it names another one, the
+	// claim was restored or copied, and no member is started on it. Without it a claim is trusted: Quorate writes it anew.
+	AnnotationVolumeUID = "etcd.quorate.dev/volume-uid"
+
 	// AnnotationBootstrap says, on a PersistentVolumeClaim, for which first start it was made: token, slash, size. An
 	// interrupted first start goes on with the same two, so that all first members agree about the cluster's ID.
 	AnnotationBootstrap = "etcd.quorate.dev/bootstrap"
