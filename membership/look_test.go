@@ -112,7 +112,7 @@ func (g glimpse) volume(n int) Volume {
 		return Volume{}
 	}
 	return Volume{
-		UID: uid(g.claim.uid), Terminating: g.claim.terminating, Foreign: g.claim.foreign, First: g.claim.first.first(),
+		UID: uid(g.claim.uid), Terminating: g.claim.terminating, Foreign: g.claim.foreign, Replaced: g.claim.replaced, First: g.claim.first.first(),
 		ClusterID: g.claim.record.clusterID(), MemberID: g.claim.record.memberID(n), Version: etcd36,
 	}
 }

@@ -204,6 +204,39 @@ func TestMutants(t *testing.T) {
 			reason: "What a retained volume says of its data is overwritten, by an operator that does not know of it",
 			bound:  with(one, budget{deletions: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{provisionsFromCache: true}}, want: "what a volume says",
 		},
+		"ReplacedIsTrusted": {
+			reason: "A member is started on what was restored",
+			bound:  safety(with(one, budget{copies: 1})), mutant: seeing(func(o Observed) Observed {
+				return each(o, func(i *Instance) { i.Volume.Replaced = false })
+			}),
+			want: "S18",
+		},
+		"WithoutReplacedMajority": {
+			reason: "A cluster that was restored as a whole waits for ever",
+			bound:  with(one, budget{copies: 1}), mutant: without(replacedMajority), want: "L3",
+		},
+		"ReplacedIsLost": {
+			reason: "A cluster that was restored as a whole is called lost",
+			bound:  with(one, budget{copies: 1}), mutant: seeing(func(o Observed) Observed {
+				return each(o, func(i *Instance) { i.Volume.Retired = i.Volume.Replaced })
+			}),
+			want: "it calls lost",
+		},
+		"ReplacedSaysNothing": {
+			reason: "A namespace that was restored as a whole begins empty",
+			bound:  safety(with(one, budget{copies: 1, deletions: 1})), mutant: seeing(func(o Observed) Observed {
+				return each(o, func(i *Instance) {
+					if i.Volume.Replaced {
+						i.Volume.ClusterID, i.Volume.MemberID = 0, 0
+					}
+				})
+			}),
+			want: "S18",
+		},
+		"StartedFromCache": {
+			reason: "A member is started on what was restored since an operator has looked",
+			bound:  with(one, budget{copies: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{startsFromCache: true}}, want: "S18",
+		},
 		"ForgetsToIntend": {
 			reason: "Nobody knows on which volumes the first members have voted",
 			bound:  with(three, budget{losses: 1}),

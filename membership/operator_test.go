@@ -59,6 +59,7 @@ type careless struct {
 	bootstrapsFromCache bool // without another look at what it starts, past the cache
 	appliesFirstPods    bool // over those that are there, and does not only create them
 	provisionsFromCache bool // writes over a volume that it did not know
+	startsFromCache     bool // without another look at the volumes
 	forgetsToIntend     bool // creates first Pods before it has written down on which volumes
 }
 
@@ -164,6 +165,9 @@ func subsets(of [most]bool, yield func(some [most]bool, all bool)) {
 // effect of the step on one member. A conflict makes the operator look again.
 func (op careless) effect(w *world, l look, t decision, n int, same bool) (violation string, conflict bool) {
 	m, g := &w.members[n], l.members[n]
+	if m.claim.replaced && slices.Contains([]Action{Provision, Bootstrap, Start, Record}, t.step.Action) && (m.claim == g.claim || op.startsFromCache) {
+		return "S18: a volume that was restored is written on, or started", false
+	}
 	switch t.step.Action {
 	case Provision:
 		if m.claim.foreign || m.claim.terminating || m.claim != g.claim && !op.provisionsFromCache {
@@ -186,6 +190,9 @@ func (op careless) effect(w *world, l look, t decision, n int, same bool) (viola
 		}
 		return bootstrappedAfterFormed(w, l), create(m, p)
 	case Start:
+		if m.claim != g.claim {
+			return "", true
+		}
 		return "", create(m, pod{phase: pending, told: g.claim.first, badImage: l.cluster.badImage})
 	case Record:
 		if m.claim != g.claim {

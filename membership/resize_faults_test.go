@@ -16,6 +16,7 @@ type ringBound struct {
 	one      bool // but not while a voter does not run
 	still    bool // clients write nothing
 	claims   bool // of losses: a volume is deleted by somebody
+	copies   bool // a volume comes back as another object, annotations and all, with the data of an earlier day
 	wipes    bool // its content is gone
 	nodes    bool // its node is lost
 	patience bool // may run out
@@ -208,6 +209,12 @@ func (b *ringBound) losses(s *ringState, i int, change ringChange) {
 			w.seats[i].claim = claimDoomed
 		})
 	}
+	if b.copies && m.claim == claimKept && m.recorded && !m.retired && m.disk == diskData && m.pod != podWaiting {
+		lose("its volume comes back as another object", func(w *ring) {
+			w.seats[i].claim = claimCopied
+			w.seats[i].holds = m.holds && m.pod != podNone
+		})
+	}
 	if b.wipes && m.disk == diskData && m.member() {
 		lose("its disk is wiped", func(w *ring) {
 			w.seats[i].disk = diskWiped
@@ -234,6 +241,18 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 			to.budget.specs--
 			to.ring.size = size
 			change("spec.replicas changes", -1, &to, "")
+		}
+	}
+	for i := range s.ring.seats {
+		if s.ring.seats[i].claim != claimCopied {
+			continue
+		}
+		to := *s
+		to.ring.seats[i].claim = claimDoomed
+		change("somebody gives it up, and deletes what was restored", i, &to, "")
+		to.ring.seats[i].claim = claimKept
+		if to.ring.broken(b.beyond) == "" { // otherwise it is consent to have lost writes
+			change("somebody accepts what was restored", i, &to, "")
 		}
 	}
 	if s.budget.kinds > 0 {

@@ -163,7 +163,7 @@ func (s *ringSeat) volume(n int) Volume {
 	if s.claim == claimNone {
 		return Volume{}
 	}
-	v := Volume{UID: "volume of " + seatName(n), Terminating: s.claim == claimDoomed, Spare: s.spare, Retired: s.retired}
+	v := Volume{UID: "volume of " + seatName(n), Terminating: s.claim == claimDoomed, Replaced: s.claim == claimCopied, Spare: s.spare, Retired: s.retired}
 	switch s.joins {
 	case joinsNobody:
 	case joinsNow:

@@ -18,6 +18,7 @@ type ringCareless struct {
 	ignoresVersions bool // writes to volumes and Pods, and deletes them, though they have changed since its look or are others
 	reusesNames     bool // lets the volume of a learner that goes before it has started be that of the next
 	joinsUnchecked  bool // starts learners without a look at the volume, whatever Pod is there
+	startsUnchecked bool // starts members without another look at the volume
 	makesUnchecked  bool // makes the Pods of members to come without a look at the volume
 }
 
@@ -77,6 +78,9 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 	if stages == 0 {
 		return "", false
 	}
+	if s.claim == claimCopied && a != Stop && (p.unchanged(w, i) || a == Start && s.pod == podNone && p.operator.startsUnchecked) {
+		return "S18: a volume that was restored is started, written on, or deleted", false
+	}
 	switch a {
 	case Provision:
 		if !p.unchanged(w, i) && (seen.claim == claimNone || !p.operator.makesUnchecked) {
@@ -115,7 +119,7 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 			s.unfenced = true // it is an apply, and changes what a Pod that is there is told
 		}
 	case Start:
-		if s.pod == podNone {
+		if s.pod == podNone && (p.unchanged(w, i) || p.operator.startsUnchecked) {
 			s.pod, s.unfenced = podWaiting, p.operator.startsUnfenced
 			renewed = true
 		}
@@ -246,6 +250,8 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S5: who serves is removed, and not because it is one too many"
 	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && w.serving(-1) < n:
 		return "S5: who serves is removed while another one does not"
+	case a == Remove && s.raft == raftVoter && s.claim == claimCopied && t.step.Reason != ScalingDown && t.step.Reason != Moving && t.step.Reason != CorruptMember:
+		return "S18: a member is given up for a volume that a person may accept"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == MemberFailed && !w.hasHeir():
 		return "S15: a member is taken away before its successor can be made"
 	case a == MoveLeader && (s.raft != raftVoter || !serves):

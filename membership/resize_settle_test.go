@@ -181,17 +181,36 @@ func (x *ringExplorer) rest(w ring) string {
 	case t.Action == None:
 		return "it says that all is well: " + t.String()
 	case w.stranger != raftNone && t.Reason == ForeignMember, w.alarm == ringNobody && t.Reason == AlarmRaised && strings.Contains(t.Message, "CORRUPT"):
+	case t.Reason == VolumeReplaced && w.copied():
+		if left := w.untended(); left >= 0 {
+			return "it asks a person before it has cared for " + seatName(left) + ": " + t.String()
+		}
 	case !x.bound.beyond:
 		return "L1: it stalls though no more was lost than it survives: " + t.String()
 	case w.survives() && w.alarm == 0 && w.stranger == raftNone:
 		return "L1: it stalls though a quorum has its data: " + t.String()
 	}
-	for _, verb := range []string{"remove ", "Bring ", "restore "} {
+	for _, verb := range []string{"remove ", "Bring ", "restore ", "kubectl delete pvc "} {
 		if strings.Contains(t.Message, verb) {
 			return ""
 		}
 	}
 	return "its message does not tell what to do: " + t.String()
+}
+
+// copied reports whether a volume has come back as another object.
+func (w *ring) copied() bool {
+	return w.another(-1, func(_ int, s *ringSeat) bool { return s.claim == claimCopied })
+}
+
+// untended is a voter that has its data and could serve, and does not; -1 where there is none.
+func (w *ring) untended() int {
+	for i := range w.seats {
+		if s := &w.seats[i]; s.raft == raftVoter && w.intact(i) && !s.serves() {
+			return i
+		}
+	}
+	return -1
 }
 
 // atGoal: as many voters as wanted, all healthy, and nothing is left of anybody else.

@@ -64,6 +64,7 @@ const (
 	claimNone ringClaim = iota
 	claimKept
 	claimDoomed // marked for deletion: it goes with its Pod
+	claimCopied // it is another object, annotations and all, with the data of an earlier day; a Pod from before has the volume of before
 )
 
 // ringMark is whose a mark is: a member of the same name may have been removed before anything ran.
@@ -283,6 +284,9 @@ func (w *ring) sweep() {
 func (w *ring) vanish(i int) {
 	s := &w.seats[i]
 	s.pod, s.terminating, s.unfenced, s.cutOff, s.forsaken = podNone, false, false, false, false
+	if s.claim == claimCopied {
+		s.disk, s.holds = diskData, false
+	}
 	if int(w.leader) == i+1 {
 		w.leader = 0
 	}
@@ -320,7 +324,7 @@ func (w *ring) broken(beyond bool) string {
 	lacking, learners := 0, 0
 	for i := range w.seats {
 		s := &w.seats[i]
-		if s.raft == raftVoter && s.disk == diskData && !s.holds {
+		if s.raft == raftVoter && s.disk == diskData && !s.holds && (s.claim != claimCopied || s.pod != podNone) {
 			lacking++
 		}
 		if s.raft == raftLearner {
@@ -367,7 +371,7 @@ func (w *ring) String() string {
 			{[...]string{"", "learner", "voter", "removed"}[s.raft], s.raft != raftNone},
 			{"leads", int(w.leader) == i+1},
 			{"unnamed", s.member() && !s.named}, {"caught up once", s.matched},
-			{[...]string{"", "volume", "volume terminating"}[s.claim], s.claim != claimNone},
+			{[...]string{"", "volume", "volume terminating", "restored volume"}[s.claim], s.claim != claimNone},
 			{"spare", s.spare}, {[...]string{"", "joins", "joins as who was removed"}[s.joins], s.joins != joinsNobody},
 			{"unfit", w.unfit(i)},
 			{"unrecorded", s.claim != claimNone && !s.recorded && !s.spare}, {"retired", s.retired},

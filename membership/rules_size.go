@@ -131,7 +131,7 @@ func value(o Observed, i Instance) int {
 	switch {
 	case !serves && (o.lost(i) || i.Pod.Forsaken):
 		return 0
-	case o.lost(i):
+	case o.lost(i), i.Volume.InDoubt(): // it cannot start again
 		return 1
 	case !serves:
 		return 2

@@ -59,6 +59,10 @@ func (x *explorer) rest(w world) string {
 		return ""
 	case t.Action == None:
 		return "it says that all is well: " + t.String()
+	case t.Reason == VolumeReplaced && !slices.ContainsFunc(w.members[:], func(m instance) bool { return m.claim.replaced }):
+		return "it stalls for a volume that nobody has replaced: " + t.String()
+	case t.Reason == DataLost && w.acceptable():
+		return "it calls lost what a person can accept: " + t.String()
 	case !w.damaged() && (t.Reason != ClusterIDMismatch || !w.mixed()):
 		return "L1: it stalls though nothing was lost: " + t.String()
 	case !strings.ContainsAny(t.Message, ";.") || !tellsWhatToDo(t.Message):
