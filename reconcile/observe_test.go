@@ -75,6 +75,21 @@ func TestVolume(t *testing.T) {
 				First: membership.First{Token: "cluster", Size: 3}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16},
 			},
 		},
+		"Itself": {
+			reason:      "its record names this very object",
+			annotations: map[string]string{api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a0", api.AnnotationVolumeUID: "claim-of-db-0"},
+			want:        membership.Volume{UID: "claim-of-db-0", ClusterID: 0xc0, MemberID: 0xa0},
+		},
+		"Restored": {
+			reason:      "its record names another object",
+			annotations: map[string]string{api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a0", api.AnnotationVolumeUID: "earlier"},
+			want:        membership.Volume{UID: "claim-of-db-0", ClusterID: 0xc0, MemberID: 0xa0, Replaced: true},
+		},
+		"RestoredUnrecorded": {
+			reason:      "there is no record of what is on it",
+			annotations: map[string]string{api.AnnotationVolumeUID: "earlier"},
+			want:        membership.Volume{UID: "claim-of-db-0"},
+		},
 		"Garbage": {
 			reason: "what cannot be read proves nothing",
 			annotations: map[string]string{

@@ -47,6 +47,10 @@ func TestOldView(t *testing.T) {
 		claim.Annotations[api.AnnotationClusterID], claim.Annotations[api.AnnotationMemberID] = "c0", id
 		return claim
 	}
+	another := func(claim *corev1.PersistentVolumeClaim) client.Object {
+		claim.UID = "another"
+		return claim
+	}
 	foreign := &foreignError{"PersistentVolumeClaim", "db-0", "somebody else (it has no label " + api.LabelCluster + " and no owner)"}
 	absent := func(kind, name string) write { return write{"apply", kind, name, "", onlyIfAbsent} }
 
@@ -76,6 +80,15 @@ func TestOldView(t *testing.T) {
 				seen.claims["db-3"].Annotations[api.AnnotationJoin] = "a3"
 			},
 			live: []client.Object{recordedAs(newClaim("db-3"), "a3")}, step: join,
+			err: errChanged,
+		},
+		"StartOnWhatCameInstead": {
+			reason: "the claim that was seen is gone, and a restored one has its name",
+			seen: func(seen *observed) {
+				seen.Instances[1].Pod, seen.Instances[1].Endpoint = membership.Pod{}, membership.Endpoint{}
+				delete(seen.pods, "db-1")
+			},
+			live: []client.Object{another(newClaim("db-1"))}, step: membership.Step{Action: membership.Start, Reason: membership.Starting, Members: []string{"db-1"}},
 			err: errChanged,
 		},
 		"FirstPodOverOneThatServes": {
