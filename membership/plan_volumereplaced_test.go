@@ -7,17 +7,17 @@ func TestPlanVolumeReplaced(t *testing.T) {
 	down := func(i *Instance) { restored(i); noPod(i) }
 	one := Step{
 		Action: Stall, Reason: VolumeReplaced,
-		Message: "PersistentVolumeClaim m-1 is another object than the one its record names: it was restored or copied, and may hold data of an earlier day. No member is started on it. To give the member up, for a new one to take its place: kubectl delete pvc m-1 -n prod. To accept what was restored: kubectl annotate pvc m-1 -n prod etcd.quorate.dev/volume-uid-",
+		Message: "the record on PersistentVolumeClaim m-1 names another object: restored or copied, perhaps with data of an earlier day. No member is started there. To give up m-1, for a new member to come instead: kubectl delete pvc m-1 -n prod. To accept what was restored: kubectl annotate pvc m-1 -n prod etcd.quorate.dev/volume-uid-",
 	}
 	majority := func(claims, command string) Step {
 		return Step{
 			Action: Stall, Reason: VolumeReplaced,
-			Message: "PersistentVolumeClaim " + claims + " is another object than the one its record names: it was restored or copied, and may hold data of an earlier day. No member is started on it, and without it there is no quorum. To give the member up, for a new one to take its place: kubectl delete pvc " + command + " -n prod (without a quorum its data is lost then). To accept what was restored: kubectl annotate pvc " + command + " -n prod etcd.quorate.dev/volume-uid-",
+			Message: "the record on PersistentVolumeClaim " + claims + " names another object: restored or copied, perhaps with data of an earlier day. No member is started there, and there is no quorum without. To give up " + claims + ", for a new member to come instead: kubectl delete pvc " + command + " -n prod (without a quorum the data is lost then). To accept what was restored: kubectl annotate pvc " + command + " -n prod etcd.quorate.dev/volume-uid-",
 		}
 	}
 	leftover := Step{
 		Action: Stall, Reason: VolumeReplaced,
-		Message: "PersistentVolumeClaim m-3 was restored or copied, and is of no member any more. Copy from it what is of use, and delete it: kubectl delete pvc m-3 -n prod",
+		Message: "the record on PersistentVolumeClaim m-3 names another object, and a member that is none any more. Copy from it what is of use, and delete it: kubectl delete pvc m-3 -n prod",
 	}
 	testPlan(t, map[string]planCase{
 		"OneOfThree": {
@@ -74,7 +74,7 @@ func TestPlanVolumeReplaced(t *testing.T) {
 			args: []change{inNamespace, size(4), learner(3), on(3, restored)},
 			want: Step{
 				Action: Stall, Reason: VolumeReplaced,
-				Message: "PersistentVolumeClaim m-3 is another object than the one its record names: it was restored or copied, and may hold data of an earlier day. No member is started on it. To give the member up, for a new one to take its place: kubectl delete pvc m-3 -n prod. To accept what was restored: kubectl annotate pvc m-3 -n prod etcd.quorate.dev/volume-uid-",
+				Message: "the record on PersistentVolumeClaim m-3 names another object: restored or copied, perhaps with data of an earlier day. No member is started there. To give up m-3, for a new member to come instead: kubectl delete pvc m-3 -n prod. To accept what was restored: kubectl annotate pvc m-3 -n prod etcd.quorate.dev/volume-uid-",
 			},
 		},
 		"GivenUp": {

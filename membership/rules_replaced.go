@@ -45,7 +45,7 @@ func volumeReplaced(d Desired, o Observed) (Step, bool) {
 	claims := list(names(doubted, func(Instance) bool { return true }))
 	return Step{
 		Action: Stall, Reason: VolumeReplaced,
-		Message: "PersistentVolumeClaim " + claims + " was restored or copied, and is of no member any more. Copy from it what is of use, and delete it: " + d.kubectl("delete pvc", doubted, ""),
+		Message: "the record on PersistentVolumeClaim " + claims + " names another object, and a member that is none any more. Copy from it what is of use, and delete it: " + d.kubectl("delete pvc", doubted, ""),
 	}, len(doubted) > 0
 }
 
@@ -53,13 +53,13 @@ func volumeReplaced(d Desired, o Observed) (Step, bool) {
 func (d Desired) replaced(members []Instance, quorum bool) Step {
 	claims := list(names(members, func(Instance) bool { return true }))
 	step := Step{Action: Stall, Reason: VolumeReplaced}
-	step.Message = "PersistentVolumeClaim " + claims + " is another object than the one its record names: it was restored or copied, and may hold data of an earlier day. No member is started on it"
+	step.Message = "the record on PersistentVolumeClaim " + claims + " names another object: restored or copied, perhaps with data of an earlier day. No member is started there"
 	if quorum {
-		step.Message += ", and without it there is no quorum"
+		step.Message += ", and there is no quorum without"
 	}
-	step.Message += ". To give the member up, for a new one to take its place: " + d.kubectl("delete pvc", members, "")
+	step.Message += ". To give up " + claims + ", for a new member to come instead: " + d.kubectl("delete pvc", members, "")
 	if quorum {
-		step.Message += " (without a quorum its data is lost then)"
+		step.Message += " (without a quorum the data is lost then)"
 	}
 	step.Message += ". To accept what was restored: " + d.kubectl("annotate pvc", members, " etcd.quorate.dev/volume-uid-")
 	return step
