@@ -41,6 +41,8 @@ type Desired struct {
 	Room int64
 	// Patience is how long a member may be down before it is replaced, as it is told to people; empty where it is not told.
 	Patience string
+	// EmptyPatience is the same for one whose volume came back empty.
+	EmptyPatience string
 	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it was not.
 	GivenUp string
 }

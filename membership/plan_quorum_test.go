@@ -69,6 +69,18 @@ func TestPlanQuorum(t *testing.T) {
 			args:   []change{on(2, killed)},
 			want:   Step{Action: Wait, Reason: PodPending, Message: "waiting for members that do not serve: m-2 exited with code 137"},
 		},
+		"BackedOffNotWhileEnoughAnswer": {
+			reason: "They elect a leader, or are slow: what waits is not what they lack",
+			base:   formed3,
+			args:   []change{noQuorum, on(2, killed)},
+			want:   Step{Action: Wait, Reason: QuorumLost, Message: "no quorum answers: m-0 knows no leader; m-1 knows no leader; m-2 exited with code 137"},
+		},
+		"BackedOffBesideLearner": {
+			reason: "A learner answers, and has no vote",
+			base:   formed3,
+			args:   []change{learner(3), noQuorum, on(0, killed), on(2, killed)},
+			want:   recreating("m-0", "m-2"),
+		},
 		"BackedOffNotUnseenQuorum": {
 			reason: "The operator reaches none of them, and their kubelets find that two serve",
 			base:   formed3,

@@ -24,10 +24,8 @@ func TestBackOffMutants(t *testing.T) {
 			reason: "Nothing depends on it",
 			bound:  killed,
 			mutant: ringReplace(backedOff, func(d Desired, o Observed) (Step, bool) {
-				if o.Reach == ReachQuorum {
-					o.Reach = ReachSome
-				}
-				return backedOff(d, o)
+				o.Reach = min(o.Reach, ReachSome)
+				return backedOff(d, each(o, func(i *Instance) { i.Endpoint = Endpoint{} }))
 			}),
 			want: "S18: a Pod is recreated because of its back-off, and there is a quorum",
 		},

@@ -1,14 +1,17 @@
 package membership
 
+import "slices"
+
 // The rules of a cluster without a quorum whose data is there: what brings it back sooner, and what keeps it away.
 
 // backedOff: a kubelet that starts etcd again and again waits longer each time, and the wait belongs to the Pod: a new one starts
 // at once, as the same member on its volume. That is done where the quorum depends on it, and for all that wait. Those that have
 // ended of their own accord, and Pods that were created a moment ago, are left to their kubelets.
 func backedOff(d Desired, o Observed) (Step, bool) {
-	members := o.known()
-	served := o.Reach == ReachNone && len(names(members, func(i Instance) bool { return i.Pod.Ready })) > 0
-	if o.Reach == ReachQuorum || d.Ephemeral || served { // its data is there only as long as the Pod, or a quorum is
+	members := slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner }) // it has no vote
+	unseen := o.Reach == ReachNone && len(names(members, func(i Instance) bool { return i.Pod.Ready })) > 0 // none is ready without a quorum
+	enough := len(names(members, func(i Instance) bool { return i.Endpoint.Answered() })) >= Quorum(len(members))
+	if o.Reach == ReachQuorum || d.Ephemeral || unseen || enough { // in memory its data is there as long as the Pod
 		return Step{}, false
 	}
 	waits := func(i Instance) bool {

@@ -22,7 +22,7 @@ const noCluster = "cannot fetch cluster info from peer urls"
 func cameBackEmpty(pod *corev1.Pod, unfenced bool, now time.Time) bool {
 	const soon = 10 * time.Second // it ends within one, and a container that lasts longer has found data
 	s := containerStatus(pod)
-	if s == nil || unfenced || pod.Annotations[api.AnnotationProvisions] != "" {
+	if s == nil || unfenced || ended(pod) || pod.Annotations[api.AnnotationProvisions] != "" {
 		return false
 	}
 	exit := lastExit(s)

@@ -38,7 +38,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	}
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
-	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
+	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
 	return seen, errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen))
 }
 
@@ -127,6 +127,9 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 		}
 		if pod := pods[i.Name]; pod != nil {
 			i.Pod.Changing = unsettled(pod, *i)
+			if i.Endpoint.Answered() {
+				heard(&i.Pod, pod)
+			}
 		}
 	}
 	if asked.members != nil {
