@@ -19,12 +19,13 @@ import (
 	"quorate.dev/render"
 )
 
-// killedPause is the longest time without an acknowledged write while etcd is killed twenty times within a minute. The first
-// back-off of a kubelet is ten seconds, and two members that wait for theirs cost more than that.
+// killedPause is the longest time without an acknowledged write while etcd is killed twenty times
+// within a minute. The first back-off of a kubelet is ten seconds, and two members that wait for
+// theirs cost more than that.
 const killedPause = 10 * time.Second
 
-// TestKilledAgainAndAgain: etcd is killed with SIGKILL twenty times, three seconds apart, on any of three members under load, or four
-// times without -long.
+// TestKilledAgainAndAgain: etcd is killed with SIGKILL twenty times, three seconds apart, on any of
+// three members under load, or four times without -long.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	times := 4

@@ -2,7 +2,8 @@ package membership
 
 import "testing"
 
-// readyLong is a member that serves for long, as its kubelet finds; apart is one whose kubelet has found it not to serve for long.
+// readyLong is a member that serves for long, as its kubelet finds; apart is one whose kubelet has
+// found it not to serve for long.
 func readyLong(i *Instance) { i.Pod.Ready, i.Pod.ReadyLong = true, true }
 func apart(i *Instance)     { i.Pod.UnreadyLong = true }
 

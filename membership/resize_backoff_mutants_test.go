@@ -2,8 +2,8 @@ package membership
 
 import "testing"
 
-// TestBackOffMutants is TestResizeMutants of members that wait for their kubelets, that are away for the node controller alone, or whose
-// volumes came back empty.
+// TestBackOffMutants is TestResizeMutants of members that wait for their kubelets, that are away
+// for the node controller alone, or whose volumes came back empty.
 func TestBackOffMutants(t *testing.T) {
 	killed := ringBound{sizes: []uint8{3}, first: 3, backOff: true, crashes: true, still: true, calls: 1, states: 300_000}
 	doomed := killed

@@ -22,7 +22,8 @@ const (
 	behindAll                // it paused in its pass, and carries out what it decided
 )
 
-// ringKey is a state in 448 bits. States that differ only in how often a name was used before are one.
+// ringKey is a state in 448 bits. States that differ only in how often a name was used before are
+// one.
 type ringKey [7]uint64
 
 // canonical forgets what cannot matter any more, and moves the seats that are free to the end. The order of the others

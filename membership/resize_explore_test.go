@@ -242,7 +242,8 @@ func (x *ringExplorer) fresh(s *ringState, yield func(ringEdge)) {
 	if !x.bound.backOff || !s.ring.quorate() || s.ring.serving(-1) == 0 {
 		return
 	}
-	if t := x.decide(s.ring.glance(taken, false, true, x.bound.leads)); t.step.Action == Wait { // kubelets find that they serve
+	// Kubelets find that they serve.
+	if t := x.decide(s.ring.glance(taken, false, true, x.bound.leads)); t.step.Action == Wait {
 		yield(ringEdge{by: "the operator decides ", what: t.step.String(), to: *s, violation: "L4: members serve, none of them can be reached, and nobody is told"})
 	}
 }
@@ -329,12 +330,15 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 	}
 }
 
-// TestExploreResize searches every state of a formed cluster that is reachable within a bound, with the real rules, for a
-// violated invariant: S1 and S2 (no acknowledged write is lost, no voter starts empty), S4 to S6 (one learner at most; who is
-// removed or promoted leaves a quorum that serves), S9 and S10 (who was removed never runs again, and no member's volume is
-// deleted), S11 (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change leaves less than a
-// quorum its data), S17 (who moves to another volume has a successor first); and from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16). S18: a Pod is recreated because of its kubelet's back-off only without a quorum, and not again and again. L4: where
-// members serve and the operator reaches none of them, a person is told.
+// TestExploreResize searches every state of a formed cluster that is reachable within a bound, with
+// the real rules, for a violated invariant: S1 and S2 (no acknowledged write is lost, no voter
+// starts empty), S4 to S6 (one learner at most; who is removed or promoted leaves a quorum that
+// serves), S9 and S10 (who was removed never runs again, and no member's volume is deleted), S11
+// (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change
+// leaves less than a quorum its data), S17 (who moves to another volume has a successor first); and
+// from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16). S18: a
+// Pod is recreated because of its kubelet's back-off only without a quorum, and not again and
+// again. L4: where members serve and the operator reaches none of them, a person is told.
 func TestExploreResize(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range ringBounds {

@@ -217,7 +217,8 @@ func (s *ringSeat) podFacts(overdue bool) Pod {
 	case s.runs() && s.forsaken:
 		p.Problem, p.Damaged = "is on a node that does not answer", true
 	}
-	if s.pod == podExited && s.disk == diskWiped { // patience is another one then, with a voter that is known to have had data
+	// Patience is another one then, with a voter that is known to have had data.
+	if s.pod == podExited && s.disk == diskWiped {
 		p.Empty, p.EmptyLong, p.Forsaken = true, s.forsaken, s.forsaken && (!s.recorded || s.raft != raftVoter)
 	}
 	p.Overdue = p.Problem != "" && overdue

@@ -124,7 +124,8 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 		}
 	case Stop:
 		gated := seen.pod == podMaking || seen.pod == podReady
-		waits := seen.pod == podCrashed && s.pod != podCrashed && s.member() // of a Pod that waits the version is named, too
+		// The delete of a Pod that waits names its version, too.
+		waits := seen.pod == podCrashed && s.pod != podCrashed && s.member()
 		if waits && !p.operator.ignoresVersions {
 			return "", false
 		}
@@ -270,8 +271,8 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	}
 }
 
-// judgeBackOff judges what is done about back-off: only where there is no quorum, with Pods in which nothing runs, that take no
-// volume along and that were not created a moment ago.
+// judgeBackOff judges what is done about back-off: only where there is no quorum, with Pods in
+// which nothing runs, that take no volume along and that were not created a moment ago.
 func (w *ring) judgeBackOff(t *ringDecision) string {
 	switch {
 	case w.quorate() && w.serving(-1) > 0:

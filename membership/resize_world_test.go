@@ -47,7 +47,7 @@ type ringSeat struct {
 	terminating bool
 	unfenced    bool // with an empty disk it starts as a new member
 	cutOff      bool // its node is lost: nothing is heard of it, and its Pod stays
-	forsaken    bool // patience has run out, or the node controller has given up the node of one that serves
+	forsaken    bool // patience has run out, or the node of one that serves is given up
 }
 
 // ringRole of a member in etcd's committed configuration.
@@ -94,7 +94,7 @@ const (
 	podReady
 	podWaiting // its container has never started
 	podUp
-	podCrashed // the kubelet starts it again, which it puts off the longer the more often it has done so
+	podCrashed // the kubelet starts it again, ever later
 	podExited  // etcd has found no data, or is no member, and exits
 	podMute    // etcd takes part in the log, and serves no client yet
 )
@@ -300,7 +300,8 @@ func (s *ringSeat) discard() {
 	s.spare, s.joins, s.recorded, s.retired = false, joinsNobody, false, false
 }
 
-// crash ends a process. What the node controller has said of its node before is no patience with it.
+// crash ends a process. What the node controller has said of its node before is no patience with
+// it.
 func (w *ring) crash(i int) {
 	w.seats[i].pod, w.seats[i].forsaken = podCrashed, false
 	if int(w.leader) == i+1 {

@@ -2,16 +2,19 @@ package membership
 
 import "slices"
 
-// The rules of a cluster without a quorum whose data is there: what brings it back sooner, and what keeps it away.
+// The rules of a cluster without a quorum whose data is there: what brings it back sooner, and what
+// keeps it away.
 
-// backedOff: a kubelet that starts etcd again and again waits longer each time, and the wait belongs to the Pod: a new one starts
-// at once, as the same member on its volume. That is done where the quorum depends on it, and for all that wait. Those that have
-// ended of their own accord, and Pods that were created a moment ago, are left to their kubelets.
+// backedOff: a kubelet that starts etcd again and again waits longer each time, and the wait
+// belongs to the Pod: a new one starts at once, as the same member on its volume. That is done
+// where the quorum depends on it, and for all that wait. Those that have ended of their own accord,
+// and Pods that were created a moment ago, are left to their kubelets.
 func backedOff(d Desired, o Observed) (Step, bool) {
-	members := slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner }) // it has no vote
-	unseen := o.Reach == ReachNone && len(names(members, func(i Instance) bool { return i.Pod.Ready })) > 0 // none is ready without a quorum
+	// A learner has no vote. And no member is ready without a quorum, which the operator may not reach.
+	members := slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner })
+	unseen := o.Reach == ReachNone && slices.ContainsFunc(members, func(i Instance) bool { return i.Pod.Ready })
 	enough := len(names(members, func(i Instance) bool { return i.Endpoint.Answered() })) >= Quorum(len(members))
-	if o.Reach == ReachQuorum || d.Ephemeral || unseen || enough { // in memory its data is there as long as the Pod
+	if o.Reach == ReachQuorum || d.Ephemeral || unseen || enough { // in memory, data goes with the Pod
 		return Step{}, false
 	}
 	waits := func(i Instance) bool {
@@ -27,9 +30,9 @@ func backedOff(d Desired, o Observed) (Step, bool) {
 	}, len(waiting) > 0 && len(names(members, comes)) >= Quorum(len(members))
 }
 
-// disconnected turns a wait into a stall where etcd runs and the network is all that can keep it away: members serve, as their
-// kubelets find, and none of them answers; or so many run without serving that they would be a quorum if they reached each
-// other.
+// disconnected turns a wait into a stall where etcd runs and the network is all that can keep it
+// away: members serve, as their kubelets find, and none of them answers; or so many run without
+// serving that they would be a quorum if they reached each other.
 func (o Observed) disconnected(step Step, members []Instance) (Step, bool) {
 	serve := names(members, func(i Instance) bool { return i.Pod.ReadyLong && !i.Pod.Terminating })
 	apart := names(members, func(i Instance) bool { return i.Pod.UnreadyLong && i.Pod.Problem == "" && !i.Pod.Terminating })

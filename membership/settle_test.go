@@ -46,8 +46,9 @@ func (x *explorer) step(w world) (next world, done bool) {
 	return next, next == w
 }
 
-// unheard judges what is decided where the network between the operator and the members is closed, and kubelets have found for
-// long that members serve: a person has to be told, before the cluster has formed as well.
+// unheard judges what is decided where the network between the operator and the members is closed,
+// and kubelets have found for long that members serve: a person has to be told, before the cluster
+// has formed as well.
 func (x *explorer) unheard(w world) string {
 	l := w.look()
 	l.overdue, l.list = true, 0

@@ -107,8 +107,8 @@ func failed(d Desired, o Observed) (Instance, bool) {
 	return Instance{}, false
 }
 
-// emptied reports whether the volume of a voter came back empty, and not for a moment only: its data was there, it was told to
-// find it, and it runs what it has served with.
+// emptied reports whether the volume of a voter came back empty, and not for a moment only: its
+// data was there, it was told to find it, and it runs what it has served with.
 func (i Instance) emptied() bool {
 	return i.Pod.EmptyLong && i.Volume.Recorded() && !i.Pod.Unfenced && !i.changing()
 }

@@ -193,7 +193,7 @@ func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *cor
 	switch {
 	case step.Alone:
 		options = append(options, client.GracePeriodSeconds(aloneGrace))
-	case step.Reason == membership.BackOff: // etcd does not run in it, and a container beside it must not hold up the quorum
+	case step.Reason == membership.BackOff: // a container beside etcd must not hold up the quorum
 		options = append(options, client.GracePeriodSeconds(aloneGrace))
 	}
 	err := r.Client.Delete(ctx, pod, options...)

@@ -15,8 +15,8 @@ import (
 	"quorate.dev/render"
 )
 
-// TestCameBackEmpty holds what counts as a volume that came back empty to what real etcd processes have said
-// (testdata/lastwords), and to what the Pod was told.
+// TestCameBackEmpty holds what counts as a volume that came back empty to what real etcd processes
+// have said (testdata/lastwords), and to what the Pod was told.
 func TestCameBackEmpty(t *testing.T) {
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	words := func(name string) string {
@@ -137,7 +137,8 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// TestYoung: a Pod that was recreated is left to its kubelet for ten seconds, and the longer the longer there is no quorum.
+// TestYoung: a Pod that was recreated is left to its kubelet for ten seconds, and the longer the
+// longer there is no quorum.
 func TestYoung(t *testing.T) {
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	cases := map[string]struct {
@@ -176,7 +177,8 @@ func TestYoung(t *testing.T) {
 	}
 }
 
-// TestRecreated: a Pod that waits in its kubelet's back-off is deleted as it was seen, without the time that etcd would need to end.
+// TestRecreated: a Pod that waits in its kubelet's back-off is deleted as it was seen, without the
+// time that etcd would need to end.
 func TestRecreated(t *testing.T) {
 	c, seen := newCluster(), healthy()
 	s := newStub(t, nil, c, seen.pods["db-1"])

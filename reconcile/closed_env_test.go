@@ -41,8 +41,8 @@ func (n *closable) between(r *reconcile.Reconciler) {
 	}
 }
 
-// TestNetworkClosed: the members serve, and the operator reaches none of them, at the first start and later. It says so, and which
-// ports it needs; and when they are open, it goes on.
+// TestNetworkClosed: the members serve, and the operator reaches none of them, at the first start
+// and later. It says so, and which ports it needs; and when they are open, it goes on.
 func TestNetworkClosed(t *testing.T) {
 	s := newStage(t)
 	network := &closable{}

@@ -15,9 +15,9 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestKilledAgainAndAgain: etcd is killed twenty times within a minute, on any of three members, with kubelets that wait as long as
-// real ones. The cluster is never without a quorum for as long as the shortest back-off, ten seconds, and no member is
-// another one afterwards.
+// TestKilledAgainAndAgain: etcd is killed twenty times within a minute, on any of three members,
+// with kubelets that wait as long as real ones. The cluster is never without a quorum for as long
+// as the shortest back-off, ten seconds, and no member is another one afterwards.
 func TestKilledAgainAndAgain(t *testing.T) {
 	s := newStage(t, patient)
 	s.operate()
@@ -53,8 +53,8 @@ func occurrences(e eventsv1.Event) int {
 	return 1
 }
 
-// killAgainAndAgain kills the process of any member that has one, so often and so far apart. Which it is is the same in each run, as
-// far as they run.
+// killAgainAndAgain kills the process of any member that has one, so often and so far apart. Which
+// it is is the same in each run, as far as they run.
 func (s *stage) killAgainAndAgain(c *api.EtcdCluster, times int, apart time.Duration) {
 	s.Helper()
 	lots := rand.New(rand.NewPCG(17, 10))

@@ -49,9 +49,9 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	return p
 }
 
-// limits of patience: a member that has been down since before overdue has had time enough to start, and one since before
-// forsaken is given up; since before emptied, if its volume came back empty. A Pod that is younger than pause is not recreated
-// for its kubelet's back-off.
+// limits of patience: a member that has been down since before overdue has had time enough to
+// start, and one since before forsaken is given up; since before emptied, if its volume came back
+// empty. A Pod that is younger than pause is not recreated for its kubelet's back-off.
 type limits struct {
 	now, overdue, forsaken, emptied time.Time
 	pause                           time.Duration
@@ -77,7 +77,8 @@ func replaceAfter(c *api.EtcdCluster) time.Duration {
 	return d
 }
 
-// replaceEmptyAfter is spec.recovery.replaceEmptyAfter, by default half a minute: time for a mount that was late.
+// replaceEmptyAfter is spec.recovery.replaceEmptyAfter, by default half a minute: time for a mount
+// that was late.
 func replaceEmptyAfter(c *api.EtcdCluster) time.Duration {
 	d, err := time.ParseDuration(emptyPatience(c))
 	if err != nil { // the schema refuses it

@@ -7,29 +7,33 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/render"
 )
 
-// What a Pod's readiness says of etcd. The condition Ready is about all containers and all readiness gates of a Pod, and two
-// write it: the kubelet and the node controller.
+// What a Pod's readiness says of etcd. The condition Ready is about all containers and all
+// readiness gates of a Pod, and two write it: the kubelet and the node controller.
 
-// marked reports whether the node controller has taken the Pod's readiness back, because its node is not heard of. It sets
-// Ready to False and changes nothing else (MarkPodsNotReady in pkg/controller/util/node/controller_utils.go, the same from
-// Kubernetes 1.33 to 1.37): a condition that was True has no reason then, and ContainersReady stays True. The kubelet gives a
-// reason wherever it finds a Pod not ready: ContainersNotReady, ReadinessGatesNotReady, UnknownContainerStatuses, PodFailed or
-// PodCompleted (pkg/kubelet/status/generate.go). A Pod that its kubelet has found not ready before gets no mark: only its
-// deletion, which Kubernetes decides five minutes later, tells that its node is away.
+// marked reports whether the node controller has taken the Pod's readiness back, because its node
+// is not heard of. It sets Ready to False and changes nothing else (MarkPodsNotReady in
+// pkg/controller/util/node/controller_utils.go, the same from Kubernetes 1.33 to 1.37): a condition
+// that was True has no reason then, and ContainersReady stays True. The kubelet gives a reason
+// wherever it finds a Pod not ready: ContainersNotReady, ReadinessGatesNotReady,
+// UnknownContainerStatuses, PodFailed or PodCompleted (pkg/kubelet/status/generate.go). A Pod that
+// its kubelet has found not ready before gets no mark: only its deletion, which Kubernetes decides
+// five minutes later, tells that its node is away.
 func marked(pod *corev1.Pod) bool {
 	ready, containers := podCondition(pod, corev1.PodReady), podCondition(pod, corev1.ContainersReady)
 	return ready != nil && ready.Status != corev1.ConditionTrue && ready.Reason == "" &&
 		(containers == nil || containers.Status == corev1.ConditionTrue)
 }
 
-// nodeGone reports whether etcd runs as far as the kubelet has last said, and the node controller says that nothing has been
-// heard of that since. Or the Pod was deleted, its grace is over, and no kubelet confirms it.
+// nodeGone reports whether etcd runs as far as the kubelet has last said, and the node controller
+// says that nothing has been heard of that since. Or the Pod was deleted, its grace is over, and no
+// kubelet confirms it.
 func nodeGone(pod *corev1.Pod, now time.Time) bool {
 	if !pod.DeletionTimestamp.IsZero() {
 		const margin = 10 * time.Second // for the kubelet to confirm that it has killed what did not end by itself
@@ -39,7 +43,8 @@ func nodeGone(pod *corev1.Pod, now time.Time) bool {
 	return s != nil && s.Ready && s.State.Running != nil && marked(pod)
 }
 
-// beside is what else than etcd keeps the Pod from being ready, in words that follow its name; empty where nothing does.
+// beside is what else than etcd keeps the Pod from being ready, in words that follow its name;
+// empty where nothing does.
 func beside(pod *corev1.Pod) string {
 	ready := map[string]bool{}
 	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
@@ -64,8 +69,9 @@ func beside(pod *corev1.Pod) string {
 	return strings.Join(unready, ", ")
 }
 
-// notReadySince is when the containers of the Pod stopped being ready or, where they never were, began. A Pod of last year whose
-// container was restarted a second ago has had no more time than a new one. A readiness gate is no part of that.
+// notReadySince is when the containers of the Pod stopped being ready or, where they never were,
+// began. A Pod of last year whose container was restarted a second ago has had no more time than a
+// new one. A readiness gate is no part of that.
 func notReadySince(pod *corev1.Pod) time.Time {
 	if c := podCondition(pod, corev1.ContainersReady); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time
@@ -76,8 +82,9 @@ func notReadySince(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// downSince is since when patience with the member runs. Where its readiness is not etcd's alone, it may have been taken back
-// long before etcd went down: patience then runs since the cluster is degraded at the earliest, as its status remembers.
+// downSince is since when patience with the member runs. Where its readiness is not etcd's alone,
+// it may have been taken back long before etcd went down: patience then runs since the cluster is
+// degraded at the earliest, as its status remembers.
 func downSince(c *api.EtcdCluster, pod *corev1.Pod, now time.Time) time.Time {
 	since := notReadySince(pod)
 	containers := podCondition(pod, corev1.ContainersReady)
@@ -91,7 +98,7 @@ func downSince(c *api.EtcdCluster, pod *corev1.Pod, now time.Time) time.Time {
 	switch {
 	case degraded == nil:
 		return since
-	case degraded.Status != "True":
+	case degraded.Status != metav1.ConditionTrue:
 		return now // it served a moment ago
 	case degraded.LastTransitionTime.After(since):
 		return degraded.LastTransitionTime.Time
@@ -107,9 +114,9 @@ func votes(c *api.EtcdCluster, name string) bool {
 	})
 }
 
-// readyFacts tells what the kubelet has found of etcd: whether it is ready, and whether that has been so, or the opposite since it
-// has started, for longer than waiting helps. One look that fails is no such time: a cluster that has formed must have been
-// without service for as long.
+// readyFacts tells what the kubelet has found of etcd: whether it is ready, and whether that has
+// been so, or the opposite since it has started, for longer than waiting helps. One look that fails
+// is no such time: a cluster that has formed must have been without service for as long.
 func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, unreadyLong bool) {
 	s := containerStatus(pod)
 	if s == nil || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || marked(pod) {
@@ -131,15 +138,17 @@ func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, un
 	return false, false, started && since.Before(l.overdue) && down.Before(l.overdue)
 }
 
-// heard takes back what the node controller says of a member that answers: its kubelet is away, and etcd is not.
+// heard takes back what the node controller says of a member that answers: its kubelet is away, and
+// etcd is not.
 func heard(p *membership.Pod, pod *corev1.Pod) {
 	if pod.DeletionTimestamp.IsZero() && marked(pod) {
 		p.Problem, p.Damaged, p.Overdue, p.Forsaken = "", false, false, false
 	}
 }
 
-// keptOut is the step of a cluster whose members serve, and whose Pods are kept from being ready by something beside etcd alone:
-// the Service for clients leads to none of them. False where a member has yet to be found ready.
+// keptOut is the step of a cluster whose members serve, and whose Pods are kept from being ready by
+// something beside etcd alone: the Service for clients leads to none of them. False where a member
+// has yet to be found ready.
 func keptOut(seen observed, overdue time.Time) (membership.Step, bool) {
 	var why []string
 	lasts := true

@@ -49,7 +49,8 @@ func withGate(p *corev1.Pod, since time.Time) {
 	c.Status, c.Reason, c.Message = corev1.ConditionFalse, "ReadinessGatesNotReady", `corresponding condition of pod readiness gate "example.com/lb" does not exist.`
 }
 
-// withNodeAway is as the node controller leaves it: MarkPodsNotReady sets the status of Ready, and its time, and nothing else.
+// withNodeAway is as the node controller leaves it: MarkPodsNotReady sets the status of Ready, and
+// its time, and nothing else.
 func withNodeAway(p *corev1.Pod, since time.Time) {
 	runningPod(p, since.Add(-time.Hour))
 	p.Status.Conditions[0].Status, p.Status.Conditions[0].LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(since)
@@ -68,7 +69,8 @@ func crashed(p *corev1.Pod, when time.Time) {
 	}
 }
 
-// TestReadiness holds what is known of a member by the readiness of its Pod, and since when patience with it runs.
+// TestReadiness holds what is known of a member by the readiness of its Pod, and since when
+// patience with it runs.
 func TestReadiness(t *testing.T) {
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	lately, for6, days := now.Add(-10*time.Second), now.Add(-6*time.Minute), now.Add(-48*time.Hour)

@@ -238,7 +238,8 @@ func readyPods(seen observed) int {
 	return n
 }
 
-// foundServing counts the members that serve as their kubelets find, whatever else is in their Pods.
+// foundServing counts the members that serve as their kubelets find, whatever else is in their
+// Pods.
 func foundServing(seen observed) int {
 	n := 0
 	for _, i := range seen.Instances {
