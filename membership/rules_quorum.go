@@ -10,7 +10,8 @@ import "slices"
 // where the quorum depends on it, and for all that wait. Those that have ended of their own accord,
 // and Pods that were created a moment ago, are left to their kubelets.
 func backedOff(d Desired, o Observed) (Step, bool) {
-	// A learner has no vote. And no member is ready without a quorum, which the operator may not reach.
+	// A learner has no vote. And no member is ready without a quorum, which the operator may not
+	// reach.
 	members := slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner })
 	unseen := o.Reach == ReachNone && slices.ContainsFunc(members, func(i Instance) bool { return i.Pod.Ready })
 	enough := len(names(members, func(i Instance) bool { return i.Endpoint.Answered() })) >= Quorum(len(members))
@@ -34,10 +35,11 @@ func backedOff(d Desired, o Observed) (Step, bool) {
 // away: members serve, as their kubelets find, and none of them answers; or so many run without
 // serving that they would be a quorum if they reached each other.
 func (o Observed) disconnected(step Step, members []Instance) (Step, bool) {
-	serve := names(members, func(i Instance) bool { return i.Pod.ReadyLong && !i.Pod.Terminating })
+	serve := names(members, func(i Instance) bool { return i.Pod.Ready && !i.Pod.Terminating })
+	lasts := slices.ContainsFunc(members, func(i Instance) bool { return i.Pod.ReadyLong && !i.Pod.Terminating })
 	apart := names(members, func(i Instance) bool { return i.Pod.UnreadyLong && i.Pod.Problem == "" && !i.Pod.Terminating })
 	switch {
-	case o.Reach == ReachNone && len(serve) > 0:
+	case o.Reach == ReachNone && lasts:
 		step.Action, step.Reason = Stall, Unreachable
 		step.Message = "no member answers the operator, and the kubelets of " + list(serve) + " find that etcd serves: the network between them is closed. " +
 			"Open ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
