@@ -8,6 +8,7 @@ type look struct {
 	members [most]glimpse
 	list    epoch // whose member list was read linearizably
 	overdue bool
+	ready   [most]bool // members that serve, as their kubelets find, where etcd cannot be reached
 }
 
 type glimpse struct {
@@ -134,5 +135,6 @@ func (l *look) podFacts(n int) Pod {
 		f.Problem, f.Ended = "was evicted", true
 	}
 	f.Overdue = f.Problem != "" && l.overdue
+	f.Ready, f.ReadyLong = l.ready[n], l.ready[n] && l.overdue
 	return f
 }

@@ -36,6 +36,14 @@ func TestMutants(t *testing.T) {
 			mutant: without(mixedClusters),
 			want:   "S12",
 		},
+		"NobodyIsTold": {
+			reason: "The first members have found each other, and the operator, that reaches none, waits for them without end",
+			bound:  three,
+			mutant: replace(forming, func(d Desired, o Observed) (Step, bool) {
+				return forming(d, each(o, func(i *Instance) { i.Pod.ReadyLong = false }))
+			}),
+			want: "L4",
+		},
 		"WithoutHibernated": {
 			reason: "Zero replicas are no longer a size",
 			bound:  one,

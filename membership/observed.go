@@ -43,6 +43,8 @@ type Desired struct {
 	Patience string
 	// Namespace of the cluster, as it is told to people in commands; empty where it is not told.
 	Namespace string
+	// EmptyPatience is the same for one whose volume came back empty.
+	EmptyPatience string
 	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it was not.
 	GivenUp string
 }

@@ -76,7 +76,7 @@ func TestAnything(t *testing.T) {
 		"AddLearner ScalingUp", "Bootstrap Bootstrapping", "Disarm CorruptMember", "Discard Retiring", "Join Joining", "MoveLeader ScalingDown",
 		"None Healthy", "Promote Joining", "Provision Provisioning", "Provision ScalingUp", "Record Recording",
 		"Remove CorruptMember", "Remove MemberFailed", "Remove MemberLost", "Remove ScalingDown", "Stall Alarm", "Stall DataLost",
-		"Start Starting", "Stop Hibernating", "Stop Replacing", "Stop Retiring", "Wait Joining", "Wait MemberDown", "Wait QuorumLost", "Wait ScalingUp",
+		"Start Starting", "Stop Hibernating", "Stop Replacing", "Stop BackOff", "Stop Retiring", "Wait Joining", "Wait MemberDown", "Wait QuorumLost", "Wait ScalingUp",
 		"Update Changing", "PutBack ChangeFailed", "Downgrade Downgrading", "CancelDowngrade Downgrading", "Wait Changing", "Wait Downgrading",
 		"Provision Moving", "AddLearner Moving", "Remove Moving", "MoveLeader Moving", "Wait Moving", "Stall VolumeTooSmall",
 		"Stall VolumeReplaced", "Stop VolumeReplaced",
@@ -166,6 +166,10 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("it is stopped twice")
 	case s.Action == Stop && d.Size > 0 && (m != nil || s.Reason != Retiring) && i.Endpoint.Answered():
 		return errors.New("it is stopped though it serves")
+	case s.Reason == BackOff && (o.Reach == ReachQuorum || !i.Pod.BackOff || i.Pod.Young):
+		return errors.New("its kubelet's back-off is nothing to act on")
+	case s.Reason == BackOff && (d.Ephemeral || i.Volume.Terminating):
+		return errors.New("its data goes with its Pod")
 	case (s.Action == Discard || s.Reason == Retiring) && m != nil:
 		return errors.New("it is a member")
 	case s.Action == Discard && (!i.Volume.Stays() || i.Volume.Retired):

@@ -17,6 +17,7 @@ const (
 	Starting           Reason = "Starting"
 	Recording          Reason = "Recording"
 	Replacing          Reason = "Replacing"
+	BackOff            Reason = "BackOff"
 	ScalingUp          Reason = "ScalingUp"
 	ScalingDown        Reason = "ScalingDown"
 	Joining            Reason = "Joining"

@@ -97,6 +97,22 @@ var ringBounds = map[string]struct {
 		reason: "An operator acts on old views, beside one that does not",
 		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, slow: true, size: 2, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, delays: 1}},
 	},
+	"BackOff": {
+		reason: "Processes are killed faster than their kubelets start them again, and the operator may reach none",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, backOff: true, crashes: true, slow: true, calls: 1, states: 1_500_000, budget: ringBudget{kills: 1}},
+	},
+	"BackOffLosing": {
+		reason: "The same, and somebody deletes a volume",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, names: 5, backOff: true, crashes: true, claims: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
+	},
+	"BackOffBehind": {
+		reason: "The same of two, and an operator acts on old views",
+		bound:  ringBound{sizes: []uint8{2}, first: 2, backOff: true, crashes: true, slow: true, calls: 1, states: 1_500_000, budget: ringBudget{kills: 1, delays: 1}},
+	},
+	"Marked": {
+		reason: "The node controller gives up nodes whose members serve, and a disk is wiped",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, names: 5, marks: true, wipes: true, patience: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
+	},
 	"BehindTwice": {
 		reason: "An operator acts on old views, while the size changes back and forth",
 		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, size: 2, still: true, safety: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2, delays: 1}},
@@ -130,6 +146,11 @@ var ringBounds = map[string]struct {
 	"MovedLosing": {
 		reason: "Members move, and one loses its volume",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, still: true, slow: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 1, losses: 1}},
+		full:   true,
+	},
+	"BackOffBehindThree": {
+		reason: "Three are killed faster than their kubelets start them again, and an operator acts on old views",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, backOff: true, crashes: true, still: true, safety: true, calls: 1, states: 1_500_000, budget: ringBudget{delays: 1}},
 		full:   true,
 	},
 	"BehindThree": {

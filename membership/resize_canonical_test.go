@@ -22,8 +22,9 @@ const (
 	behindAll                // it paused in its pass, and carries out what it decided
 )
 
-// ringKey is a state in 384 bits. States that differ only in how often a name was used before are one.
-type ringKey [6]uint64
+// ringKey is a state in 448 bits. States that differ only in how often a name was used before are
+// one.
+type ringKey [7]uint64
 
 // canonical forgets what cannot matter any more, and moves the seats that are free to the end. The order of the others
 // stays: Plan goes by it, and a fresh name comes after all others.
@@ -55,11 +56,12 @@ func (s *ringState) canonical() {
 		}
 		if (m.claim == claimNone || m.retired) && m.pod == podNone && !m.member() && s.unreferenced(i) {
 			*m = ringSeat{}
-			w.kinds &^= 1 << i
+			w.kinds, w.young = w.kinds&^(1<<i), w.young&^(1<<i)
 			continue
 		}
 		if to != i {
 			w.kinds, s.old.kinds = moveBit(w.kinds, i, to), moveBit(s.old.kinds, i, to)
+			w.young, s.old.young = moveBit(w.young, i, to), moveBit(s.old.young, i, to)
 			w.seats[to], *m = *m, ringSeat{}
 			s.old.seats[to], s.old.seats[i] = s.old.seats[i], ringSeat{}
 			s.same, s.used = moveBit(s.same, i, to), moveBit(s.used, i, to)
@@ -163,12 +165,23 @@ func (s *ringState) pack() ringKey {
 	}
 	g.put(2, uint8(s.behind))
 	k[3] = uint64(g)
+	var b ringBits
+	b.flag(w.backOff)
+	b.put(7, w.young)
+	b.flag(s.old.backOff)
+	b.put(7, s.old.young)
+	k[6] = uint64(b)
 	return k
 }
 
 func (k ringKey) unpack() ringState {
 	var s ringState
 	w := &s.ring
+	b := ringBits(k[6])
+	s.old.young = b.take(7)
+	s.old.backOff = b.take(1) == 1
+	w.young = b.take(7)
+	w.backOff = b.take(1) == 1
 	g := ringBits(k[3])
 	if s.behind = ringBehind(g.take(2)); s.behind != behindNot {
 		s.old.stranger = ringRole(g.take(2))

@@ -20,6 +20,8 @@ type ringBound struct {
 	wipes    bool // its content is gone
 	nodes    bool // its node is lost
 	patience bool // may run out
+	backOff  bool // kubelets start what has crashed ever later
+	marks    bool // the node controller may give up nodes whose members serve
 	late     bool // a learner that starts may serve clients only after a while
 	leads    bool // it matters who leads
 	retain   bool // the volumes of former members
@@ -122,6 +124,16 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 		to.ring.seats[i].named = true
 		change("publishes its name", i, &to, "")
 	}
+	if s.ring.young>>i&1 == 1 {
+		to := *s
+		to.ring.young &^= 1 << i
+		change("its Pod is not young any more", i, &to, "")
+	}
+	if m.runs() && m.forsaken {
+		to := *s
+		to.ring.seats[i].forsaken = false
+		change("its node is heard of again", i, &to, "")
+	}
 	if b.leads && int(s.ring.leader) == i+1 {
 		to := *s
 		to.ring.leader = 0
@@ -177,6 +189,11 @@ func (b *ringBound) misfortune(s *ringState, i int, change ringChange) {
 		if b.beyond || m.raft == raftLearner || to.ring.survives() {
 			change("patience with it runs out", i, &to, "")
 		}
+	}
+	if b.marks && m.runs() && m.member() && !m.forsaken && !m.terminating {
+		to := *s
+		to.ring.seats[i].forsaken = true
+		change("its node is not heard of for long, and it serves", i, &to, "")
 	}
 	if s.budget.losses > 0 {
 		b.losses(s, i, change)

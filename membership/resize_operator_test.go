@@ -129,6 +129,11 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 		}
 	case Stop:
 		gated := seen.pod == podMaking || seen.pod == podReady
+		// The delete of a Pod that waits names its version, too.
+		waits := seen.pod == podCrashed && s.pod != podCrashed && s.member()
+		if waits && !p.operator.ignoresVersions {
+			return "", false
+		}
 		if s.pod == podNone || !p.samePod(i) || gated && s.pod >= podWaiting && !p.operator.ignoresVersions {
 			return "", false
 		}
@@ -226,6 +231,8 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	trusted := int(w.alarm) != t.target+1 && w.alarm != ringNobody
 	serves := s.serves() && trusted
 	switch a := t.step.Action; {
+	case t.step.Reason == BackOff && a == Stop:
+		return w.judgeBackOff(t)
 	case !w.quorate() && a != Start && a != Wait && a != Stall:
 		return "S11: without a quorum it does more than to start who is there: " + t.step.String()
 	case t.step.Reason == Healthy && !w.looksWell() && !w.crowded(taken):
@@ -271,11 +278,30 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	}
 }
 
-// judgeBlind judges what is decided when etcd cannot be reached.
-func judgeBlind(t *ringDecision) string {
-	switch t.step.Action {
-	case Start, Wait, Stall:
+// judgeBackOff judges what is done about back-off: only where there is no quorum, with Pods in
+// which nothing runs, that take no volume along and that were not created a moment ago.
+func (w *ring) judgeBackOff(t *ringDecision) string {
+	switch {
+	case w.quorate() && w.serving(-1) > 0:
+		return "S18: a Pod is recreated because of its back-off, and there is a quorum"
+	case t.who&w.young != 0:
+		return "S18: a Pod is recreated again and again"
+	case t.names(w, func(s *ringSeat) bool { return s.claim != claimKept }):
+		return "S18: a Pod is recreated whose volume goes with it"
+	case t.names(w, (*ringSeat).runs):
+		return "S18: a Pod is recreated in which etcd runs"
+	default:
 		return ""
+	}
+}
+
+// judgeBlind judges what is decided when etcd cannot be reached.
+func (w *ring) judgeBlind(t *ringDecision) string {
+	switch {
+	case t.step.Action == Start || t.step.Action == Wait || t.step.Action == Stall:
+		return ""
+	case t.step.Reason == BackOff && t.step.Action == Stop:
+		return w.judgeBackOff(t)
 	default:
 		return "S11: nothing is known of the members, and it does more than to start who is there: " + t.step.String()
 	}

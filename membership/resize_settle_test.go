@@ -96,10 +96,21 @@ func (x *ringExplorer) settled(w ring) ring {
 		if s.pod == podMaking && s.claim == claimKept && !s.cutOff {
 			s.pod = podReady
 		}
-		if (s.pod == podWaiting || s.pod == podCrashed || s.pod == podExited) && !s.terminating {
+		if (s.pod == podWaiting || s.pod == podCrashed && !w.backOff || s.pod == podExited) && !s.terminating {
 			w.launch(i) // what must not happen here is found by the search
 		}
 	}
+	putOff := w.backOff && !w.quorate() // for so long that nobody would wait for it
+	for i := range w.seats {
+		s := &w.seats[i]
+		if s.pod == podCrashed && !putOff && !s.terminating {
+			w.launch(i)
+		}
+		if s.runs() {
+			s.forsaken = false
+		}
+	}
+	w.young = 0
 	for i := range w.seats {
 		if s := &w.seats[i]; s.runs() && s.member() && w.quorate() {
 			s.pod, s.holds, s.matched, s.named = podUp, true, s.raft == raftLearner, true

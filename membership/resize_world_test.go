@@ -23,6 +23,8 @@ type ring struct {
 	alarm    uint8         // CORRUPT: the seat that it names, and 1; or nobody
 	corrupt  uint8         // the seat whose data is wrong, and 1
 	stranger ringRole      // of a member that a person has added and never started
+	backOff  bool          // without a quorum a kubelet's back-off is longer than anything else
+	young    uint8         // the seats whose Pods were created a moment ago
 }
 
 // ringNobody is what etcd's alarm names where it cannot tell whose data is wrong.
@@ -45,7 +47,7 @@ type ringSeat struct {
 	terminating bool
 	unfenced    bool // with an empty disk it starts as a new member
 	cutOff      bool // its node is lost: nothing is heard of it, and its Pod stays
-	forsaken    bool // patience has run out
+	forsaken    bool // patience has run out, or the node of one that serves is given up
 }
 
 // ringRole of a member in etcd's committed configuration.
@@ -93,7 +95,7 @@ const (
 	podReady
 	podWaiting // its container has never started
 	podUp
-	podCrashed // the kubelet starts it again
+	podCrashed // the kubelet starts it again, ever later
 	podExited  // etcd has found no data, or is no member, and exits
 	podMute    // etcd takes part in the log, and serves no client yet
 )
@@ -189,7 +191,7 @@ func (w *ring) another(but int, is func(i int, s *ringSeat) bool) bool {
 // intact reports whether a member has its data, as far as anybody may count on it.
 func (w *ring) intact(i int) bool {
 	s := &w.seats[i]
-	return s.disk == diskData && s.claim == claimKept && !s.cutOff && !s.forsaken && int(w.corrupt) != i+1
+	return s.disk == diskData && s.claim == claimKept && !s.cutOff && (!s.forsaken || s.runs()) && int(w.corrupt) != i+1
 }
 
 // survives reports whether a quorum of the voters is intact, in the configuration as it is and as every call under way
@@ -287,6 +289,7 @@ func (w *ring) vanish(i int) {
 	if s.claim == claimCopied {
 		s.disk, s.holds = diskData, false
 	}
+	w.young &^= 1 << i
 	if int(w.leader) == i+1 {
 		w.leader = 0
 	}
@@ -301,9 +304,10 @@ func (s *ringSeat) discard() {
 	s.spare, s.joins, s.recorded, s.retired = false, joinsNobody, false, false
 }
 
-// crash ends a process.
+// crash ends a process. What the node controller has said of its node before is no patience with
+// it.
 func (w *ring) crash(i int) {
-	w.seats[i].pod = podCrashed
+	w.seats[i].pod, w.seats[i].forsaken = podCrashed, false
 	if int(w.leader) == i+1 {
 		w.leader = 0
 	}
@@ -379,6 +383,7 @@ func (w *ring) String() string {
 			{"without the write", s.disk == diskData && !s.holds && s.member()},
 			{"Pod " + [...]string{"", "provisioning", "provisioned", "pending", "up", "crashed", "exited", "up, and serves nobody"}[s.pod], s.pod != podNone},
 			{"terminating", s.terminating}, {"unfenced", s.unfenced}, {"on a lost node", s.cutOff}, {"forsaken", s.forsaken},
+			{"young", w.young>>i&1 == 1},
 			{"corrupt", int(w.corrupt) == i+1}, {"named by an alarm", int(w.alarm) == i+1},
 		} {
 			if flag.on {

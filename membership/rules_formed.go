@@ -86,6 +86,9 @@ func quorumLost(_ Desired, o Observed) (Step, bool) {
 	if o.Reach == ReachNone {
 		step.Reason, step.Message = Unreachable, "no member answers: "+problems(o.known())
 	}
+	if stalled, ok := o.disconnected(step, o.known()); ok {
+		return stalled, o.Reach != ReachQuorum
+	}
 	return needsPerson(step, o.known()), o.Reach != ReachQuorum
 }
 
@@ -169,8 +172,12 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 		}
 	}
 	step.Message = "waiting for members that do not serve: " + problems(down)
-	if d.Patience != "" && slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Damaged && o.mayRemove(i) }) {
+	damaged := slices.DeleteFunc(slices.Clone(down), func(i Instance) bool { return !i.Pod.Damaged || !o.mayRemove(i) })
+	if d.Patience != "" && slices.ContainsFunc(damaged, func(i Instance) bool { return !i.Pod.Empty }) {
 		step.Message += "; another one takes the place of who is down for " + d.Patience
+	}
+	if d.EmptyPatience != "" && slices.ContainsFunc(damaged, func(i Instance) bool { return i.Pod.Empty }) {
+		step.Message += "; another one takes the place of a member whose volume has been empty for " + d.EmptyPatience
 	}
 	return needsPerson(step, down), len(down) > 0
 }

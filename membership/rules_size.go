@@ -129,7 +129,7 @@ func (o Observed) byValue() []Instance {
 func value(o Observed, i Instance) int {
 	serves := i.Serves() || i.Publishes()
 	switch {
-	case !serves && (o.lost(i) || i.Pod.Forsaken):
+	case !serves && (o.lost(i) || i.Pod.Forsaken || i.emptied()):
 		return 0
 	case o.lost(i), i.Volume.InDoubt(): // it cannot start again
 		return 1

@@ -23,6 +23,9 @@ func (x *explorer) end(w world) string {
 		}
 		x.ends[p] = "L1: it goes round in a circle" // unless it proves otherwise
 		path = append(path, p)
+		if verdict = x.unheard(w); verdict != "" {
+			break
+		}
 		next, done := x.step(w)
 		if done {
 			verdict = x.rest(w)
@@ -41,6 +44,25 @@ func (x *explorer) step(w world) (next world, done bool) {
 	l := w.look()
 	x.operator.pass(w, l, x.decide(l), every, func(o outcome) { next = o.world }) // the last one is complete
 	return next, next == w
+}
+
+// unheard judges what is decided where the network between the operator and the members is closed,
+// and kubelets have found for long that members serve: a person has to be told, before the cluster
+// has formed as well.
+func (x *explorer) unheard(w world) string {
+	l := w.look()
+	l.overdue, l.list = true, 0
+	serve := false
+	for n := range l.members {
+		g := &l.members[n]
+		l.ready[n] = g.led && !g.pod.terminating
+		serve = serve || l.ready[n]
+		g.answer, g.led = 0, false
+	}
+	if t := x.decide(l).step; serve && t.Action == Wait {
+		return "L4: members serve, none of them can be reached, and nobody is told: " + t.String()
+	}
+	return ""
 }
 
 // rest judges a world in which nothing happens any more.

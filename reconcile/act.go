@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -90,7 +91,7 @@ func admitsClients(c *api.EtcdCluster, seen observed) bool {
 
 // letIn is the step of a healthy cluster, or what it waits for until clients can come: whoever waits for it to be Ready connects
 // to the Service for clients next, which leads to those members alone that the kubelet has found ready.
-func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step) membership.Step {
+func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue time.Time) membership.Step {
 	switch {
 	case !admitsClients(c, seen):
 		return membership.Step{
@@ -98,6 +99,9 @@ func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step) membershi
 			Message: "the cluster has formed; clients are let in once its Pods are told to find their data at every later start",
 		}
 	case readyPods(seen) == 0:
+		if step, ok := keptOut(seen, overdue); ok {
+			return step
+		}
 		return membership.Step{
 			Action: membership.Wait, Reason: membership.Starting,
 			Message: "the members serve; until the kubelet has found one of them ready, the Service for clients leads to none",
@@ -184,11 +188,14 @@ func eventType(step membership.Step) string {
 // member to come, once it was let start.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
 	as := client.Preconditions{UID: &pod.UID}
-	if step.Reason == membership.Replacing || step.Reason == membership.VolumeReplaced || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
+	if step.Reason == membership.Replacing || step.Reason == membership.BackOff || step.Reason == membership.VolumeReplaced || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
 		as.ResourceVersion = &pod.ResourceVersion
 	}
 	options := []client.DeleteOption{as}
-	if step.Alone {
+	switch {
+	case step.Alone:
+		options = append(options, client.GracePeriodSeconds(aloneGrace))
+	case step.Reason == membership.BackOff: // a container beside etcd must not hold up the quorum
 		options = append(options, client.GracePeriodSeconds(aloneGrace))
 	}
 	err := r.Client.Delete(ctx, pod, options...)

@@ -27,12 +27,14 @@ type answers struct {
 func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[string]*corev1.Pod) answers {
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}
+	asking := 0 // members
 	var mutex sync.Mutex
 	var all crew
 	for name, pod := range pods {
 		if !listens(pod) {
 			continue
 		}
+		asking++
 		ask := r.askOne
 		if c.Status.ClusterID != "" && !containerStatus(pod).Ready {
 			ask = r.askNewcomer
@@ -53,6 +55,11 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 		})
 	}
 	all.wait()
+	if asking < membership.Quorum(voted(c)) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, afterFew)
+		defer cancel()
+	}
 	for _, name := range asked.leaderFirst() {
 		members, err := clients[name].Members(ctx)
 		if err == nil && !speaksFor(c, name, asked.endpoints[name], members) {
@@ -69,6 +76,23 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	}
 	asked.believe(c, told)
 	return asked
+}
+
+// afterFew is how long the member list may take where fewer members run than the quorum of the last
+// list. Mostly there is none then: what follows a leader that is gone notices after a second or
+// two, and what brings the quorum back must not wait for that. A list that is smaller by now is
+// answered within milliseconds.
+const afterFew = 500 * time.Millisecond
+
+// voted counts the voters that the status remembers.
+func voted(c *api.EtcdCluster) int {
+	n := 0
+	for _, m := range c.Status.Members {
+		if votes(c, m.Name) {
+			n++
+		}
+	}
+	return n
 }
 
 // listens reports whether a member may be asked. Where nobody listens, or soon nobody will, asking costs a time-out. The Pod of a

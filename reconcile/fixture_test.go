@@ -87,7 +87,9 @@ func healthy() observed {
 				UID: "claim-of-" + name, ClusterID: 0xc0, MemberID: id,
 				First: membership.First{Token: "cluster", Size: 3}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16},
 			},
-			Pod: membership.Pod{UID: "pod-of-" + name, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}},
+			Pod: membership.Pod{
+				UID: "pod-of-" + name, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Ready: true,
+			},
 			Endpoint: membership.Endpoint{
 				ClusterID: 0xc0, MemberID: id, Leader: 0xa1, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, DBSize: 20 << 10,
 			},

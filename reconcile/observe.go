@@ -39,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	}
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
-	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
+	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
 	tried := errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen))
 	if tried != nil { // what they would tell is not known: no reason to leave a member down, nor the status as it is
 		log.FromContext(ctx).Info("Dry run shows nothing", "error", tried.Error())
@@ -132,6 +132,9 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 		}
 		if pod := pods[i.Name]; pod != nil {
 			i.Pod.Changing = unsettled(pod, *i)
+			if i.Endpoint.Answered() {
+				heard(&i.Pod, pod)
+			}
 		}
 	}
 	if asked.members != nil {

@@ -195,6 +195,7 @@ func (w world) putBack(name string) {
 
 // failed is what is different about the facts then.
 func failed(o *membership.Observed) {
+	o.Instances[0].Pod.Ready = false
 	i := &o.Instances[0]
 	i.Endpoint = membership.Endpoint{}
 	i.Pod.Problem, i.Pod.NeverRan, i.Pod.Failing = "cannot pull the image "+image36, true, true
@@ -504,7 +505,7 @@ func TestFacts(t *testing.T) {
 			w, want := serving(t), healthy().Observed
 			tc.given(&w)
 			tc.want(&want)
-			got := facts(w.cluster, w.pods, w.claims, w.asked, limits{now: now, overdue: now.Add(-2 * time.Minute), forsaken: now.Add(-5 * time.Minute)})
+			got := facts(w.cluster, w.pods, w.claims, w.asked, limits{now: now, overdue: now.Add(-2 * time.Minute), forsaken: now.Add(-5 * time.Minute), lost: now})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -149,7 +149,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
 	if step.Reason == membership.Healthy && !cluster.Spec.Suspend {
-		step = letIn(cluster, seen, step)
+		step = letIn(cluster, seen, step, time.Now().Add(-r.StallAfter))
 	}
 	if apierrors.IsConflict(err) || errors.Is(err, errChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
@@ -205,6 +205,8 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Patience:  patience(c),
 		Namespace: c.Namespace,
 		GivenUp:   givenUp(c),
+
+		EmptyPatience: emptyPatience(c),
 	}
 }
 
