@@ -63,7 +63,7 @@ func (w world) runs(version, image string, names ...string) {
 		e.Version, e.Storage = v, membership.Version{Major: v.Major, Minor: v.Minor}
 		w.asked.endpoints[name] = e
 		w.claims[name].Annotations[api.AnnotationVersion] = version
-		w.pods[name].Spec.Containers[0].Image = image
+		w.asksFor(name, image)
 	}
 }
 
@@ -243,8 +243,11 @@ func TestUpdate(t *testing.T) {
 		},
 		"AnotherChanging": {
 			reason: "another operator was first", given: func(w *world) { w.upgrading() },
-			since: func(w *world) { w.pods["db-2"].Annotations[api.AnnotationPrevious] = "containerd://db-2 " + image36 },
-			want:  result{Change: membership.ChangeImage, Writes: []write{status}}, err: errChanged,
+			since: func(w *world) {
+				w.asksFor("db-2", image37)
+				w.pods["db-2"].Annotations[api.AnnotationPrevious] = "containerd://db-2 " + image36
+			},
+			want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: errChanged,
 		},
 		"ClusterChanged": {
 			reason: "the spec may ask for something else", given: func(w *world) { w.upgrading() }, since: func(w *world) { w.cluster.ResourceVersion = "2" },
