@@ -39,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
-	return seen, errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen))
+	return seen, errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen), r.tryImage(ctx, c, seen))
 }
 
 // inconclusive is why a try (dry run) shows nothing. What the API server has against the thing itself is told when it is asked for in

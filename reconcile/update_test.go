@@ -193,6 +193,32 @@ func TestUpdate(t *testing.T) {
 				Next:   "3.7.3",
 			},
 		},
+		"Rewritten": {
+			reason: "a policy has rewritten the image, and leaves a change of it as it is: it acts when Pods are created alone",
+			given: func(w *world) {
+				w.upgrading()
+				w.pods["db-0"].Spec.Containers[0].Image = "mirror.example.com/etcd:v3.6.16"
+			},
+			want: result{
+				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
+				Events: []string{"Normal Changing Update member db-0", "Normal Changing making the Pod of db-0 anew from 3.6.16 to 3.7.3, then db-2, db-1"},
+				Next:   "3.7.3",
+			},
+		},
+		"RewrittenNotTold": {
+			reason: "what the API server has against the change is told when it is asked for in earnest",
+			given: func(w *world) {
+				w.upgrading()
+				w.pods["db-0"].Spec.Containers[0].Image = "mirror.example.com/etcd:v3.6.16"
+			},
+			refuse: func(w write) error {
+				if w.Kind == "Pod" {
+					return conflict
+				}
+				return nil
+			},
+			want: result{Change: membership.ChangeImage, Writes: []write{status, claimed("db-0")}, Next: "3.7.3"}, err: conflict,
+		},
 		"VolumeTaken": {
 			reason: "without that the Pod stays", refuse: func(w write) error {
 				if w.Kind == "PersistentVolumeClaim" {

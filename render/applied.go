@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -34,27 +36,40 @@ func AppliedImage(c *api.EtcdCluster, live *corev1.Pod) string {
 	if etcd == nil {
 		return ""
 	}
-	image, _ := record(live)
-	if image == "" {
-		image = impliedImage(c, live, etcd.Image)
-	}
-	if image == etcd.Image {
-		return image
+	if !Rewritten(c, live) {
+		return etcd.Image
 	}
 	// The image is no field of Quorate's any more once somebody else has set it. It stays one where a policy has rewritten it: that is
 	// done to the request after the API server has noted which fields it sets.
 	if _, ours, err := appliedPod(live); err != nil || ours.Image == nil {
 		return etcd.Image
 	}
-	return image
+	return askedImage(c, live, etcd.Image)
 }
 
-// impliedImage is what was asked for in a Pod without a record: of the repository of spec.image, where the Pod was made of this
-// spec.image and has an image from elsewhere. The version is then that of the image that it has.
-func impliedImage(c *api.EtcdCluster, live *corev1.Pod, has string) string {
+// Rewritten reports whether a live Pod has another image than Quorate has asked for in it last: a policy has made that of it, or a
+// person.
+func Rewritten(c *api.EtcdCluster, live *corev1.Pod) bool {
+	etcd := etcdOf(live)
+	return etcd != nil && askedImage(c, live, etcd.Image) != etcd.Image
+}
+
+// askedImage is what Quorate has asked for last in a Pod that has an image. Where the Pod does not say, that is the image of spec.image
+// at the version that it has, if the Pod was made of this spec.image and has its image from elsewhere.
+func askedImage(c *api.EtcdCluster, live *corev1.Pod, has string) string {
+	if image, _ := record(live); image != "" {
+		return image
+	}
 	ran, ok := ImageVersion(has)
 	if !ok || strings.HasPrefix(has, imageRepository(c)+":") || slices.Contains(Outdated(c, live), "image") {
 		return has
 	}
 	return Image(c, ran)
+}
+
+// Asks reports whether what is to be applied to a Pod, or came of it, has that image.
+func Asks(pod *corev1ac.PodApplyConfiguration, image string) bool {
+	return pod.Spec != nil && slices.ContainsFunc(pod.Spec.Containers, func(c corev1ac.ContainerApplyConfiguration) bool {
+		return ptr.Deref(c.Name, "") == Container && ptr.Deref(c.Image, "") == image
+	})
 }
