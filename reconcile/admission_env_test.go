@@ -4,6 +4,7 @@ package reconcile_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -82,7 +84,9 @@ func policies() map[string]policy {
 			reason: "etcd has another volume", on: onCreate,
 			apply: `Object{spec: Object.spec{volumes: [Object.spec.volumes{name: "cache", emptyDir: Object.spec.volumes.emptyDir{}}], containers: [` +
 				`Object.spec.containers{name: "etcd", volumeMounts: [Object.spec.containers.volumeMounts{name: "cache", mountPath: "/cache"}]}]}}`,
-			acted: func(pod *corev1.Pod, etcd *corev1.Container) bool { return len(etcd.VolumeMounts) > 1 },
+			acted: func(_ *corev1.Pod, etcd *corev1.Container) bool {
+				return slices.ContainsFunc(etcd.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "cache" })
+			},
 		},
 		"Tolerations": {
 			reason: "they can be added to a Pod that runs, too", on: onBoth,
@@ -113,7 +117,8 @@ func policies() map[string]policy {
 		},
 		"PullSecrets": {
 			reason: "as the ServiceAccount's come to a Pod that names none", on: onCreate,
-			apply: `Object{spec: Object.spec{imagePullSecrets: [Object.spec.imagePullSecrets{name: "registry"}]}}`,
+			only:  `!has(object.spec.imagePullSecrets)`,
+			patch: `[JSONPatch{op: "add", path: "/spec/imagePullSecrets", value: [Object.spec.imagePullSecrets{name: "registry"}]}]`,
 			acted: func(pod *corev1.Pod, _ *corev1.Container) bool { return len(pod.Spec.ImagePullSecrets) == 1 },
 		},
 		"AlwaysPullImages": {
@@ -169,6 +174,7 @@ func TestAdmitted(t *testing.T) {
 				if !tc.acted(&pod, etcd) {
 					t.Errorf("void: %s: the policy has not acted on %s: %v", tc.reason, pod.Name, pod.Spec)
 				}
+				s.recorded(tc, &pod)
 				if cpu := etcd.Resources.Requests.Cpu(); cpu.Cmp(resource.MustParse("2")) != 0 {
 					t.Errorf("%s: %s asks for %s cpu", tc.reason, pod.Name, cpu)
 				}
@@ -177,6 +183,76 @@ func TestAdmitted(t *testing.T) {
 			load.check()
 			s.clean(c, members...)
 		})
+	}
+}
+
+// TestAdmittedImages: a member is put back to what was asked for before, and not to what a policy has made of it. Where the policy
+// makes the same of what is asked for now, nothing is restarted, and none is waited for.
+func TestAdmittedImages(t *testing.T) {
+	t.Parallel()
+	putBack := func(s *stage, c *api.EtcdCluster) {
+		s.change(c, func() { c.Spec.Version = "3.6.99" })
+		if message := s.stalled(c, api.ReasonChangeFailed); !strings.Contains(message, "cannot pull the image "+mirrored) {
+			s.Errorf("the message does not say what was tried: %s", message)
+		}
+		s.whole(c)
+		for _, pod := range s.pods(c) {
+			asked, _, _ := strings.Cut(pod.Annotations[api.AnnotationApplied], " ")
+			if want := "gcr.io/etcd-development/etcd:v" + etcd36; asked != want {
+				s.Errorf("in %s %s was asked for, want %s", pod.Name, asked, want)
+			}
+		}
+		s.change(c, func() { c.Spec.Version = etcd37 })
+		s.runs(c, etcd37)
+	}
+	cases := map[string]struct {
+		policy string
+		change func(*stage, *api.EtcdCluster)
+	}{
+		"PutBack":          {policy: "Registry", change: putBack},
+		"PutBackRecreated": {policy: "RegistryOnCreate", change: putBack},
+		"SameForBoth": {policy: "Registry", change: func(s *stage, c *api.EtcdCluster) {
+			before, _ := s.lives(c)
+			s.change(c, func() { c.Spec.Image = &api.Image{Repository: mirrored + "etcd-development/etcd"} })
+			s.ready(c)
+			s.unrestarted(c)
+			if after, _ := s.lives(c); !maps.Equal(before, after) {
+				s.Errorf("Pods were recreated: %v, then %v", before, after)
+			}
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.wire = &wire{}
+			s.admit(policies()[tc.policy])
+			s.operate()
+			c := s.cluster("db", 3)
+			load := s.laden(c)
+			who := identityOf(c)
+			tc.change(s, c)
+			s.same(c, who)
+			s.rests(c)
+			load.check()
+		})
+	}
+}
+
+// recorded fails unless the API server takes nothing that the policy has added for a field that we apply, while a field that we apply
+// has the value that the policy has given it.
+func (s *stage) recorded(p policy, pod *corev1.Pod) {
+	s.Helper()
+	ours, err := corev1ac.ExtractPod(pod, api.Manager)
+	s.must(err)
+	raw, err := json.Marshal(ours)
+	s.must(err)
+	for _, added := range []string{`"proxy"`, `"setup"`, `"cache"`, `"registry"`, injected, gated, `"4Gi"`} {
+		if strings.Contains(string(raw), added) {
+			s.Errorf("%s: of %s the API server takes %s for ours: %s", p.reason, pod.Name, added, raw)
+		}
+	}
+	if image := *ours.Spec.Containers[0].Image; image != containerOf(pod).Image {
+		s.Errorf("%s: %s runs %s, and the API server has %s for ours", p.reason, pod.Name, containerOf(pod).Image, image)
 	}
 }
 

@@ -201,6 +201,20 @@ func TestJoin(t *testing.T) {
 				[]string{"Normal Joining Join db-3"},
 			},
 		},
+		"Rewritten": {
+			reason: "a policy has made another image of the one that was asked for, and the Pod is the right one",
+			seen: func(seen *observed) {
+				joining(seen)
+				pod := seen.pods["db-3"]
+				pod.Annotations[api.AnnotationApplied], pod.Spec.Containers[0].Image = image36+" hash", "mirror.example.com/etcd:v3.6.16"
+				manage(t, pod)
+			},
+			want: result{
+				[]write{given, released},
+				marks{"PersistentVolumeClaim db-3": onClaim, "Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")},
+				[]string{"Normal Joining Join db-3"},
+			},
+		},
 		"OtherVersion": {
 			reason: "the members run another version than when the Pod was made; nothing comes in the same pass",
 			seen:   func(seen *observed) { joining(seen); seen.pods["db-3"].Spec.Containers[0].Image += "0" },

@@ -28,28 +28,34 @@ const (
 // taken over from them, and containers that run.
 func (w world) managed() {
 	for name, pod := range w.pods {
-		annotations := map[string]any{}
-		for key := range pod.Annotations {
-			annotations["f:"+key] = map[string]any{}
-		}
-		fields := map[string]any{
-			"f:metadata": map[string]any{"f:annotations": annotations},
-			"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"etcd"}`: map[string]any{
-				".": map[string]any{}, "f:name": map[string]any{}, "f:image": map[string]any{}, "f:args": map[string]any{}, "f:resources": map[string]any{},
-			}}},
-		}
-		raw, err := json.Marshal(fields)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		pod.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: api.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(string(raw)),
-		}}
+		manage(w.t, pod)
 		if s := pod.Status.ContainerStatuses; len(s) == 1 && s[0].ContainerID == "" {
 			s[0].ContainerID = "containerd://" + name
 		}
 	}
+}
+
+// manage lets the API server take a Pod for what Quorate has applied.
+func manage(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	annotations := map[string]any{}
+	for key := range pod.Annotations {
+		annotations["f:"+key] = map[string]any{}
+	}
+	fields := map[string]any{
+		"f:metadata": map[string]any{"f:annotations": annotations},
+		"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"etcd"}`: map[string]any{
+			".": map[string]any{}, "f:name": map[string]any{}, "f:image": map[string]any{}, "f:args": map[string]any{}, "f:resources": map[string]any{},
+		}}},
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: api.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(string(raw)),
+	}}
 }
 
 // runs makes members of the world run a version, that many of them.
