@@ -417,6 +417,14 @@ func TestFacts(t *testing.T) {
 				}
 			},
 		},
+		"Rewritten": {
+			reason: "a policy has pinned the image that was asked for, and the version is that of what was asked for",
+			given: func(w *world) {
+				w.managed()
+				w.pods["db-0"].Spec.Containers[0].Image = "gcr.io/etcd-development/etcd@" + digest
+			},
+			want: func(*membership.Observed) {},
+		},
 		"Fails": {
 			reason: "a Pod of another spec that does not run",
 			given:  func(w *world) { w.putBack("db-0"); w.cluster.Status.FailedChange.Generation-- },

@@ -160,6 +160,7 @@ func TestAppliedImage(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		digest string
+		after  func(*api.EtcdCluster) // since the Pod was made
 		others func(*testing.T, pods, *corev1.Pod)
 		policy func(*corev1.Pod)
 		want   string
@@ -176,7 +177,11 @@ func TestAppliedImage(t *testing.T) {
 			reason: "the API server has forgotten whose it is", policy: func(pod *corev1.Pod) { pod.ManagedFields = nil; imaged(mirror + ":v3.6.16")(pod) },
 			want: mirror + ":v3.6.16",
 		},
-		"Earlier":          {reason: "without a record it is that of the spec of which the Pod was made", policy: earlier(imaged(mirror + ":v3.6.15")), want: "gcr.io/etcd-development/etcd:v3.6.15"},
+		"Earlier": {reason: "without a record it is that of the spec of which the Pod was made", policy: earlier(imaged(mirror + ":v3.6.15")), want: "gcr.io/etcd-development/etcd:v3.6.15"},
+		"EarlierOther": {
+			reason: "and of another spec than this one", policy: earlier(imaged(mirror + ":v3.6.16")),
+			after: func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{Repository: "example.com/etcd"} }, want: mirror + ":v3.6.16",
+		},
 		"EarlierNoVersion": {reason: "where its version shows", policy: earlier(imaged(pin)), want: pin},
 		"EarlierUnpinned": {
 			reason: "a digest that it does not have was not asked for", digest: "sha256:" + strings.Repeat("0", 64),
@@ -201,6 +206,9 @@ func TestAppliedImage(t *testing.T) {
 			}
 			if tc.policy != nil {
 				tc.policy(live)
+			}
+			if tc.after != nil {
+				tc.after(c)
 			}
 			if diff := cmp.Diff(tc.want, AppliedImage(c, live)); diff != "" {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
