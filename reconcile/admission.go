@@ -13,7 +13,7 @@ import (
 // tryImage finds out which images cannot be changed under their Pods. A policy that has rewritten the image of a Pod may act when Pods
 // are created alone. It would not see a change in place, which then writes the very name that the policy keeps Pods from. So the API
 // server is asked what it would make of the change, and does nothing (dry run). Where it would leave the image as it is asked for, the
-// Pod is recreated.
+// Pod is recreated, unless it has that image already.
 func (r *Reconciler) tryImage(ctx context.Context, c *api.EtcdCluster, seen observed) error {
 	if givenUp(c) != "" { // it is not asked for again
 		return nil
@@ -37,7 +37,7 @@ func (r *Reconciler) tryImage(ctx context.Context, c *api.EtcdCluster, seen obse
 		if err != nil {
 			return inconclusive(err)
 		}
-		if render.Asks(changed, asked) { // an apply leaves the answer in what was applied
+		if asked != etcdImage(pod) && render.Asks(changed, asked) { // an apply leaves the answer in what was applied
 			i.Pod.Change = membership.ChangePod
 		}
 		return nil
