@@ -19,8 +19,8 @@ var rules = []rule{
 	forming,          // wait for the first members to find each other
 	started,          // a Pod for every volume that holds a member's data, all at once: no membership change
 	recorded,         // a member that answers proves whose data its volume holds
-	replacedMajority, // a quorum depends on volumes that only a person can accept
 	backedOff,        // no kubelet's back-off is waited for while there is no quorum
+	replacedMajority, // a quorum depends on volumes that only a person can accept
 	lostMajority,     // too few volumes are left for a quorum: start nothing empty, ever
 	quorumLost,       // the volumes are there, the members not yet: only wait
 	foreignMember,    // etcd lists somebody we did not make: report, do not fight

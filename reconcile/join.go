@@ -80,7 +80,7 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 		}
 		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return absentPod(of, m) })
 	}
-	if len(render.Outdated(of, pod)) > 0 || etcdImage(pod) != render.Image(of, m.Version) {
+	if len(render.Outdated(of, pod)) > 0 || render.AppliedImage(of, pod) != render.Image(of, m.Version) {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on
 	}
 	told, err := render.PodMetadata(pod, c, m)

@@ -181,7 +181,14 @@ func (w world) pod(name string) *corev1.Pod {
 func (w world) changed(name, version string) {
 	pod := w.pods[name]
 	pod.Annotations[api.AnnotationPrevious] = pod.Status.ContainerStatuses[0].ContainerID + " " + pod.Spec.Containers[0].Image
-	pod.Spec.Containers[0].Image = render.Image(w.cluster, version)
+	w.asksFor(name, render.Image(w.cluster, version))
+}
+
+// asksFor is a Pod for which Quorate has asked for an image.
+func (w world) asksFor(name, image string) {
+	pod := w.pods[name]
+	_, around, _ := strings.Cut(pod.Annotations[api.AnnotationApplied], " ")
+	pod.Annotations[api.AnnotationApplied], pod.Spec.Containers[0].Image = image+" "+around, image
 }
 
 // putBack is a member that was put back after it had failed to come up with an image from elsewhere, and whose container the
@@ -425,6 +432,14 @@ func TestFacts(t *testing.T) {
 					o.Instances[n+1].Pod.Change, o.Instances[n+1].Pod.Parts = membership.ChangeImage, []string{"version"}
 				}
 			},
+		},
+		"Rewritten": {
+			reason: "a policy has pinned the image that was asked for, and the version is that of what was asked for",
+			given: func(w *world) {
+				w.managed()
+				w.pods["db-0"].Spec.Containers[0].Image = "gcr.io/etcd-development/etcd@" + digest
+			},
+			want: func(*membership.Observed) {},
 		},
 		"Fails": {
 			reason: "a Pod of another spec that does not run",

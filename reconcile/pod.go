@@ -22,7 +22,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	}
 	p.Ended = ended(pod)
 	p.Problem, p.Failing, p.PutOff = podProblem(pod), failing(pod), putOff(pod)
-	if v, ok := render.ImageVersion(etcdImage(pod)); ok {
+	if v, ok := render.ImageVersion(render.AppliedImage(c, pod)); ok {
 		p.Version, _ = membership.ParseVersion(v) // the zero Version where the name says none
 	}
 	if p.Provisions = pod.Annotations[api.AnnotationProvisions] != ""; p.Provisions {
@@ -226,7 +226,7 @@ func containerStatus(pod *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// etcdImage is the image that the Pod is to run.
+// etcdImage is the image that the Pod is to run, whatever was asked for (render.AppliedImage).
 func etcdImage(pod *corev1.Pod) string {
 	for _, container := range pod.Spec.Containers {
 		if container.Name == render.Container {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -33,7 +34,7 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 		err = r.resize(ctx, c, pod)
 	case membership.ChangeImage:
 		if err = r.announce(ctx, c, seen, m, step); err == nil {
-			err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), previous(pod))
+			err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), previous(c, pod))
 		}
 	default:
 		if err = r.announce(ctx, c, seen, m, step); err == nil {
@@ -75,18 +76,23 @@ func (r *Reconciler) changeImage(ctx context.Context, c *api.EtcdCluster, pod *c
 }
 
 // previous is what a Pod runs now, as AnnotationPrevious says it.
-func previous(pod *corev1.Pod) string {
-	id := ""
+func previous(c *api.EtcdCluster, pod *corev1.Pod) string {
+	id, asked, runs := "", render.AppliedImage(c, pod), etcdImage(pod)
 	if s := containerStatus(pod); s != nil {
 		id = s.ContainerID
 	}
-	return id + " " + etcdImage(pod)
+	if asked == runs {
+		return id + " " + asked
+	}
+	return id + " " + asked + " " + runs
 }
 
-// ranBefore reads that: the container and the image that ran before a Pod was changed under them, and whether it was.
+// ranBefore reads that: the container that ran before a Pod was changed under it, and the image that was asked for then, and whether
+// that changed what the Pod runs. It does not where a policy makes the same of both images: then no container is restarted.
 func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
-	container, image, _ = strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
-	return container, image, pod.Annotations[api.AnnotationPrevious] != ""
+	container, images, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
+	image, ran, _ := strings.Cut(images, " ")
+	return container, image, images != "" && cmp.Or(ran, image) != etcdImage(pod)
 }
 
 // announce writes on the volume of a member what is to run on it: whoever makes its Pod anew, for whatever reason, makes that. Once

@@ -72,8 +72,14 @@ const (
 	AnnotationInitialCorruptCheck = "etcd.quorate.dev/initial-corrupt-check"
 
 	// AnnotationPrevious says, on a Pod whose image was changed under it and that has not answered from the new one yet, which
-	// container ran before, and from which image: "<container ID> <image>".
+	// container ran before, and from which image: "<container ID> <image>". The image is the one that was asked for; where a policy
+	// of the API server had made another one of it, that follows: "<container ID> <image> <image that ran>".
 	AnnotationPrevious = "etcd.quorate.dev/previous"
+
+	// AnnotationApplied says, on a Pod, what was asked for in it, whatever a policy of the API server has made of that: the image,
+	// and a hash of what cannot change with the image under a Pod, which are arguments, pull policy and pull secrets: "<image> <hash>".
+	// Pods of earlier releases do not have it.
+	AnnotationApplied = "etcd.quorate.dev/applied"
 
 	// AnnotationRevision says, on a Pod, of which parts of the spec it was made, as a hash for each.
 	AnnotationRevision = "etcd.quorate.dev/revision"

@@ -32,11 +32,13 @@
 //
 // # What it does not do
 //
-// One container a Pod, no init containers, no volumes but claims and emptyDir,
-// no environment from Secrets or ConfigMaps: such a Pod waits with
-// CreateContainerConfigError and says why. No resource limits, no user IDs, no
-// affinity, no Service addresses, no TLS by DNS name. Only background deletion
-// of owners is collected. A Pod's localhost is the machine's.
+// One process a Pod, of the container called etcd or the first: other
+// containers are only said to run, and init containers to be done. No volumes
+// but claims and emptyDir, no environment from Secrets or ConfigMaps: such a
+// Pod waits with CreateContainerConfigError and says why. No resource limits,
+// no user IDs, no affinity, no Service addresses, no TLS by DNS name. Only
+// background deletion of owners is collected. A Pod's localhost is the
+// machine's.
 // Addresses other than 127.0.0.1 answer without set-up on Linux only, and only
 // there do the processes die with the test binary whatever ends it.
 package hostlet
