@@ -27,6 +27,9 @@ type observed struct {
 	generation int64 // of the spec
 	pods       map[string]*corev1.Pod
 	claims     map[string]*corev1.PersistentVolumeClaim
+	// touched are the members that the step of this pass is about to restart or to take something from (touched). Those that are
+	// out of the Service for clients stay out. out are those that are taken out in this pass.
+	touched, out []string
 }
 
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That etcd does not answer is a

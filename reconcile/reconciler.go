@@ -50,6 +50,7 @@ type Reconciler struct {
 	applied  applied
 	written  written
 	changing turns
+	draining drains
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
 	identity   string
 	unanswered sync.Map
@@ -61,6 +62,7 @@ const (
 	afterAct      = time.Second            // the watch is faster; this is for a lost event
 	afterChange   = 20 * time.Millisecond  // no watch tells of what etcd did, nor of our own status
 	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two
+	whileDraining = 50 * time.Millisecond  // no watch tells of EndpointSlices, which take some milliseconds
 	whileJoining  = 100 * time.Millisecond // a learner that was just started is as quick, and each one waits for the one before it
 	whileWaiting  = time.Second
 	atRest        = 10 * time.Second
@@ -126,6 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		left(membership.Step{Action: membership.None})
 		r.written.forget(request.NamespacedName)
+		r.draining.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
 	if r.written.behind(cluster) {
@@ -138,6 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	step := membership.Plan(desired(cluster), seen.Observed)
 	err = r.act(ctx, cluster, seen, step)
+	drains := errors.As(err, new(*drainingError))
 	if instead, ok := obstacle(err, step); ok {
 		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
 		step, err = instead, nil
@@ -163,6 +167,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err // tried again with growing pauses
+	}
+	if drains {
+		return ctrl.Result{RequeueAfter: whileDraining}, nil
 	}
 	return ctrl.Result{RequeueAfter: after(step, r.written.lately(request.NamespacedName))}, nil
 }

@@ -1,0 +1,189 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// Clients that come by the Service are to feel nothing of a planned change. etcd that is asked to end serves those that are
+// connected and takes nobody new, while its Pod is ready still: a client that is led there waits out its back-off. So a member
+// leaves the Service before it is restarted, loses its leadership or is removed, and comes back when it serves again.
+//
+// This guards nothing and is no intent: a label is all that is written, and a pass that does not go on to the change gives it
+// back. It comes before the intent, which lives shorter than a drain may last; what is decided after it is decided on fresh facts.
+
+// drainFor is how long a change waits at most for the Service to be without its member. Where nobody changes EndpointSlices any
+// more, the cluster is to be changed all the same.
+const drainFor = 5 * time.Second
+
+// touched are the members that the step restarts, takes the leadership from, or removes.
+func touched(seen observed, step membership.Step) []string {
+	switch step.Action {
+	case membership.Update:
+		if step.Change == membership.ChangeResources { // restarts nothing
+			return nil
+		}
+		return step.Members
+	case membership.PutBack, membership.Stop, membership.Remove:
+		return step.Members
+	case membership.MoveLeader:
+		var leader []string
+		for _, i := range seen.Instances {
+			if i.Leads() {
+				leader = append(leader, i.Name)
+			}
+		}
+		return leader
+	default:
+		return nil
+	}
+}
+
+// out reports whether the Service for clients is not to lead to a Pod: a member that was taken out stays out while the step that
+// needs it is still the next, and from then on until it has answered from what it was changed to. Any other is given back.
+func out(seen observed, i membership.Instance, pod *corev1.Pod) bool {
+	if slices.Contains(seen.out, i.Name) {
+		return true
+	}
+	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
+}
+
+// labelled reports whether the Service for clients may go by LabelClients: every Pod that is ready has it. The controller of
+// EndpointSlices may hear of the Service before it hears of the Pods, and would find none: so a label is older than that before it
+// is asked for. Where it is asked for and no Pod has it, it is asked for no longer.
+func labelled(service *corev1.Service, pods map[string]*corev1.Pod, now time.Time) bool {
+	asked := service.Spec.Selector[api.LabelClients] != ""
+	in, without := 0, 0
+	for _, pod := range pods {
+		switch {
+		case !pod.DeletionTimestamp.IsZero() || !isReady(pod):
+		case pod.Labels[api.LabelClients] == "" || !asked && len(service.Spec.Selector) > 0 && now.Sub(appliedAt(pod)) < labelSettles:
+			without++
+		case pod.Labels[api.LabelClients] == api.ClientsIn:
+			in++
+		}
+	}
+	return without == 0 || asked && in > 0
+}
+
+// labelSettles is how long a label is there before the Service asks for it.
+const labelSettles = 2 * time.Second
+
+// appliedAt is when Quorate has changed a Pod last; zero where nobody knows.
+func appliedAt(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for _, entry := range pod.ManagedFields {
+		if entry.Manager == api.Manager && entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return last
+}
+
+// drainingError: a step waits for the Service for clients to lead to others than the members that it touches.
+type drainingError struct {
+	members []string // to be out of it; nil while they are the last that it leads to
+	message string
+}
+
+func (e *drainingError) Error() string { return e.message }
+
+// drain reports a drainingError until the Service for clients leads to none of the members that are about to be touched, and to
+// another one. Where no other one serves it stays as it is: clients are better off with a member that is restarted than with none.
+func (r *Reconciler) drain(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+	going := slices.DeleteFunc(slices.Clone(seen.touched), func(name string) bool {
+		pod := seen.pods[name]
+		return pod == nil || !pod.DeletionTimestamp.IsZero()
+	})
+	others := slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
+		return i.Serves() && !slices.Contains(seen.touched, i.Name) && seen.pods[i.Name] != nil
+	})
+	if len(going) == 0 || !others {
+		return nil
+	}
+	led, err := r.led(ctx, c)
+	if err != nil || led == nil { // without EndpointSlices there is nothing to see
+		return err
+	}
+	leads := slices.ContainsFunc(going, func(name string) bool { return led[seen.pods[name].UID] })
+	isOut := slices.ContainsFunc(going, func(name string) bool { return seen.pods[name].Labels[api.LabelClients] == api.ClientsOut })
+	for _, name := range going {
+		delete(led, seen.pods[name].UID)
+	}
+	service, waits := c.ClientServiceName(), &drainingError{}
+	switch {
+	case leads && len(led) > 0:
+		waits.members, waits.message = going, "taking "+strings.Join(going, ", ")+" out of Service "+service
+	case leads || isOut && len(led) == 0:
+		waits.message = "waiting for Service " + service + " to lead to another member than " + strings.Join(going, ", ")
+	default:
+		return nil
+	}
+	if r.draining.lasts(client.ObjectKeyFromObject(c), going) > drainFor {
+		log.FromContext(ctx).Info("Going on, clients may be led to a member that is touched", "waited", drainFor, "in vain", waits.message)
+		return nil
+	}
+	return waits
+}
+
+// led are the Pods to which the Service for clients leads now, as the API server itself says; nil where it has no EndpointSlice,
+// or where the operator may not know.
+func (r *Reconciler) led(ctx context.Context, c *api.EtcdCluster) (map[types.UID]bool, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	err := r.Reader.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: c.ClientServiceName()})
+	if apierrors.IsForbidden(err) { // the installation is of an earlier release
+		log.FromContext(ctx).Error(err, "Clients may be led to a member that is touched")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list EndpointSlices of Service %s: %w", c.ClientServiceName(), err)
+	}
+	if len(list.Items) == 0 {
+		return nil, nil
+	}
+	led := map[types.UID]bool{}
+	for _, s := range list.Items {
+		for _, e := range s.Endpoints {
+			if e.TargetRef != nil && ptr.Deref(e.Conditions.Ready, true) {
+				led[e.TargetRef.UID] = true
+			}
+		}
+	}
+	return led, nil
+}
+
+// drains remembers since when a cluster waits for its Service to be without members. It bounds that wait and guards nothing.
+type drains struct{ begun sync.Map } // drained by types.NamespacedName
+
+type drained struct {
+	members string
+	since   time.Time
+}
+
+// lasts is for how long these members have been waited for.
+func (d *drains) lasts(key types.NamespacedName, members []string) time.Duration {
+	now := drained{strings.Join(members, ","), time.Now()}
+	before, known := d.begun.LoadOrStore(key, now)
+	if known && before.(drained).members == now.members {
+		return now.since.Sub(before.(drained).since)
+	}
+	d.begun.Store(key, now)
+	return 0
+}
+
+func (d *drains) forget(key types.NamespacedName) { d.begun.Delete(key) }
