@@ -69,8 +69,8 @@ func clientService(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	return service, nil
 }
 
-// static is what the cluster always has. From when the Service for clients may lead to the members on it does, whatever becomes
-// of them: to those that are not ready it leads nobody.
+// static is what the cluster always has. Once the Service for clients selects Pods it goes on to,
+// whatever becomes of them: it leads to no Pod that is not ready.
 func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled bool) ([]runtime.ApplyConfiguration, error) {
 	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0
 	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen)})

@@ -20,15 +20,17 @@ import (
 	"quorate.dev/membership"
 )
 
-// Clients that come by the Service are to feel nothing of a planned change. etcd that is asked to end serves those that are
-// connected and takes nobody new, while its Pod is ready still: a client that is led there waits out its back-off. So a member
-// leaves the Service before it is restarted, loses its leadership or is removed, and comes back when it serves again.
+// Clients that come by the Service notice nothing of a planned change. etcd that is stopping takes
+// no new connections while its Pod is still ready, and a client that is led there waits out its
+// back-off. So a member leaves the Service before it is restarted, loses its leadership or is
+// removed, and comes back when it serves again.
 //
-// This guards nothing and is no intent: a label is all that is written, and a pass that does not go on to the change gives it
-// back. It comes before the intent, which lives shorter than a drain may last; what is decided after it is decided on fresh facts.
+// A drain guards nothing, and needs no intent: it writes a label, and a pass that does not go on to
+// the change writes it back. It comes before the intent, because that lives only for intentLife,
+// and what follows a drain is confirmed on fresh facts.
 
-// drainFor is how long a change waits at most for the Service to be without its member. Where nobody changes EndpointSlices any
-// more, the cluster is to be changed all the same.
+// drainFor is how long a step waits at most for the Service to be without its member. It bounds
+// what a controller of EndpointSlices that is down can hold up.
 const drainFor = 5 * time.Second
 
 // touched are the members that the step restarts, takes the leadership from, or removes.
@@ -54,8 +56,9 @@ func touched(seen observed, step membership.Step) []string {
 	}
 }
 
-// out reports whether the Service for clients is not to lead to a Pod: a member that was taken out stays out while the step that
-// needs it is still the next, and from then on until it has answered from what it was changed to. Any other is given back.
+// out reports whether the Service for clients is not to lead to a Pod. A member that was taken out
+// stays out while the step that needs it is still the next one, and until it has answered from what
+// it was changed to. Every other member is in.
 func out(seen observed, i membership.Instance, pod *corev1.Pod) bool {
 	if slices.Contains(seen.out, i.Name) {
 		return true
@@ -63,9 +66,29 @@ func out(seen observed, i membership.Instance, pod *corev1.Pod) bool {
 	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
 }
 
-// labelled reports whether the Service for clients may go by LabelClients: every Pod that is ready has it. The controller of
-// EndpointSlices may hear of the Service before it hears of the Pods, and would find none: so a label is older than that before it
-// is asked for. Where it is asked for and no Pod has it, it is asked for no longer.
+// keptOut is the step of a suspended cluster, with the members that were taken out of the Service
+// for clients before it was suspended: nothing is written for it, so they stay out.
+func keptOut(c *api.EtcdCluster, seen observed, step membership.Step) membership.Step {
+	var kept []string
+	for _, i := range seen.Instances {
+		if pod := seen.pods[i.Name]; pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut {
+			kept = append(kept, i.Name)
+		}
+	}
+	if len(kept) == 0 {
+		return step
+	}
+	if step.Reason == membership.Healthy {
+		step = membership.Step{Action: membership.None, Reason: membership.Suspended, Message: "suspended by spec.suspend"}
+	}
+	step.Message += "; meanwhile Service " + c.ClientServiceName() + " does not lead to " + strings.Join(kept, ", ")
+	return step
+}
+
+// labelled reports whether the Service for clients can select by LabelClients: every ready Pod has
+// the label, for at least labelSettles unless the Service selects no Pod yet. A controller of
+// EndpointSlices may see the Service before it sees the labels, and would find no Pod. A Service
+// that selects by the label goes on with that while a ready Pod has it.
 func labelled(service *corev1.Service, pods map[string]*corev1.Pod, now time.Time) bool {
 	asked := service.Spec.Selector[api.LabelClients] != ""
 	in, without := 0, 0
@@ -84,7 +107,7 @@ func labelled(service *corev1.Service, pods map[string]*corev1.Pod, now time.Tim
 // labelSettles is how long a label is there before the Service asks for it.
 const labelSettles = 2 * time.Second
 
-// appliedAt is when Quorate has changed a Pod last; zero where nobody knows.
+// appliedAt is when Quorate applied a Pod last; zero where its managedFields do not say.
 func appliedAt(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, entry := range pod.ManagedFields {
@@ -95,7 +118,8 @@ func appliedAt(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// drainingError: a step waits for the Service for clients to lead to others than the members that it touches.
+// drainingError: a step waits for the Service for clients to lead to others than the members that
+// it touches.
 type drainingError struct {
 	members []string // to be out of it; nil while they are the last that it leads to
 	message string
@@ -103,8 +127,9 @@ type drainingError struct {
 
 func (e *drainingError) Error() string { return e.message }
 
-// drain reports a drainingError until the Service for clients leads to none of the members that are about to be touched, and to
-// another one. Where no other one serves it stays as it is: clients are better off with a member that is restarted than with none.
+// drain reports a drainingError until the Service for clients leads to none of the members that are
+// about to be touched, and to another one. Where no other one serves it stays as it is: clients are
+// better off with a member that is restarted than with none.
 func (r *Reconciler) drain(ctx context.Context, c *api.EtcdCluster, seen observed) error {
 	going := slices.DeleteFunc(slices.Clone(seen.touched), func(name string) bool {
 		pod := seen.pods[name]
@@ -141,8 +166,8 @@ func (r *Reconciler) drain(ctx context.Context, c *api.EtcdCluster, seen observe
 	return waits
 }
 
-// led are the Pods to which the Service for clients leads now, as the API server itself says; nil where it has no EndpointSlice,
-// or where the operator may not know.
+// led are the Pods to which the Service for clients leads now, as the API server itself says; nil
+// where it has no EndpointSlice, or where the operator may not know.
 func (r *Reconciler) led(ctx context.Context, c *api.EtcdCluster) (map[types.UID]bool, error) {
 	list := &discoveryv1.EndpointSliceList{}
 	err := r.Reader.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: c.ClientServiceName()})
@@ -167,7 +192,8 @@ func (r *Reconciler) led(ctx context.Context, c *api.EtcdCluster) (map[types.UID
 	return led, nil
 }
 
-// drains remembers since when a cluster waits for its Service to be without members. It bounds that wait and guards nothing.
+// drains remembers since when a cluster waits for its Service to be without members. It bounds that
+// wait and guards nothing.
 type drains struct{ begun sync.Map } // drained by types.NamespacedName
 
 type drained struct {

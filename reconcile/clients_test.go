@@ -46,8 +46,8 @@ func TestDrain(t *testing.T) {
 	notReady.Endpoints[1].Conditions.Ready = new(false)
 	unknown := leadsTo("db-1", "db-0")
 	unknown.Endpoints[1].Conditions.Ready = nil
-	anew := leadsTo("db-1", "db-0")
-	anew.Endpoints[1].TargetRef.UID = "an-earlier-pod"
+	earlier := leadsTo("db-1", "db-0")
+	earlier.Endpoints[1].TargetRef.UID = "an-earlier-pod"
 	elsewhere := leadsTo("db-0", "db-1")
 	elsewhere.Labels[discoveryv1.LabelServiceName] = "db"
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "endpointslices"}, "", errors.New("no"))
@@ -66,24 +66,24 @@ func TestDrain(t *testing.T) {
 		want   string // empty: the step is taken
 	}{
 		"Led":           {reason: "a client that is led to a container that is being stopped waits out its back-off", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")}, out: []string{"db-0"}, want: taking},
-		"StillLed":      {reason: "the label alone leads nobody elsewhere", slices: []client.Object{leadsTo("db-0", "db-1")}, seen: label(api.ClientsOut), out: []string{"db-0"}, want: taking},
+		"StillLed":      {reason: "the label alone leads no client elsewhere", slices: []client.Object{leadsTo("db-0", "db-1")}, seen: label(api.ClientsOut), out: []string{"db-0"}, want: taking},
 		"OfTwoFamilies": {reason: "one slice that still has it is enough", slices: []client.Object{leadsTo("db-1", "db-2"), leadsTo("db-0", "db-1", "db-2")}, seen: label(api.ClientsOut), out: []string{"db-0"}, want: taking},
-		"Unknown":       {reason: "an endpoint whose readiness is not told is led to", slices: []client.Object{unknown}, out: []string{"db-0"}, want: taking},
-		"Out":           {reason: "nobody is led to it any more", slices: []client.Object{leadsTo("db-1", "db-2")}, seen: label(api.ClientsOut)},
-		"NotReady":      {reason: "nobody is led to an endpoint that is not ready", slices: []client.Object{notReady}},
-		"EarlierPod":    {reason: "an endpoint of an earlier Pod is none of this one", slices: []client.Object{anew}},
-		"NoSlices":      {reason: "where nobody makes EndpointSlices nobody takes anything out of them"},
+		"Unknown":       {reason: "an endpoint of unknown readiness gets connections", slices: []client.Object{unknown}, out: []string{"db-0"}, want: taking},
+		"Out":           {reason: "no client is led to it any more", slices: []client.Object{leadsTo("db-1", "db-2")}, seen: label(api.ClientsOut)},
+		"NotReady":      {reason: "no client is led to an endpoint that is not ready", slices: []client.Object{notReady}},
+		"EarlierPod":    {reason: "an endpoint of an earlier Pod is none of this one", slices: []client.Object{earlier}},
+		"NoSlices":      {reason: "without a controller of EndpointSlices there is nothing to wait for"},
 		"OfAnother":     {reason: "the headless Service leads to all, whatever becomes of them", slices: []client.Object{elsewhere}},
 		"Last":          {reason: "with another one about to be ready it is waited for", slices: []client.Object{leadsTo("db-0")}, want: waiting},
 		"LastOut":       {reason: "the same where it is out already", slices: []client.Object{leadsTo()}, seen: label(api.ClientsOut), want: waiting},
-		"Nobody":        {reason: "a Service that leads to nobody anyway loses nothing", slices: []client.Object{leadsTo()}},
+		"NoEndpoint":    {reason: "a Service without an endpoint loses none", slices: []client.Object{leadsTo()}},
 		"Alone": {
-			reason: "one that nobody can stand in for is changed where it is", slices: []client.Object{leadsTo("db-0")},
+			reason: "without another member that serves it is restarted in the Service", slices: []client.Object{leadsTo("db-0")},
 			seen: func(seen *observed) {
 				seen.Instances[1].Endpoint, seen.Instances[2].Endpoint = membership.Endpoint{}, membership.Endpoint{}
 			},
 		},
-		"InVain":      {reason: "where nobody changes slices any more the change comes all the same", slices: []client.Object{leadsTo("db-0", "db-1")}, seen: label(api.ClientsOut), lasts: drainFor + time.Second},
+		"InVain":      {reason: "where slices do not change any more the step is taken all the same", slices: []client.Object{leadsTo("db-0", "db-1")}, seen: label(api.ClientsOut), lasts: drainFor + time.Second},
 		"LastInVain":  {reason: "so where no other one becomes ready", slices: []client.Object{leadsTo("db-0")}, lasts: drainFor + time.Second},
 		"NotYet":      {reason: "the wait has a bound, and not a shorter one", slices: []client.Object{leadsTo("db-0", "db-1")}, lasts: drainFor / 2, out: []string{"db-0"}, want: taking},
 		"NotAllowed":  {reason: "an installation of an earlier release lacks the right, and changes its clusters", list: forbidden},
@@ -93,7 +93,7 @@ func TestDrain(t *testing.T) {
 			step: &membership.Step{Action: membership.Update, Change: membership.ChangeResources, Members: []string{"db-0"}},
 		},
 		"Pod": {
-			reason: "a Pod that is made anew", slices: []client.Object{leadsTo("db-0", "db-1")},
+			reason: "a Pod that is recreated", slices: []client.Object{leadsTo("db-0", "db-1")},
 			step: &membership.Step{Action: membership.Update, Change: membership.ChangePod, Members: []string{"db-0"}}, out: []string{"db-0"}, want: taking,
 		},
 		"Remove": {
@@ -105,11 +105,11 @@ func TestDrain(t *testing.T) {
 			step: &membership.Step{Action: membership.MoveLeader, Members: []string{"db-0"}}, out: []string{"db-1"}, want: "taking db-1 out of Service db-client",
 		},
 		"Hibernate": {
-			reason: "where all go nobody can be led elsewhere", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
+			reason: "where all members stop there is no other to lead to", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
 			step: &membership.Step{Action: membership.Stop, Members: []string{"db-0", "db-1", "db-2"}},
 		},
 		"Promote": {
-			reason: "who gets a vote is touched by nobody", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
+			reason: "a promotion interrupts no client", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
 			step: &membership.Step{Action: membership.Promote, Members: []string{"db-0"}},
 		},
 	}
@@ -164,8 +164,8 @@ func (f failingList) List(context.Context, client.ObjectList, ...client.ListOpti
 	return f.err
 }
 
-// TestOut: a member is out of the Service for clients from the drain until it has answered from what it was changed to, and no
-// longer than it is about to be touched.
+// TestOut: a member is out of the Service for clients from the drain until it has answered from
+// what it was changed to, and no longer than it is about to be touched.
 func TestOut(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -173,7 +173,7 @@ func TestOut(t *testing.T) {
 		seen   func(*observed)
 		want   bool
 	}{
-		"In":          {reason: "at rest nobody is out", label: api.ClientsIn},
+		"In":          {reason: "at rest no member is out", label: api.ClientsIn},
 		"Earlier":     {reason: "nor is a Pod of an earlier release", label: ""},
 		"Drained":     {reason: "this pass takes it out", label: api.ClientsIn, seen: func(seen *observed) { seen.out, seen.touched = []string{"db-0"}, []string{"db-0"} }, want: true},
 		"AboutTo":     {reason: "it stays out while the step is still to be taken", label: api.ClientsOut, seen: func(seen *observed) { seen.touched = []string{"db-0"} }, want: true},
@@ -182,7 +182,7 @@ func TestOut(t *testing.T) {
 		"Resizing":    {reason: "one that was never out stays in", label: api.ClientsIn, seen: func(seen *observed) { seen.Instances[0].Pod.Changing = true }},
 		"Reverted":    {reason: "the step is not to be taken after all, or another one comes first", label: api.ClientsOut},
 		"NextIsOther": {reason: "the same where another one is about to be touched", label: api.ClientsOut, seen: func(seen *observed) { seen.touched = []string{"db-1"} }},
-		"Anew":        {reason: "a Pod that is yet to be made is in", label: "none", seen: func(seen *observed) { seen.touched = []string{"db-0"} }},
+		"NoPod":       {reason: "a Pod that is yet to be created is in", label: "none", seen: func(seen *observed) { seen.touched = []string{"db-0"} }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,8 @@ func TestOut(t *testing.T) {
 	}
 }
 
-// TestLabelled: the Service for clients goes by the label of its Pods when they have it, and never leads to none for it.
+// TestLabelled: the Service for clients goes by the label of its Pods when they have it, and never
+// leads to none for it.
 func TestLabelled(t *testing.T) {
 	now := time.Now()
 	ready := func(name, value string, since time.Duration) *corev1.Pod {
@@ -231,11 +232,11 @@ func TestLabelled(t *testing.T) {
 		pods     []*corev1.Pod
 		want     bool
 	}{
-		"New":            {reason: "a Service that leads to nobody yet asks for the label from the first", pods: []*corev1.Pod{ready("db-0", api.ClientsIn, 0), ready("db-1", api.ClientsIn, 0)}, want: true},
+		"New":            {reason: "a Service without a selector asks for the label from the first", pods: []*corev1.Pod{ready("db-0", api.ClientsIn, 0), ready("db-1", api.ClientsIn, 0)}, want: true},
 		"Earlier":        {reason: "Pods of an earlier release would be led to no more", selector: plain, pods: []*corev1.Pod{ready("db-0", "", time.Hour), ready("db-1", "", time.Hour)}},
-		"EarlierAnew":    {reason: "also where the Service was deleted", pods: []*corev1.Pod{ready("db-0", "", time.Hour)}},
+		"EarlierAnew":    {reason: "the same where the Service was deleted", pods: []*corev1.Pod{ready("db-0", "", time.Hour)}},
 		"OneOfThem":      {reason: "while one of them lacks it", selector: plain, pods: []*corev1.Pod{ready("db-0", "", time.Hour), ready("db-1", api.ClientsIn, time.Hour)}},
-		"JustNow":        {reason: "whoever makes EndpointSlices may not have heard of the label yet", selector: plain, pods: []*corev1.Pod{ready("db-0", api.ClientsIn, time.Second), ready("db-1", api.ClientsIn, time.Hour)}},
+		"JustNow":        {reason: "the controller of EndpointSlices may not have seen the label yet", selector: plain, pods: []*corev1.Pod{ready("db-0", api.ClientsIn, time.Second), ready("db-1", api.ClientsIn, time.Hour)}},
 		"Labelled":       {reason: "and then it has", selector: plain, pods: []*corev1.Pod{ready("db-0", api.ClientsIn, 3*time.Second), ready("db-1", api.ClientsIn, time.Hour)}, want: true},
 		"DrainedFirst":   {reason: "one that is out says so by its label", selector: plain, pods: []*corev1.Pod{ready("db-0", api.ClientsOut, time.Hour), ready("db-1", api.ClientsIn, time.Hour)}, want: true},
 		"NotReady":       {reason: "one that is not ready is led to in no way", selector: plain, pods: []*corev1.Pod{notReady(ready("db-0", "", time.Hour)), ready("db-1", api.ClientsIn, time.Hour)}, want: true},
@@ -275,11 +276,12 @@ func TestDrains(t *testing.T) {
 	d.begun.Store(key, drained{"db-1", time.Now().Add(-time.Hour)})
 	d.forget(key)
 	if got := d.lasts(key, []string{"db-1"}); got != 0 {
-		t.Errorf("what was forgotten begins anew, and lasts for %s", got)
+		t.Errorf("a drain that ended is not counted to the next, which lasts for %s", got)
 	}
 }
 
-// TestActDraining: one pass takes the label away and nothing else, gives it back to all others, and tells what it waits for.
+// TestActDraining: one pass takes the label away and nothing else, gives it back to all others, and
+// tells what it waits for.
 func TestActDraining(t *testing.T) {
 	c, seen := newCluster(), healthy()
 	c.Status.ClusterID = seen.ID().String()
@@ -305,5 +307,34 @@ func TestActDraining(t *testing.T) {
 	}
 	if slices.ContainsFunc(s.writes, func(w write) bool { return w.Kind == "status" || w.Verb != "apply" }) {
 		t.Errorf("more was written: %v", s.writes)
+	}
+}
+
+// TestKeptOut: a suspended cluster is not touched, and its status tells of members to which clients
+// are not led.
+func TestKeptOut(t *testing.T) {
+	rests := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
+	next := membership.Step{Action: membership.None, Reason: membership.Suspended, Message: "suspended by spec.suspend; without it: removing db-2"}
+	cases := map[string]struct {
+		reason string
+		out    []string
+		step   membership.Step
+		want   membership.Step
+	}{
+		"None":   {reason: "no member is out", step: rests, want: rests},
+		"AtRest": {reason: "a cluster that clients do not come to as it is meant is not Ready", out: []string{"db-0", "db-2"}, step: rests, want: membership.Step{Action: membership.None, Reason: membership.Suspended, Message: "suspended by spec.suspend; meanwhile Service db-client does not lead to db-0, db-2"}},
+		"Amid":   {reason: "what would come next is told as well", out: []string{"db-2"}, step: next, want: membership.Step{Action: membership.None, Reason: membership.Suspended, Message: next.Message + "; meanwhile Service db-client does not lead to db-2"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := healthy()
+			for _, name := range tc.out {
+				seen.pods[name].Labels[api.LabelClients] = api.ClientsOut
+			}
+			if diff := cmp.Diff(tc.want, keptOut(newCluster(), seen, tc.step)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -27,8 +27,8 @@ type observed struct {
 	generation int64 // of the spec
 	pods       map[string]*corev1.Pod
 	claims     map[string]*corev1.PersistentVolumeClaim
-	// touched are the members that the step of this pass is about to restart or to take something from (touched). Those that are
-	// out of the Service for clients stay out. out are those that are taken out in this pass.
+	// touched are the members that the step of this pass restarts, removes, or takes the leadership from.
+	// out are those that this pass takes out of the Service for clients.
 	touched, out []string
 }
 

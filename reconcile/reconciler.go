@@ -155,6 +155,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if step.Reason == membership.Healthy && !cluster.Spec.Suspend {
 		step = letIn(cluster, seen, step)
 	}
+	if cluster.Spec.Suspend {
+		step = keptOut(cluster, seen, step)
+	}
 	if apierrors.IsConflict(err) || errors.Is(err, errChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}

@@ -8,14 +8,14 @@ import (
 // Manager is the field manager of everything that Quorate applies, and the value of the managed-by label.
 const Manager = "quorate"
 
-// Labels and annotations that Quorate writes. Selectors use LabelCluster, LabelMember and LabelClients only: the
-// app.kubernetes.io labels are for people and their tools.
+// Labels and annotations that Quorate writes. Selectors use LabelCluster, LabelMember and LabelClients
+// only: the app.kubernetes.io labels are for people and their tools.
 const (
 	LabelCluster = "etcd.quorate.dev/cluster"
 	LabelMember  = "etcd.quorate.dev/member"
 
-	// LabelClients says, on a Pod, whether the Service for clients leads to it while it is ready: ClientsIn or ClientsOut. Pods
-	// of releases before this label are given it while they run.
+	// LabelClients says, on a Pod, whether the Service for clients leads to it while it is ready: ClientsIn
+	// or ClientsOut. A Pod of an earlier release gets it while it runs.
 	LabelClients = "etcd.quorate.dev/clients"
 
 	// AnnotationClusterID and AnnotationMemberID say, on a PersistentVolumeClaim, whose data it holds, as etcd's own
@@ -79,7 +79,8 @@ const (
 	AnnotationRevision = "etcd.quorate.dev/revision"
 )
 
-// The values of LabelClients. A member is out from before a planned change of it until it serves again.
+// The values of LabelClients. A member is out from before a planned change of it until it serves again,
+// and is never taken out by hand: what Quorate finds so it writes back.
 const (
 	ClientsIn  = "true"
 	ClientsOut = "false"

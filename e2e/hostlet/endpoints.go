@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// LagEndpoints lets every EndpointSlice follow its Pods so much later from now on; with a negative lag none follows any more.
+// LagEndpoints lets every EndpointSlice follow its Pods so much later from now on; with a negative
+// lag none follows any more.
 func (h *Hostlet) LagEndpoints(lag time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +98,8 @@ func (h *Hostlet) syncEndpoints(ctx context.Context, request ctrl.Request) (ctrl
 	}
 }
 
-// endpointsOf a Service are its Pods with an address that have not ended, in the order of their names.
+// endpointsOf a Service are its Pods with an address that have not ended, in the order of their
+// names.
 func endpointsOf(service *corev1.Service, pods []corev1.Pod) []discoveryv1.Endpoint {
 	var endpoints []discoveryv1.Endpoint
 	for _, pod := range pods {
