@@ -123,6 +123,7 @@ func appliedAt(pod *corev1.Pod) time.Time {
 type drainingError struct {
 	members []string // to be out of it; nil while they are the last that it leads to
 	message string
+	again   time.Duration // when to look again
 }
 
 func (e *drainingError) Error() string { return e.message }
@@ -150,16 +151,21 @@ func (r *Reconciler) drain(ctx context.Context, c *api.EtcdCluster, seen observe
 	for _, name := range going {
 		delete(led, seen.pods[name].UID)
 	}
-	service, waits := c.ClientServiceName(), &drainingError{}
+	key, service := client.ObjectKeyFromObject(c), c.ClientServiceName()
+	waits := &drainingError{members: going, message: "taking " + strings.Join(going, ", ") + " out of Service " + service, again: whileDraining}
 	switch {
 	case leads && len(led) > 0:
-		waits.members, waits.message = going, "taking "+strings.Join(going, ", ")+" out of Service "+service
 	case leads || isOut && len(led) == 0:
-		waits.message = "waiting for Service " + service + " to lead to another member than " + strings.Join(going, ", ")
+		waits.members, waits.message = nil, "waiting for Service "+service+" to lead to another member than "+strings.Join(going, ", ")
+	case isOut:
+		if waits.again = r.ProxiesFollow - r.draining.gone(key, going); waits.again > 0 {
+			return waits
+		}
+		return nil
 	default:
 		return nil
 	}
-	if r.draining.lasts(client.ObjectKeyFromObject(c), going) > drainFor {
+	if r.draining.lasts(key, going) > drainFor {
 		log.FromContext(ctx).Info("Going on, clients may be led to a member that is touched", "waited", drainFor, "in vain", waits.message)
 		return nil
 	}
@@ -192,24 +198,39 @@ func (r *Reconciler) led(ctx context.Context, c *api.EtcdCluster) (map[types.UID
 	return led, nil
 }
 
-// drains remembers since when a cluster waits for its Service to be without members. It bounds that
-// wait and guards nothing.
-type drains struct{ begun sync.Map } // drained by types.NamespacedName
+// drains remembers since when a cluster waits for its Service to be without members, and since when it
+// is. It bounds these waits and guards nothing.
+type drains struct {
+	begun sync.Map // drained by types.NamespacedName
+	ended sync.Map // the same
+}
 
 type drained struct {
 	members string
 	since   time.Time
 }
 
-// lasts is for how long these members have been waited for.
+// lasts is for how long the Service has been waited for to be without these members, and gone for how
+// long it has been seen without them.
 func (d *drains) lasts(key types.NamespacedName, members []string) time.Duration {
+	return since(&d.begun, key, members)
+}
+
+func (d *drains) gone(key types.NamespacedName, members []string) time.Duration {
+	return since(&d.ended, key, members)
+}
+
+// since is how long ago the same was asked first.
+func since(asked *sync.Map, key types.NamespacedName, members []string) time.Duration {
 	now := drained{strings.Join(members, ","), time.Now()}
-	before, known := d.begun.LoadOrStore(key, now)
-	if known && before.(drained).members == now.members {
+	if before, known := asked.Load(key); known && before.(drained).members == now.members {
 		return now.since.Sub(before.(drained).since)
 	}
-	d.begun.Store(key, now)
+	asked.Store(key, now)
 	return 0
 }
 
-func (d *drains) forget(key types.NamespacedName) { d.begun.Delete(key) }
+func (d *drains) forget(key types.NamespacedName) {
+	d.begun.Delete(key)
+	d.ended.Delete(key)
+}

@@ -61,6 +61,7 @@ func TestDrain(t *testing.T) {
 		step   *membership.Step
 		seen   func(*observed)
 		lasts  time.Duration // for how long it was waited for
+		gone   time.Duration // for how long the Service has been without it, where proxies follow in two seconds
 		list   error
 		out    []string
 		want   string // empty: the step is taken
@@ -70,6 +71,8 @@ func TestDrain(t *testing.T) {
 		"OfTwoFamilies": {reason: "one slice that still has it is enough", slices: []client.Object{leadsTo("db-1", "db-2"), leadsTo("db-0", "db-1", "db-2")}, seen: label(api.ClientsOut), out: []string{"db-0"}, want: taking},
 		"Unknown":       {reason: "an endpoint of unknown readiness gets connections", slices: []client.Object{unknown}, out: []string{"db-0"}, want: taking},
 		"Out":           {reason: "no client is led to it any more", slices: []client.Object{leadsTo("db-1", "db-2")}, seen: label(api.ClientsOut)},
+		"JustOut":       {reason: "the proxies of nodes follow a moment later", slices: []client.Object{leadsTo("db-1", "db-2")}, seen: label(api.ClientsOut), gone: time.Second, out: []string{"db-0"}, want: taking},
+		"LongOut":       {reason: "and then they have", slices: []client.Object{leadsTo("db-1", "db-2")}, seen: label(api.ClientsOut), gone: 3 * time.Second},
 		"NotReady":      {reason: "no client is led to an endpoint that is not ready", slices: []client.Object{notReady}},
 		"EarlierPod":    {reason: "an endpoint of an earlier Pod is none of this one", slices: []client.Object{earlier}},
 		"NoSlices":      {reason: "without a controller of EndpointSlices there is nothing to wait for"},
@@ -131,6 +134,10 @@ func TestDrain(t *testing.T) {
 			}
 			if tc.lasts > 0 {
 				s.draining.begun.Store(client.ObjectKeyFromObject(c), drained{members: "db-0", since: time.Now().Add(-tc.lasts)})
+			}
+			if tc.gone > 0 {
+				s.ProxiesFollow = 2 * time.Second
+				s.draining.ended.Store(client.ObjectKeyFromObject(c), drained{members: "db-0", since: time.Now().Add(-tc.gone)})
 			}
 			err := s.drain(t.Context(), c, seen)
 			var draining *drainingError
@@ -275,7 +282,7 @@ func TestDrains(t *testing.T) {
 	}
 	d.begun.Store(key, drained{"db-1", time.Now().Add(-time.Hour)})
 	d.forget(key)
-	if got := d.lasts(key, []string{"db-1"}); got != 0 {
+	if got := max(d.lasts(key, []string{"db-1"}), d.gone(key, []string{"db-1"})); got != 0 {
 		t.Errorf("a drain that ended is not counted to the next, which lasts for %s", got)
 	}
 }

@@ -44,6 +44,9 @@ type Reconciler struct {
 	Scrape membership.Scraper
 	// StallAfter is how long a member may fail to run before the cluster is called stalled.
 	StallAfter time.Duration
+	// ProxiesFollow is how long the proxies of nodes may take to follow an EndpointSlice: a member that has
+	// left the Service for clients is touched so much later. 0 is for where there are none.
+	ProxiesFollow time.Duration
 	// MaxChanging is how many clusters change what they run at a time; 0: all that want to.
 	MaxChanging int
 
@@ -141,7 +144,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	step := membership.Plan(desired(cluster), seen.Observed)
 	err = r.act(ctx, cluster, seen, step)
-	drains := errors.As(err, new(*drainingError))
+	var draining *drainingError
+	drains := errors.As(err, &draining)
 	if instead, ok := obstacle(err, step); ok {
 		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
 		step, err = instead, nil
@@ -172,7 +176,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err // tried again with growing pauses
 	}
 	if drains {
-		return ctrl.Result{RequeueAfter: whileDraining}, nil
+		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
 	return ctrl.Result{RequeueAfter: after(step, r.written.lately(request.NamespacedName))}, nil
 }

@@ -112,7 +112,7 @@ func endpointsOf(service *corev1.Service, pods []corev1.Pod) []discoveryv1.Endpo
 		going := pod.DeletionTimestamp != nil
 		ready := serving && !going || service.Spec.PublishNotReadyAddresses
 		endpoints = append(endpoints, discoveryv1.Endpoint{
-			Addresses:  []string{pod.Status.PodIP},
+			Addresses:  []string{strings.Replace(pod.Status.PodIP, "127.", "10.", 1)}, // an API server takes no loopback address
 			Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &serving, Terminating: &going},
 			TargetRef:  &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		})
