@@ -29,7 +29,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 		return staticErr // the first members need the Service to find each other, and nobody is changed to what is wrong, nor prepared for it
 	}
 	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down.
-	if seen.touched = touched(seen, step); len(seen.touched) == 0 {
+	if seen.touched = touched(c, seen, step); len(seen.touched) == 0 {
 		r.draining.forget(client.ObjectKeyFromObject(c))
 	}
 	err := r.take(ctx, c, seen, step)

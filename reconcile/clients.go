@@ -33,27 +33,32 @@ import (
 // what a controller of EndpointSlices that is down can hold up.
 const drainFor = 5 * time.Second
 
-// touched are the members that the step restarts, takes the leadership from, or removes.
-func touched(seen observed, step membership.Step) []string {
-	switch step.Action {
-	case membership.Update:
-		if step.Change == membership.ChangeResources { // restarts nothing
-			return nil
-		}
+// touched are the members that the step restarts, takes the leadership from, or removes. Where the
+// cluster shrinks by more than one, all that are to go leave the Service at once: one wait is enough.
+func touched(c *api.EtcdCluster, seen observed, step membership.Step) []string {
+	removes := step.Action == membership.Remove || step.Action == membership.MoveLeader
+	switch {
+	case removes && step.Reason == membership.ScalingDown:
+		return names(seen.Surplus(size(c)), func(membership.Instance) bool { return true })
+	case step.Action == membership.MoveLeader:
+		return names(seen.Instances, membership.Instance.Leads)
+	case removes, step.Action == membership.PutBack, step.Action == membership.Stop,
+		step.Action == membership.Update && step.Change != membership.ChangeResources: // that restarts nothing
 		return step.Members
-	case membership.PutBack, membership.Stop, membership.Remove:
-		return step.Members
-	case membership.MoveLeader:
-		var leader []string
-		for _, i := range seen.Instances {
-			if i.Leads() {
-				leader = append(leader, i.Name)
-			}
-		}
-		return leader
 	default:
 		return nil
 	}
+}
+
+// names of the instances for which keep holds, in order.
+func names(instances []membership.Instance, keep func(membership.Instance) bool) []string {
+	var names []string
+	for _, i := range instances {
+		if keep(i) {
+			names = append(names, i.Name)
+		}
+	}
+	return names
 }
 
 // out reports whether the Service for clients is not to lead to a Pod. A member that was taken out
@@ -69,12 +74,10 @@ func out(seen observed, i membership.Instance, pod *corev1.Pod) bool {
 // keptOut is the step of a suspended cluster, with the members that were taken out of the Service
 // for clients before it was suspended: nothing is written for it, so they stay out.
 func keptOut(c *api.EtcdCluster, seen observed, step membership.Step) membership.Step {
-	var kept []string
-	for _, i := range seen.Instances {
-		if pod := seen.pods[i.Name]; pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut {
-			kept = append(kept, i.Name)
-		}
-	}
+	kept := names(seen.Instances, func(i membership.Instance) bool {
+		pod := seen.pods[i.Name]
+		return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
+	})
 	if len(kept) == 0 {
 		return step
 	}
@@ -206,7 +209,7 @@ type drains struct {
 }
 
 type drained struct {
-	members string
+	members []string
 	since   time.Time
 }
 
@@ -220,11 +223,14 @@ func (d *drains) gone(key types.NamespacedName, members []string) time.Duration 
 	return since(&d.ended, key, members)
 }
 
-// since is how long ago the same was asked first.
+// since is how long ago it was asked first about these members, and maybe others that are gone by now.
 func since(asked *sync.Map, key types.NamespacedName, members []string) time.Duration {
-	now := drained{strings.Join(members, ","), time.Now()}
-	if before, known := asked.Load(key); known && before.(drained).members == now.members {
-		return now.since.Sub(before.(drained).since)
+	now := drained{members, time.Now()}
+	if before, known := asked.Load(key); known {
+		of := before.(drained)
+		if !slices.ContainsFunc(members, func(name string) bool { return !slices.Contains(of.members, name) }) {
+			return now.since.Sub(of.since)
+		}
 	}
 	asked.Store(key, now)
 	return 0

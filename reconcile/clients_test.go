@@ -63,6 +63,7 @@ func TestDrain(t *testing.T) {
 		lasts  time.Duration // for how long it was waited for
 		gone   time.Duration // for how long the Service has been without it, where proxies follow in two seconds
 		list   error
+		size   int32 // that is asked for; 0 is three
 		out    []string
 		want   string // empty: the step is taken
 	}{
@@ -107,6 +108,12 @@ func TestDrain(t *testing.T) {
 			reason: "it is the leader that is about to go, and not its heir", slices: []client.Object{leadsTo("db-0", "db-1")},
 			step: &membership.Step{Action: membership.MoveLeader, Members: []string{"db-0"}}, out: []string{"db-1"}, want: "taking db-1 out of Service db-client",
 		},
+		"Shrink": {
+			reason: "all that are to go leave at once", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
+			seen: func(seen *observed) { seen.Instances[1].Pod.Outdated = true },
+			step: &membership.Step{Action: membership.MoveLeader, Members: []string{"db-0"}, Reason: membership.ScalingDown}, size: 1,
+			out: []string{"db-1", "db-2"}, want: "taking db-1, db-2 out of Service db-client",
+		},
 		"Hibernate": {
 			reason: "where all members stop there is no other to lead to", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
 			step: &membership.Step{Action: membership.Stop, Members: []string{"db-0", "db-1", "db-2"}},
@@ -127,17 +134,20 @@ func TestDrain(t *testing.T) {
 			if tc.step != nil {
 				step = *tc.step
 			}
-			seen.touched = touched(seen, step)
+			if tc.size > 0 {
+				c.Spec.Replicas = &tc.size
+			}
+			seen.touched = touched(c, seen, step)
 			s := newStub(t, nil, tc.slices...)
 			if tc.list != nil {
 				s.Reader = failingList{s.Reader, tc.list}
 			}
 			if tc.lasts > 0 {
-				s.draining.begun.Store(client.ObjectKeyFromObject(c), drained{members: "db-0", since: time.Now().Add(-tc.lasts)})
+				s.draining.begun.Store(client.ObjectKeyFromObject(c), drained{members: []string{"db-0"}, since: time.Now().Add(-tc.lasts)})
 			}
 			if tc.gone > 0 {
 				s.ProxiesFollow = 2 * time.Second
-				s.draining.ended.Store(client.ObjectKeyFromObject(c), drained{members: "db-0", since: time.Now().Add(-tc.gone)})
+				s.draining.ended.Store(client.ObjectKeyFromObject(c), drained{members: []string{"db-0"}, since: time.Now().Add(-tc.gone)})
 			}
 			err := s.drain(t.Context(), c, seen)
 			var draining *drainingError
@@ -273,14 +283,14 @@ func TestLabelled(t *testing.T) {
 func TestDrains(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "db"}
 	var d drains
-	d.begun.Store(key, drained{"db-0", time.Now().Add(-time.Hour)})
+	d.begun.Store(key, drained{[]string{"db-0"}, time.Now().Add(-time.Hour)})
 	if got := d.lasts(key, []string{"db-0"}); got < time.Hour {
 		t.Errorf("db-0 is waited for since an hour, and not for %s", got)
 	}
 	if got := d.lasts(key, []string{"db-1"}); got != 0 {
 		t.Errorf("the next one is waited for from now on, and not for %s", got)
 	}
-	d.begun.Store(key, drained{"db-1", time.Now().Add(-time.Hour)})
+	d.begun.Store(key, drained{[]string{"db-1", "db-0"}, time.Now().Add(-time.Hour)})
 	d.forget(key)
 	if got := max(d.lasts(key, []string{"db-1"}), d.gone(key, []string{"db-1"})); got != 0 {
 		t.Errorf("a drain that ended is not counted to the next, which lasts for %s", got)
@@ -295,12 +305,12 @@ func TestActDraining(t *testing.T) {
 	seen.claims = nil
 	seen.pods["db-2"].Labels[api.LabelClients] = api.ClientsOut // it was to be changed, and is not
 	s := newStub(t, nil, leadsTo("db-0", "db-1"))
-	step := membership.Step{Action: membership.Remove, Members: []string{"db-0"}, ID: 0xa0, Reason: membership.ScalingDown, Message: "removing db-0: spec.replicas is 2"}
+	step := membership.Step{Action: membership.Remove, Members: []string{"db-0"}, ID: 0xa0, Reason: membership.MemberLost, Message: "removing db-0, whose data is gone"}
 	err := s.act(t.Context(), c, seen, step)
 	instead, ok := obstacle(err, step)
 	want := membership.Step{
-		Action: membership.Wait, Reason: membership.ScalingDown,
-		Message: "taking db-0 out of Service db-client before removing db-0: spec.replicas is 2",
+		Action: membership.Wait, Reason: membership.MemberLost,
+		Message: "taking db-0 out of Service db-client before removing db-0, whose data is gone",
 	}
 	if diff := cmp.Diff(want, instead); diff != "" || !ok {
 		t.Errorf("-want +got:\n%s", diff)

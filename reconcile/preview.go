@@ -149,7 +149,7 @@ func rememberedAlarms(c *api.EtcdCluster) []membership.Alarm {
 
 // changes are those of the step, of what the cluster always has, and of labels and annotations.
 func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed, step membership.Step) ([]ObjectChange, error) {
-	seen.touched = touched(seen, step)
+	seen.touched = touched(c, seen, step)
 	all, err := staticChanges(ctx, reader, c, seen)
 	if err != nil {
 		return nil, err
