@@ -34,12 +34,16 @@ import (
 const drainFor = 5 * time.Second
 
 // touched are the members that the step restarts, takes the leadership from, or removes. Where the
-// cluster shrinks by more than one, all that are to go leave the Service at once: one wait is enough.
+// cluster shrinks by more than one, all that are to go leave the Service at once, and stay out while
+// the Pod and the volume of the first one go: one wait is enough.
 func touched(c *api.EtcdCluster, seen observed, step membership.Step) []string {
 	removes := step.Action == membership.Remove || step.Action == membership.MoveLeader
+	surplus := names(seen.Surplus(size(c)), func(membership.Instance) bool { return true })
 	switch {
 	case removes && step.Reason == membership.ScalingDown:
-		return names(seen.Surplus(size(c)), func(membership.Instance) bool { return true })
+		return surplus
+	case step.Reason == membership.Retiring:
+		return append(surplus, step.Members...)
 	case step.Action == membership.MoveLeader:
 		return names(seen.Instances, membership.Instance.Leads)
 	case removes, step.Action == membership.PutBack, step.Action == membership.Stop,

@@ -355,3 +355,29 @@ func TestKeptOut(t *testing.T) {
 		})
 	}
 }
+
+// TestTouched: which members a step makes clients feel, beside those that its drain tells of.
+func TestTouched(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		step   membership.Step
+		size   int32
+		want   []string
+	}{
+		"Retiring":  {reason: "the next ones to go stay out while the first one's volume goes", step: membership.Step{Action: membership.Discard, Reason: membership.Retiring, Members: []string{"db-3"}}, size: 1, want: []string{"db-2", "db-1", "db-3"}},
+		"Retired":   {reason: "no other one is to go", step: membership.Step{Action: membership.Discard, Reason: membership.Retiring, Members: []string{"db-3"}}, size: 3, want: []string{"db-3"}},
+		"Waiting":   {reason: "what has to wait is led to meanwhile", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingDown}, size: 1},
+		"Replacing": {reason: "one that is replaced is no surplus", step: membership.Step{Action: membership.Remove, Reason: membership.MemberLost, Members: []string{"db-0"}}, size: 1, want: []string{"db-0"}},
+		"PutBack":   {reason: "it stays out until it has answered", step: membership.Step{Action: membership.PutBack, Members: []string{"db-1"}}, size: 3, want: []string{"db-1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster()
+			c.Spec.Replicas = &tc.size
+			if diff := cmp.Diff(tc.want, touched(c, healthy(), tc.step)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
