@@ -123,6 +123,12 @@ func (o Observed) byValue() []Instance {
 	return voters
 }
 
+// Surplus are the voters that are more than the size, in the order in which they go.
+func (o Observed) Surplus(size int) []Instance {
+	voters := o.byValue()
+	return voters[:max(len(voters)-size, 0)]
+}
+
 // value of a member, the least of which goes first. One that serves from a volume that goes with its Pod is worth more than
 // one that has been given up, and is needed for that one to go. One that is about to serve is worth what it will be then: it may
 // have come in the place of another one.

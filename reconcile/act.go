@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,16 +29,30 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 		return staticErr // the first members need the Service to find each other, and nobody is changed to what is wrong, nor prepared for it
 	}
 	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down.
+	if seen.touched = touched(c, seen, step); len(seen.touched) == 0 {
+		r.draining.forget(client.ObjectKeyFromObject(c))
+	}
 	err := r.take(ctx, c, seen, step)
-	if err == nil {
-		err = r.maintain(ctx, c, seen, step)
+	var draining *drainingError
+	if errors.As(err, &draining) {
+		seen.out = draining.members
+	}
+	if err == nil || draining != nil {
+		err = cmp.Or(r.maintain(ctx, c, seen, step), err)
 	}
 	return errors.Join(staticErr, err)
 }
 
 // applyStatic applies what the cluster always has.
 func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed) error {
-	objects, err := static(ctx, r.Reader, c, seen) // past the cache: what admits clients is not taken back on its word
+	service, err := clientService(ctx, r.Client, c)
+	if err == nil && len(service.Spec.Selector) == 0 && !admitsClients(c, seen) {
+		service, err = clientService(ctx, r.Reader, c) // clients that were let in are not shut out on the word of the cache
+	}
+	if err != nil {
+		return err
+	}
+	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()))
 	if err != nil {
 		return err
 	}
@@ -47,31 +62,25 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	})
 }
 
-// static is what the cluster always has.
-func static(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) ([]runtime.ApplyConfiguration, error) {
-	admits, err := admits(ctx, reader, c, seen)
-	if err != nil {
-		return nil, err
+// clientService is the Service for clients as it is; the zero Service where there is none.
+func clientService(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (*corev1.Service, error) {
+	service := &corev1.Service{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.ClientServiceName()}, service)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get Service %s: %w", c.ClientServiceName(), err)
 	}
-	objects, err := render.Static(c, render.State{Admits: admits, Voters: voters(seen)})
+	return service, nil
+}
+
+// static is what the cluster always has. Once the Service for clients selects Pods it goes on to,
+// whatever becomes of them: it leads to no Pod that is not ready.
+func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled bool) ([]runtime.ApplyConfiguration, error) {
+	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0
+	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen)})
 	if err != nil {
 		return nil, &invalidError{err}
 	}
 	return objects, nil
-}
-
-// admits reports whether the Service for clients leads to the members: from when it may on, whatever becomes of them. To those
-// that are not ready it leads nobody.
-func admits(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) (bool, error) {
-	if admitsClients(c, seen) {
-		return true, nil
-	}
-	service := &corev1.Service{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.ClientServiceName()}, service)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("get Service %s: %w", c.ClientServiceName(), err)
-	}
-	return len(service.Spec.Selector) > 0, nil
 }
 
 // admitsClients reports whether clients may come: the latch is written, a quorum answers, and no Pod would
@@ -99,7 +108,7 @@ func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue t
 			Message: "the cluster has formed; clients are let in once its Pods are told to find their data at every later start",
 		}
 	case readyPods(seen) == 0:
-		if step, ok := keptOut(seen, overdue); ok {
+		if step, ok := unreadyBeside(seen, overdue); ok {
 			return step
 		}
 		return membership.Step{

@@ -167,7 +167,8 @@ func TestAct(t *testing.T) {
 // TestAdmits: the Service for clients leads to the members from when it may on.
 func TestAdmits(t *testing.T) {
 	c := newCluster()
-	selector := render.Selector(c)
+	earlier, selector := render.Selector(c), render.Selector(c)
+	selector[api.LabelClients] = api.ClientsIn
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: c.ClientServiceName(), UID: "service", Labels: render.Labels(c, ""),
@@ -176,6 +177,13 @@ func TestAdmits(t *testing.T) {
 	}
 	leading := service.DeepCopy()
 	leading.Spec.Selector = selector
+	leadingAll := service.DeepCopy()
+	leadingAll.Spec.Selector = earlier
+	unlabelled := func(seen *observed) {
+		for _, pod := range seen.pods {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+	}
 	notFenced := func(seen *observed) {
 		seen.pods["db-1"].Annotations = map[string]string{api.AnnotationInitialClusterState: render.StateNew}
 	}
@@ -193,6 +201,7 @@ func TestAdmits(t *testing.T) {
 		"NotFenced":  {reason: "nor while a member would still start empty over a lost disk", latch: "c1", live: []client.Object{service}, seen: notFenced, want: nil},
 		"NoQuorum":   {reason: "nor before a quorum has answered", latch: "c1", live: []client.Object{service}, seen: noQuorum, want: nil},
 		"Formed":     {reason: "then they may", latch: "c1", live: []client.Object{service}, want: selector},
+		"Earlier":    {reason: "Pods of an earlier release are led to as they were, until they have the label", latch: "c1", live: []client.Object{leadingAll}, seen: unlabelled, want: earlier},
 		"LostQuorum": {reason: "and it stays so, for the members to be reached as soon as they are ready", latch: "c1", live: []client.Object{leading}, seen: noQuorum, want: selector},
 		"OldCache":   {reason: "nor is that taken back by an operator that does not know of it yet", live: []client.Object{leading}, cached: []client.Object{service}, want: selector},
 		"Woken":      {reason: "and while it is started again", latch: "c1", live: []client.Object{leading}, seen: func(seen *observed) { *seen = observed{} }, want: selector},

@@ -19,6 +19,9 @@ import (
 // be lost; what is never to happen is a change that was decided on facts that are no longer true. The request to etcd is
 // given up (membership.CallTimeout, and etcd's own of seven seconds) long before another operation may take its place.
 func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if err := r.drain(pass, c, seen); err != nil {
+		return err
+	}
 	if err := r.begin(pass, c, seen, step, volumeUID); err != nil {
 		return err
 	}

@@ -119,6 +119,7 @@ type stub struct {
 	mu     sync.Mutex
 	writes []write
 	marks  map[string]map[string]string // the annotations that were applied, by kind and name
+	labels map[string]map[string]string // that were applied, by kind and name
 	specs  map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
 	graces map[string]*int64            // with which Pods were deleted, by name; nil is their own
 	status []api.EtcdClusterStatus      // what was applied, in order
@@ -135,7 +136,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			t.Fatal(err)
 		}
 	}
-	s := &stub{marks: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
+	s := &stub{marks: map[string]map[string]string{}, labels: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
 	take := func(w write) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -163,6 +164,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.marks[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Annotations
+			s.labels[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Labels
 			switch meta.Kind {
 			case "Pod":
 				s.specs["apply "+meta.Metadata.Name] = meta.Spec
@@ -230,7 +232,7 @@ type decoded struct {
 	Kind     string
 	Metadata struct {
 		Name, UID, ResourceVersion string
-		Annotations                map[string]string
+		Labels, Annotations        map[string]string
 	}
 	Spec    corev1.PodSpec // of a Pod
 	Service corev1.ServiceSpec

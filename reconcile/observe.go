@@ -28,6 +28,9 @@ type observed struct {
 	generation int64 // of the spec
 	pods       map[string]*corev1.Pod
 	claims     map[string]*corev1.PersistentVolumeClaim
+	// touched are the members that the step of this pass restarts, removes, or takes the leadership from.
+	// out are those that this pass takes out of the Service for clients.
+	touched, out []string
 }
 
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That etcd does not answer is a

@@ -35,6 +35,7 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var terminating *terminatingError
 	var invalid *invalidError
 	var queued queuedError
+	var draining *drainingError
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
@@ -45,6 +46,8 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: "waiting for an earlier operation to end, before " + planned.Message}, true
 	case errors.As(err, &queued):
 		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued), Message: queued.Error() + "; then " + planned.Message}, true
+	case errors.As(err, &draining):
+		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: draining.Error() + " before " + planned.Message}, true
 	case errors.As(err, &foreign):
 		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
 	case errors.As(err, &invalid):

@@ -82,6 +82,8 @@ func meddlings() map[string]meddling {
 		"PodInjected":          {reason: "what is injected stays", object: pod("db-2"), change: inject, well: left},
 		"ClaimInjected":        {reason: "what is injected stays", object: claim("db-2"), change: inject, well: left},
 		"PodMember":            {reason: "a label that is taken comes back", object: pod("db-1"), change: label(api.LabelMember, ""), well: ours},
+		"PodClients":           {reason: "clients are led to it again", object: pod("db-1"), change: label(api.LabelClients, ""), well: ours},
+		"PodClientsOut":        {reason: "that is no switch for people", object: pod("db-2"), change: label(api.LabelClients, api.ClientsOut), well: ours},
 		"PodCluster":           {reason: "so does the one that all are found by", object: pod("db-0"), change: label(api.LabelCluster, ""), well: ours},
 		"JoinedPodCluster":     {reason: "the same of a Pod that was made for a member to come", object: pod("db-1"), change: label(api.LabelCluster, ""), well: ours},
 		"PodClusterOfAnother":  {reason: "a Pod that is said to be of another cluster is ours still", object: pod("db-2"), change: label(api.LabelCluster, "other"), well: ours},
@@ -94,7 +96,8 @@ func meddlings() map[string]meddling {
 
 // ours reports whether an object has the labels that we gave it.
 func ours(o client.Object) bool {
-	return o.GetLabels()[api.LabelCluster] == "db" && o.GetLabels()[api.LabelMember] == o.GetName()
+	_, isPod := o.(*corev1.Pod)
+	return o.GetLabels()[api.LabelCluster] == "db" && o.GetLabels()[api.LabelMember] == o.GetName() && isPod == (o.GetLabels()[api.LabelClients] == api.ClientsIn)
 }
 
 // TestMeddled: whatever others write on Pods and claims, the members stay who they are, nothing is started anew, and once

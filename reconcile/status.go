@@ -231,7 +231,7 @@ func alarms(seen observed) []string {
 func readyPods(seen observed) int {
 	n := 0
 	for _, pod := range seen.pods {
-		if ready := podCondition(pod, corev1.PodReady); pod.DeletionTimestamp.IsZero() && ready != nil && ready.Status == corev1.ConditionTrue {
+		if pod.DeletionTimestamp.IsZero() && isReady(pod) {
 			n++
 		}
 	}
@@ -248,6 +248,11 @@ func foundServing(seen observed) int {
 		}
 	}
 	return n
+}
+
+func isReady(pod *corev1.Pod) bool {
+	ready := podCondition(pod, corev1.PodReady)
+	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
 func truth(b bool) metav1.ConditionStatus {

@@ -19,6 +19,9 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	if err := r.changing.enter(c, r.MaxChanging); err != nil {
 		return err
 	}
+	if err := r.drain(ctx, c, seen); err != nil {
+		return err
+	}
 	if err := r.begin(ctx, c, seen, step, podUID); err != nil {
 		return err
 	}

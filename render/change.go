@@ -163,7 +163,7 @@ func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*co
 	if err != nil {
 		return nil, err
 	}
-	pod.Labels, pod.Annotations = Labels(c, m.Name), annotations
+	pod.Labels, pod.Annotations = podLabels(c, m), annotations
 	etcd.WithImage(image)
 	return pod, nil
 }

@@ -20,6 +20,8 @@ type Member struct {
 	Ran, Next, NextWith string
 	// Replays goes on the claim (AnnotationReplays), and so does Served (AnnotationServed).
 	Replays, Served string
+	// Out keeps the Service for clients from leading to the Pod, ready or not (api.LabelClients).
+	Out bool
 	// Previous goes on the Pod while its image is changed under it (AnnotationPrevious).
 	Previous string
 

@@ -59,7 +59,7 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 		return nil, err
 	}
 	return corev1ac.Pod(m.Name, c.Namespace).
-		WithLabels(Labels(c, m.Name)).
+		WithLabels(podLabels(c, m)).
 		WithAnnotations(annotations).
 		WithOwnerReferences(owner(c)...).
 		WithSpec(spec), nil
@@ -73,7 +73,7 @@ func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodA
 	if err != nil {
 		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
 	}
-	labels := Labels(c, m.Name)
+	labels := podLabels(c, m)
 	annotations, err := podAnnotations(c, m, live.Annotations[api.AnnotationRevision], live.Annotations[api.AnnotationApplied])
 	if err != nil {
 		return nil, err

@@ -8,11 +8,15 @@ import (
 // Manager is the field manager of everything that Quorate applies, and the value of the managed-by label.
 const Manager = "quorate"
 
-// Labels and annotations that Quorate writes. Selectors use LabelCluster and LabelMember only: the app.kubernetes.io
-// labels are for people and their tools.
+// Labels and annotations that Quorate writes. Selectors use LabelCluster, LabelMember and LabelClients
+// only: the app.kubernetes.io labels are for people and their tools.
 const (
 	LabelCluster = "etcd.quorate.dev/cluster"
 	LabelMember  = "etcd.quorate.dev/member"
+
+	// LabelClients says, on a Pod, whether the Service for clients leads to it while it is ready: ClientsIn
+	// or ClientsOut. A Pod of an earlier release gets it while it runs.
+	LabelClients = "etcd.quorate.dev/clients"
 
 	// AnnotationClusterID and AnnotationMemberID say, on a PersistentVolumeClaim, whose data it holds, as etcd's own
 	// hexadecimal IDs. They are written only after the member itself has answered with these IDs from this volume.
@@ -83,6 +87,13 @@ const (
 
 	// AnnotationRevision says, on a Pod, of which parts of the spec it was made, as a hash for each.
 	AnnotationRevision = "etcd.quorate.dev/revision"
+)
+
+// The values of LabelClients. A member is out from before a planned change of it until it serves again,
+// and is never taken out by hand: what Quorate finds so it writes back.
+const (
+	ClientsIn  = "true"
+	ClientsOut = "false"
 )
 
 // JoinPending is the value of AnnotationJoin before a member has it.

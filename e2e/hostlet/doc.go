@@ -12,6 +12,9 @@
 //   - kubelet: downward API, restarts with back-off, images, cpu and memory
 //     changed in place (nothing is limited), probes, graceful deletion, and a
 //     Pod status that shows all of it;
+//   - the controller of EndpointSlices: one for each Service that selects Pods,
+//     without ports and with addresses that lead nowhere, as late as
+//     [Hostlet.LagEndpoints] says;
 //   - the controllers that keep a claim while a Pod uses it, and note on it
 //     whether one does, and that collect Pods, claims, Services and disruption
 //     budgets whose owners are gone.
