@@ -1,6 +1,9 @@
 package membership
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // The rules of volumes that are another object than their record was written on: a tool for backups has restored them, or a person
 // has copied them, annotations and all. What is on them may be of an earlier day. A voter that comes back with less than it has
@@ -67,10 +70,8 @@ func (d Desired) replaced(members []Instance, quorum bool) Step {
 
 // kubectl is a command for the claims of members.
 func (d Desired) kubectl(verb string, members []Instance, rest string) string {
-	command := "kubectl " + verb
-	for _, i := range members {
-		command += " " + i.Name
-	}
+	all := names(members, func(Instance) bool { return true })
+	command := "kubectl " + verb + " " + strings.Join(all, " ")
 	if d.Namespace != "" {
 		command += " -n " + d.Namespace
 	}

@@ -75,38 +75,42 @@ func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observe
 // where it is raised again, and to prepare a downgrade, or not. What a member is being changed to may not start after the latter:
 // it is written down and looked at again like every other change.
 func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if step.Action == membership.Downgrade { // while it is prepared nobody can be added: not to wait for its turn in between
+	if step.Action == membership.Disarm {
+		return r.tell(c, seen, step, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) })
+	}
+	if step.Action == membership.Downgrade { // while it is prepared no member can be added: not to wait for its turn in between
 		if err := r.changing.enter(c, r.MaxChanging); err != nil {
 			return err
 		}
 	}
-	ask := func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) }
-	if step.Action != membership.Disarm {
-		all := step
-		for _, i := range seen.Instances {
-			if seen.Member(i.ID) != nil {
-				all.Members = append(all.Members, i.Name)
-			}
-		}
-		if err := r.intend(ctx, c, seen, all, podUID); err != nil {
-			return err
-		}
-		if err := r.confirm(ctx, c, step); err != nil {
-			return err
-		}
-		ctx, cancel, err := inTime(ctx, c.Status.Operation)
-		if err != nil {
-			return err
-		}
-		defer cancel()
-		ask = func(etcd membership.Client) (err error) {
-			defer func() { r.settle(c, err) }()
-			if step.Action == membership.Downgrade {
-				return etcd.Downgrade(ctx, step.Version)
-			}
-			return etcd.CancelDowngrade(ctx)
+	all := step
+	for _, i := range seen.Instances {
+		if seen.Member(i.ID) != nil {
+			all.Members = append(all.Members, i.Name)
 		}
 	}
+	if err := r.intend(ctx, c, seen, all, podUID); err != nil {
+		return err
+	}
+	if err := r.confirm(ctx, c, step); err != nil {
+		return err
+	}
+	ctx, cancel, err := inTime(ctx, c.Status.Operation)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return r.tell(c, seen, step, func(etcd membership.Client) (err error) {
+		defer func() { r.settle(c, err) }()
+		if step.Action == membership.Downgrade {
+			return etcd.Downgrade(ctx, step.Version)
+		}
+		return etcd.CancelDowngrade(ctx)
+	})
+}
+
+// tell asks the leader for the step, and writes an event where it was done.
+func (r *Reconciler) tell(c *api.EtcdCluster, seen observed, step membership.Step, ask func(membership.Client) error) error {
 	err := r.atLeader(seen, ask)
 	if err == nil {
 		r.event(c, step, step.Message)

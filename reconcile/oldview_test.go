@@ -141,8 +141,7 @@ func TestOldView(t *testing.T) {
 			if apierrors.IsConflict(err) {
 				err = errChanged // the pass makes the same of it
 			}
-			var strange *foreignError
-			if errors.As(tc.err, &strange) {
+			if _, ok := errors.AsType[*foreignError](tc.err); ok {
 				if diff := cmp.Diff(tc.err.Error(), err.Error()); diff != "" {
 					t.Errorf("%s: error -want +got:\n%s", tc.reason, diff)
 				}

@@ -32,7 +32,7 @@ func others(pod *corev1.Pod, since metav1.Time) []corev1.ContainerStatus {
 // initialized are the init containers: said to be done, or, those that are
 // sidecars, to run.
 func initialized(pod *corev1.Pod, since metav1.Time) []corev1.ContainerStatus {
-	var statuses []corev1.ContainerStatus
+	statuses := make([]corev1.ContainerStatus, 0, len(pod.Spec.InitContainers))
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		s := running(c, since)

@@ -37,7 +37,7 @@ func (h *Hostlet) setupEndpoints(mgr ctrl.Manager) error {
 		if err := h.client.List(ctx, list, client.InNamespace(pod.GetNamespace())); err != nil {
 			h.logf("list Services: %v", err)
 		}
-		var requests []ctrl.Request
+		requests := make([]ctrl.Request, 0, len(list.Items))
 		for i := range list.Items {
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
