@@ -58,12 +58,12 @@ func backOff(pod *corev1.Pod) bool {
 	}
 }
 
-// pause is how old a Pod must be before it is recreated for its kubelet's back-off: ten seconds, as
-// long as the first back-off, and a quarter of the time for which a cluster that has formed has not
-// been available, so that what is no help is done ever more seldom. The Pod's age and the condition
-// outlive the operator.
+// pause is how old a Pod must be before it is recreated for its kubelet's back-off: three seconds,
+// in which etcd starts and is found to serve, and a quarter of the time for which a cluster that has
+// formed has not been available, so that what is no help is done ever more seldom. The Pod's age and
+// the condition outlive the operator.
 func pause(c *api.EtcdCluster, lost time.Duration) time.Duration {
-	const least = 10 * time.Second
+	const least = 3 * time.Second
 	if c.Status.ClusterID == "" {
 		return least
 	}

@@ -137,7 +137,7 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// TestYoung: a Pod that was recreated is left to its kubelet for ten seconds, and the longer the
+// TestYoung: a Pod that was recreated is left to its kubelet for three seconds, and the longer the
 // longer there is no quorum.
 func TestYoung(t *testing.T) {
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
@@ -147,9 +147,9 @@ func TestYoung(t *testing.T) {
 		lost   time.Duration // since when the cluster is not available; 0: it is
 		want   bool
 	}{
-		"Old":       {reason: "it has had its time", age: 11 * time.Second},
-		"New":       {reason: "its kubelet has the first word", age: 9 * time.Second, want: true},
-		"OldLost":   {reason: "the quorum went a moment ago", age: 11 * time.Second, lost: 30 * time.Second},
+		"Old":       {reason: "it has had its time", age: 4 * time.Second},
+		"New":       {reason: "its kubelet has the first word", age: 2 * time.Second, want: true},
+		"OldLost":   {reason: "the quorum went a moment ago", age: 4 * time.Second, lost: 12 * time.Second},
 		"Again":     {reason: "after two minutes it is half a minute", age: 29 * time.Second, lost: 2 * time.Minute, want: true},
 		"AgainOld":  {reason: "and that is over", age: 31 * time.Second, lost: 2 * time.Minute},
 		"AfterHour": {reason: "after an hour it is a quarter of an hour", age: 14 * time.Minute, lost: time.Hour, want: true},

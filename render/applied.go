@@ -16,9 +16,10 @@ import (
 // spec were compared with that, the cluster would never be what it is to be, and its Pods would be changed again and again. So a
 // Pod says what was asked for in it (AnnotationApplied), and that is compared.
 
-// applied is what AnnotationApplied says of the Pod of a member with this image. Arguments that name the member are left out: they
-// are its own for ever.
+// applied is what AnnotationApplied says of the Pod of a member with this image. Arguments that name the member, and the token of its
+// first start, are left out: they are its own for ever.
 func applied(c *api.EtcdCluster, m Member, v *version.Version, image string) string {
+	m.Token = ""
 	flags := slices.DeleteFunc(args(c, m, v), func(arg string) bool { return strings.Contains(arg, m.Name) })
 	return image + " " + hash([]any{flags, pullPolicy(c), pullSecrets(c)})
 }
