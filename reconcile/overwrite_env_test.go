@@ -5,9 +5,13 @@ package reconcile_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
@@ -20,43 +24,39 @@ func TestFirstOverwrites(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		at     string // the effect before which the world was as it is seen later; empty is before the first life of the cluster
-		from   int32
-		to     int32
 	}{
-		"FirstPods":   {reason: "a Pod that serves is told again that it may start empty", at: "apply.Pod.db-0#1", from: 3},
-		"FirstClaims": {reason: "a retained volume forgets whose data it holds", from: 3},
-		"Provisioner": {reason: "a voter is told again that it is being prepared", at: "apply.Pod.db-1#1", from: 1, to: 3},
+		"FirstPods":   {reason: "a Pod that serves is told again that it may start empty", at: "apply.Pod.db-0#1"},
+		"FirstClaims": {reason: "a retained volume forgets whose data it holds"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
+			first := func() *api.EtcdCluster { // where no class is named, the API server refuses to take away the one that a volume got
+				c := s.cluster("db", 3)
+				c.Spec.Storage.StorageClassName = new("standard")
+				return c
+			}
 			view := &held{stage: s, looks: make(chan struct{}, 1)}
 			past := view.look()
 			f := newFault(tc.at, "InternalError")
 			if tc.at != "" {
 				f.then = func() { past = view.look() }
 			}
-			if tc.to == 0 {
-				f.arm()
-			}
+			f.arm()
 			crash := s.operate(view.between, f.between)
-			c := s.cluster("db", tc.from)
+			c := first()
 			kept := s.born(c)
-			size := tc.from
-			if tc.to > 0 {
-				f.arm()
-				s.resize(c, tc.to)
-				s.sized(c, int(tc.to))
-				s.write(c, kept)
-				size = tc.to
-			}
 			crash()
 			if tc.at == "" { // the cluster is applied again over its volumes
 				s.must(s.Delete(t.Context(), c))
 				for _, pod := range s.pods(c) {
 					s.gone(&pod)
 				}
-				c = s.cluster("db", tc.from)
+				for _, name := range []string{"db", "db-client"} {
+					s.gone(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}})
+				}
+				s.gone(&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: s.ns}})
+				c = first()
 				contract.Watch(s, c)
 				s.create(c)
 				past.clusters = view.look().clusters
@@ -77,10 +77,47 @@ func TestFirstOverwrites(t *testing.T) {
 				t.Errorf("%s: -before +after:\n%s", tc.reason, diff)
 			}
 			view.release()
-			s.sized(c, int(size))
 			s.settled(c, kept)
 		})
 	}
+}
+
+// TestPausedProvisioner: an operator that pauses before it makes the Pod of a member to come does not write over that of the voter
+// which another operator has made of it meanwhile.
+func TestPausedProvisioner(t *testing.T) {
+	s := newStage(t)
+	paused, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	f := newFault("", "")
+	f.around = func(what string, effect func() error) error {
+		if what != "apply.Pod.db-1" {
+			return effect()
+		}
+		var err error
+		once.Do(func() {
+			close(paused)
+			<-goOn
+			err = effect()
+			close(done)
+		})
+		return err
+	}
+	s.operate(f.between)
+	c := s.cluster("db", 1)
+	kept := s.born(c)
+	f.arm()
+	s.resize(c, 3)
+	s.over(paused, "what comes before the Pod of db-1")
+	s.operate()
+	s.sized(c, 3)
+	s.write(c, kept)
+	before := s.written(c)
+	close(goOn)
+	s.over(done, "the pause")
+	if diff := cmp.Diff(before, s.written(c)); diff != "" {
+		t.Errorf("a voter is told again that it is being prepared: -before +after:\n%s", diff)
+	}
+	s.settled(c, kept)
 }
 
 // harmless effects are those that change no member, its Pod or its volume: each write to one of these can hurt, a first one included.
