@@ -134,6 +134,7 @@ func (s *stage) again(o client.Object) {
 	}
 	if claim, ok := other.(*corev1.PersistentVolumeClaim); ok {
 		claim.Spec.VolumeName = ""
+		delete(claim.Annotations, api.AnnotationVolumeUID) // a new claim, and no copy of the old one's record
 	}
 	s.create(other)
 }
