@@ -22,13 +22,22 @@ const CallTimeout = 2 * time.Second
 
 // Client is what is asked of one member. Every call has CallTimeout, and its error names the call and the member once.
 type Client interface {
+	Reporter
+	Changer
+	Downgrader
+	Close() error
+}
+
+// Reporter tells of a member and of its cluster, and changes nothing.
+type Reporter interface {
 	// Status is the member's own account of itself. It needs no quorum.
 	Status(ctx context.Context) (Endpoint, error)
 	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never stale.
 	Members(ctx context.Context) ([]Member, error)
-	Changer
-	Downgrader
-	Close() error
+	// Hash is that of the member's data at a revision, or at its present one where the revision is 0.
+	// It reads the whole database, under HashTimeout instead of CallTimeout, and the member applies
+	// nothing meanwhile. It needs no quorum. ErrCompacted: that revision is compacted.
+	Hash(ctx context.Context, revision int64) (Hash, error)
 }
 
 // Changer changes the cluster. Nothing that changes the list of members is tried again by itself,
@@ -97,6 +106,7 @@ func (c *client) Status(ctx context.Context) (Endpoint, error) {
 	return Endpoint{
 		ClusterID: ID(r.Header.ClusterId),
 		MemberID:  ID(r.Header.MemberId),
+		Revision:  r.Header.Revision,
 		Leader:    ID(r.Leader),
 		Version:   version,
 		Learner:   r.IsLearner,

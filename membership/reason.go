@@ -30,6 +30,7 @@ const (
 	Unreachable        Reason = "Unreachable"
 	AlarmRaised        Reason = "Alarm"
 	CorruptMember      Reason = "CorruptMember"
+	DataDiffers        Reason = "DataDiffers"
 	DataLost           Reason = "DataLost"
 	ForeignMember      Reason = "ForeignMember"
 	ForeignObject      Reason = "ForeignObject"

@@ -186,7 +186,7 @@ func prepared(d Desired, o Observed) (Step, bool) {
 	return step, len(missing) > 0
 }
 
-// added: as a learner, which has no vote until it has caught up.
+// added: as a learner, which has no vote until it has caught up. It takes its data from the leader.
 func added(d Desired, o Observed) (Step, bool) {
 	i, moves := moving(d, o)
 	if len(o.voters()) >= d.Size && (!moves || !o.allServe()) || len(o.learners()) > 0 || !o.mayGrow() {
@@ -201,6 +201,9 @@ func added(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: AddLearner, Members: []string{name}, Reason: ScalingUp, Message: "adding " + name + " as a learner"}
 	if moves {
 		step.Reason, step.Message = Moving, step.Message+", "+instead(o, i)
+	}
+	if unproved := o.unproved(); name != "" && unproved != "" {
+		return Step{Action: Wait, Reason: step.Reason, Message: "waiting until " + unproved + ", before " + step.Message}, true
 	}
 	return step, name != ""
 }
