@@ -75,7 +75,10 @@ func Dial(host string, port int) (Client, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints:   []string{"http://" + address},
 		DialTimeout: CallTimeout,
-		Logger:      zap.NewNop(), // what fails is returned, and logged once by the caller
+		// A call that takes long (Hash) must not wait for an answer on a connection that is dead.
+		DialKeepAliveTime:    10 * time.Second,
+		DialKeepAliveTimeout: 5 * time.Second,
+		Logger:               zap.NewNop(), // what fails is returned, and logged once by the caller
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dial etcd %s: %w", address, err)

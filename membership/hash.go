@@ -74,11 +74,11 @@ func (o Observed) Differ() bool {
 	return len(groups) > 1
 }
 
-// unproved is what is still to be shown before a learner may take the data of those that serve, in
-// words that follow "waiting until"; empty where nothing is. The leader feeds a learner: it has to be
-// among a quorum of equal voters, and each voter that serves, which may lead next. One that is away
-// is compared when it is back.
-func (o Observed) unproved() string {
+// unproved is what is still to be shown before members come, or more go than have to, in words that
+// follow "waiting until"; empty where nothing is. Those that stay may feed a learner: who leads, and
+// each voter that serves, which may lead next. They have to be among a quorum of equal ones. A voter
+// that is away is compared when it is back, and an only one has no other to differ from.
+func (o Observed) unproved(stay []Instance) string {
 	if len(o.voters()) == 1 {
 		return ""
 	}
@@ -86,7 +86,7 @@ func (o Observed) unproved() string {
 	leads := func(i Instance) bool {
 		return slices.ContainsFunc(o.voters(), func(j Instance) bool { return j.Serves() && j.Endpoint.Leader == i.ID })
 	}
-	missing := names(o.voters(), func(i Instance) bool {
+	missing := names(stay, func(i Instance) bool {
 		equal := slices.ContainsFunc(right, func(j Instance) bool { return j.Name == i.Name })
 		return !equal && (right == nil || i.Serves() || leads(i))
 	})

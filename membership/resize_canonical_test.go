@@ -22,8 +22,8 @@ const (
 	behindAll                // it paused in its pass, and carries out what it decided
 )
 
-// ringKey is a state in 384 bits. States that differ only in how often a name was used before are one.
-type ringKey [6]uint64
+// ringKey is a state in 448 bits. States that differ only in how often a name was used before are one.
+type ringKey [7]uint64
 
 // canonical forgets what cannot matter any more, and moves the seats that are free to the end. The order of the others
 // stays: Plan goes by it, and a fresh name comes after all others.
@@ -52,14 +52,17 @@ func (s *ringState) canonical() {
 		}
 		if m.disk != diskData {
 			m.holds = false
+			w.hashes.data.set(i, dataRight)
 		}
 		if (m.claim == claimNone || m.retired) && m.pod == podNone && !m.member() && s.unreferenced(i) {
 			*m = ringSeat{}
 			w.kinds &^= 1 << i
+			w.hashes.clear(i)
 			continue
 		}
 		if to != i {
 			w.kinds, s.old.kinds = moveBit(w.kinds, i, to), moveBit(s.old.kinds, i, to)
+			w.hashes.move(i, to)
 			w.seats[to], *m = *m, ringSeat{}
 			s.old.seats[to], s.old.seats[i] = s.old.seats[i], ringSeat{}
 			s.same, s.used = moveBit(s.same, i, to), moveBit(s.used, i, to)
@@ -74,7 +77,6 @@ func (s *ringState) canonical() {
 	}
 	move(&w.leader)
 	move(&w.alarm)
-	move(&w.corrupt)
 	move(&s.old.alarm)
 	for n := range w.flights {
 		if w.flights[n].action != flightNone {
@@ -107,7 +109,7 @@ func (s *ringState) unreferenced(i int) bool {
 			return false
 		}
 	}
-	return int(w.alarm) != i+1 && int(w.corrupt) != i+1 && (s.behind == behindNot || s.old.seats[i] == ringSeat{} && s.used>>i&1 == 0 && int(s.old.alarm) != i+1)
+	return int(w.alarm) != i+1 && (s.behind == behindNot || s.old.seats[i] == ringSeat{} && s.used>>i&1 == 0 && int(s.old.alarm) != i+1)
 }
 
 func flightLess(a, b ringFlight) bool {
@@ -137,7 +139,6 @@ func (s *ringState) pack() ringKey {
 	g.put(3, w.size)
 	g.put(3, w.leader)
 	g.put(4, w.alarm)
-	g.put(3, w.corrupt)
 	g.put(2, uint8(w.stranger))
 	for _, f := range w.flights {
 		g.put(3, uint8(f.action))
@@ -147,7 +148,6 @@ func (s *ringState) pack() ringKey {
 	g.put(2, s.budget.kills)
 	g.put(3, s.budget.specs)
 	g.put(2, s.budget.hands)
-	g.put(1, s.budget.corruptions)
 	g.put(1, s.budget.delays)
 	if s.behind != behindNot {
 		g.put(7, s.same)
@@ -163,12 +163,15 @@ func (s *ringState) pack() ringKey {
 	}
 	g.put(2, uint8(s.behind))
 	k[3] = uint64(g)
+	k[6] = w.hashes.bits()<<2 | uint64(s.budget.corruptions)
 	return k
 }
 
 func (k ringKey) unpack() ringState {
 	var s ringState
 	w := &s.ring
+	s.budget.corruptions = uint8(k[6] & 3)
+	w.hashes = hashesOf(k[6] >> 2)
 	g := ringBits(k[3])
 	if s.behind = ringBehind(g.take(2)); s.behind != behindNot {
 		s.old.stranger = ringRole(g.take(2))
@@ -183,7 +186,6 @@ func (k ringKey) unpack() ringState {
 		s.old.seats[6] = seatOf(k[2] >> 21)
 	}
 	s.budget.delays = g.take(1)
-	s.budget.corruptions = g.take(1)
 	s.budget.hands = g.take(2)
 	s.budget.specs = g.take(3)
 	s.budget.kills = g.take(2)
@@ -193,7 +195,6 @@ func (k ringKey) unpack() ringState {
 		w.flights[n].action = ringCall(g.take(3))
 	}
 	w.stranger = ringRole(g.take(2))
-	w.corrupt = g.take(3)
 	w.alarm = g.take(4)
 	w.leader = g.take(3)
 	w.size = g.take(3)

@@ -60,6 +60,7 @@ func exploreRing(b ringBound, p ringPlanner) (*ringExplorer, *ringStory) {
 	x := newRingExplorer(b, p)
 	start := ringState{ring: ringOf(int(b.first)), budget: b.budget}
 	start.ring.size = max(b.first, b.size)
+	start.ring.hashes.matter = b.hashes
 	mostSteps, mostNames := b.most()
 	x.add(&start, -1)
 	for at := 0; at < len(x.states); at++ {
@@ -199,6 +200,9 @@ func (x *ringExplorer) successors(s *ringState, visit func(*ringEdge)) {
 				}
 			}
 		}
+		if x.bound.hashes && !x.operator.ignoresStarts && (e.to.ring.subject() != s.ring.subject() || e.to.ring.restarted(&s.ring)) {
+			e.to.ring.hashes.forget()
+		}
 		e.to.canonical()
 		if e.to != *s || e.violation != "" {
 			visit(&e)
@@ -238,6 +242,7 @@ func (x *ringExplorer) fresh(s *ringState, yield func(ringEdge)) {
 		}
 		x.carryOut(s, t, &pass{operator: x.operator, retain: x.bound.retain, kind: s.ring.kind, seen: &s.ring.seats, same: 0x7f}, "", yield)
 		x.call(s, t, yield)
+		x.hashes(s, asked, yield)
 	}
 }
 
@@ -247,7 +252,7 @@ func (x *ringExplorer) call(s *ringState, t *ringDecision, yield func(ringEdge))
 	if t.step.Action == Disarm {
 		to := *s
 		to.ring = s.ring.disarmed(t.target)
-		yield(ringEdge{what: "Disarm", who: 1 << t.target, to: to})
+		yield(ringEdge{what: "Disarm", who: 1 << t.target & 0x7f, to: to})
 		return
 	}
 	f := callOf(t)
@@ -303,7 +308,7 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 		to := *s
 		to.budget.delays--
 		to.behind, to.old = b, s.ring
-		to.old.flights, to.old.leader, to.old.corrupt = [2]ringFlight{}, 0, 0
+		to.old.flights, to.old.leader, to.old.hashes = [2]ringFlight{}, 0, ringHashes{}
 		to.same, to.used = 0, 0
 		for i := range s.ring.seats {
 			if s.ring.seats[i].pod != podNone {

@@ -67,7 +67,7 @@ func promoted(_ Desired, o Observed) (Step, bool) {
 			Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining,
 			Message: "making the learner " + i.Name + " a voter",
 		}
-		if unproved := o.unproved(); unproved != "" {
+		if unproved := o.unproved(o.voters()); unproved != "" {
 			return Step{Action: Wait, Reason: Joining, Message: "waiting until " + unproved + ", before " + step.Message}, true
 		}
 		return step, true

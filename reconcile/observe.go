@@ -39,6 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
+	r.compared(ctx, c, &seen)
 	return seen, errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen))
 }
 
