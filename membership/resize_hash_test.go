@@ -214,6 +214,12 @@ func (w *ring) agreed() (right uint8, differ bool) {
 	return right, groups > 1
 }
 
+// proved reports whether a quorum was found to be equal, and each voter that serves with it.
+func (w *ring) proved() bool {
+	right, differ := w.agreed()
+	return right != 0 && !differ && !w.another(-1, func(i int, s *ringSeat) bool { return s.raft == raftVoter && s.serves() && right>>i&1 == 0 })
+}
+
 // checks is whose Pods start without etcd's check after a pass: those that were ended by it, until
 // they are known to be right and nobody differs.
 func (w *ring) checks(operator ringCareless) uint8 {
@@ -285,6 +291,8 @@ func (x *ringExplorer) hashes(s *ringState, asked bool, yield func(ringEdge)) {
 func (w *ring) judgeHash(t *ringDecision) string {
 	s, right := &w.seats[t.target], w.hashes.data.of(t.target) == dataRight
 	switch a := t.step.Action; {
+	case a == AddLearner && w.voters() > 1 && !w.proved():
+		return "S19: a learner is to be fed before the voters are known to be equal"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == CorruptMember && right && w.rightQuorum():
 		return "S18: a member whose data is right goes for corruption"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == MemberFailed && s.accused() && right && w.rightQuorum():
