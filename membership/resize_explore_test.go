@@ -329,7 +329,8 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 // violated invariant: S1 and S2 (no acknowledged write is lost, no voter starts empty), S4 to S6 (one learner at most; who is
 // removed or promoted leaves a quorum that serves), S9 and S10 (who was removed never runs again, and no member's volume is
 // deleted), S11 (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change leaves less than a
-// quorum its data), S17 (who moves to another volume has a successor first); and from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16).
+// quorum its data), S17 (who moves to another volume has a successor first), S18 and S19 (no member whose data is right goes for
+// corruption while a quorum is right, and no learner that was fed wrong data gets a vote); and from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16).
 func TestExploreResize(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range ringBounds {

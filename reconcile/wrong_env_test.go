@@ -148,6 +148,7 @@ func (w wrongRun) run(s *stage) {
 		if diff := cmp.Diff(claims, s.claimUIDs(c)); diff != "" {
 			s.Errorf("%s: volumes came or went: -want +got:\n%s", w.reason, diff)
 		}
+		w.decide(s, c)
 		return
 	}
 	maps.DeleteFunc(before.Members, func(name, _ string) bool { return values[name] != w.want })
@@ -174,6 +175,26 @@ func (w wrongRun) run(s *stage) {
 		}
 	}
 	s.put(s.etcd(c), "another", "value")
+}
+
+// decide does what the message tells a person to do: the members that are wrong go, and then the alarm.
+func (w wrongRun) decide(s *stage, c *api.EtcdCluster) {
+	s.Helper()
+	for _, name := range []string{"db-0", "db-1"} {
+		removeByHand(s, c, name)
+	}
+	s.byHand(func(ctx context.Context) error {
+		_, err := s.etcd(c).AlarmDisarm(ctx, &clientv3.AlarmMember{})
+		return err
+	}, nil)
+	want := []string{"db-2", "db-3", "db-4"}
+	s.awaitMembers(c, want...)
+	s.clean(c, want...)
+	for _, name := range want {
+		if got := s.says(c, name); got != rightValue {
+			s.Errorf("%s: %s has %q in the end, want %q", w.reason, name, got, rightValue)
+		}
+	}
 }
 
 // written has every member write to its disk what it has in memory: etcd does so ten times a second, and
