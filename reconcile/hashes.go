@@ -35,6 +35,8 @@ const (
 	compareAtRest = 5 * time.Minute
 	// compareAgain is when one is tried again on which a step waits.
 	compareAgain = time.Second
+	// mostUnanswered is what one counts for at most that has waited for a member in vain.
+	mostUnanswered = 10 * time.Second
 )
 
 // comparisons are those of all clusters.
@@ -158,8 +160,11 @@ func (all *comparisons) begin(ctx context.Context, key types.NamespacedName, abo
 		defer all.mu.Unlock()
 		k.cancel()
 		k.running, k.ended = nil, time.Now()
-		if took > 0 {
+		switch {
+		case whole:
 			k.took = took
+		case took > 0:
+			k.took = min(took, mostUnanswered)
 		}
 		k.about, k.hashes, k.whole = about, hashes, whole
 		k.differ = differ(hashes)
