@@ -209,9 +209,16 @@ func (s *stage) written(etcd *clientv3.Client) {
 	}
 }
 
-// makeWrong changes the value in the database of a member, whose process is killed for it.
+// makeWrong changes the value in the database of a member, whose process is killed for it. It starts
+// without etcd's check, as one does whose data went wrong while it ran.
 func (s *stage) makeWrong(name, value string) {
 	s.Helper()
+	pod := &corev1.Pod{}
+	s.must(s.Get(s.Context(), client.ObjectKey{Namespace: s.ns, Name: name}, pod))
+	s.change(pod, func() {
+		key := api.AnnotationCheckAtStart
+		pod.Annotations[key] = strings.ReplaceAll(strings.ReplaceAll(pod.Annotations[key], "InitialCorruptCheck=true", "InitialCorruptCheck=false"), "corrupt-check=true", "corrupt-check=false")
+	})
 	s.must(s.hostlet.Spoil(s.Context(), s.ns, name, func(dir string) error { return overwrite(dir, value) }))
 	s.awaitBack(name)
 }
