@@ -188,7 +188,8 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 		i, _ := seen.Instance(m.Name)
 		return m.ID != "" && m.Role != api.RoleLearner && m.Health != api.HealthHealthy && !i.Publishes()
 	}), meta.IsStatusConditionTrue(s.Conditions, api.ConditionDegraded) && int(s.ReadyReplicas) < size(c):
-		// One whose data differs is none of the healthy ones, whichever it is. Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor
+		// Where data differs, one member is not healthy, whichever it is.
+		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor
 		// is a member that follows and does not serve yet.
 		degraded, reason, message = metav1.ConditionTrue, string(step.Reason), step.Message
 	}
