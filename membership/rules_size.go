@@ -100,7 +100,8 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 	if publishing := slices.DeleteFunc(notServing(voters), func(i Instance) bool { return !i.Publishes() }); victim.Serves() && len(publishing) > 0 {
 		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting to remove %s: %s", who, problems(publishing))}, true
 	}
-	if unproved := o.unproved(voters[1:]); unproved != "" {
+	stay := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Name == victim.Name })
+	if unproved := o.unproved(stay); unproved != "" {
 		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting until %s, before %s is removed", unproved, who)}, true
 	}
 	if heir, ok := mostAdvanced(rest); ok && victim.Leads() {

@@ -87,17 +87,22 @@ func TestWrong(t *testing.T) {
 func (w wrongRun) run(s *stage) {
 	crash := s.operate()
 	c := s.cluster("db", w.members)
+	// A new member is to get the data of the leader, and not all of the log, from which it would make its own.
+	flags := map[string]string{"snapshot-catchup-entries": "5"}
 	if w.periodic {
-		flag := "corrupt-check-time"
-		if w.version == etcd35 {
-			flag = "experimental-corrupt-check-time"
-		}
-		c.Spec.Options = &api.Options{Flags: map[string]string{flag: "1s"}}
+		flags["corrupt-check-time"] = "1s"
 	}
+	if w.version == etcd35 {
+		flags = experimental(flags)
+	}
+	c.Spec.Options = &api.Options{SnapshotCount: new(int64(100)), Flags: flags}
 	contract.Watch(s, c)
 	s.create(c)
 	etcd := s.ready(c)
 	s.put(etcd, "key", rightValue)
+	for range 150 {
+		s.put(etcd, "other", "value")
+	}
 	s.written(etcd)
 	names := namesOf(identityOf(c))
 	values := map[string]string{}

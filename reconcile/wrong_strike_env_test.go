@@ -19,6 +19,15 @@ import (
 	"quorate.dev/membership"
 )
 
+// experimental are flags as 3.5 calls them.
+func experimental(flags map[string]string) map[string]string {
+	of := map[string]string{}
+	for name, value := range flags {
+		of["experimental-"+name] = value
+	}
+	return of
+}
+
 // written has every member write to its disk what it has in memory: etcd does so ten times a second, and
 // to defragment.
 func (s *stage) written(etcd *clientv3.Client) {
