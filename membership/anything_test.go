@@ -57,6 +57,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 				Joins: ID(0xa0+n) * id(), Retired: r.IntN(8) == 0,
 			}
 			i.Volume.Spare = some() && !i.Volume.Recorded()
+			i.Volume.Replaced = r.IntN(8) == 0 && i.Volume.Recorded()
 			i.Volume.Next = rarely(version())
 			i.Volume.Small, i.Volume.Growing = r.IntN(8) == 0, r.IntN(8) == 0
 			i.Volume.Unfit = []string{"", "", "", "is of another class"}[r.IntN(4)]
@@ -66,7 +67,8 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 			i.Pod = Pod{
 				UID: "pod", Terminating: some(), Foreign: r.IntN(16) == 0, Problem: []string{"", "cannot run"}[r.IntN(2)],
 				NeverRan: some(), Outdated: some(), Overdue: some(), Ended: some(),
-				Damaged: some(), Forsaken: some(), Unfenced: some(), Provisions: some(), Provisioned: some(),
+				Damaged: some(), Forsaken: some(), BackOff: some(), Young: some(), Empty: some(), EmptyLong: some(), Unfenced: some(),
+				Ready: some(), ReadyLong: some(), UnreadyLong: some(), Provisions: some(), Provisioned: some(),
 				Version: rarely(version()), Changing: r.IntN(8) == 0, Failing: some(),
 				Change: []Change{ChangeNone, ChangeNone, ChangeResources, ChangeImage, ChangePod}[r.IntN(5)],
 			}
@@ -125,7 +127,7 @@ func resized(r *rand.Rand) (Desired, Observed) {
 	d.Size = max(0, len(o.voters())+[]int{-2, -1, 0, 0, 1, 1, 2}[r.IntN(7)])
 	d.Ephemeral, d.Retain = few(8), few(4)
 	wrong := []func(*Instance){
-		noPod, gone, noVolume, silent, leaderless, unrecorded, going, stopping, outdated, stuck, overdue, forsaken, unfenced, preparingStill,
+		restored, noPod, gone, noVolume, silent, leaderless, unrecorded, going, stopping, outdated, stuck, overdue, forsaken, unfenced, preparingStill, killed, emptied,
 		func(i *Instance) { i.Volume.Retired = true }, func(i *Instance) { i.Endpoint.RaftIndex += 5 }, func(i *Instance) { i.Endpoint.Version = etcd37 },
 	}
 	for range r.IntN(4) {

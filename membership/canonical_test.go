@@ -66,7 +66,7 @@ func (w word) flag(on bool) word {
 func (w word) epoch(e epoch) word { return w.number(6, uint64(e)) } // tokens 1 to 3
 
 func (w word) claim(c claim) word {
-	return w.number(3, uint64(c.uid)).flag(c.terminating).flag(c.foreign).epoch(c.record).epoch(c.first)
+	return w.number(3, uint64(c.uid)).flag(c.terminating).flag(c.foreign).epoch(c.record).epoch(c.first).flag(c.replaced)
 }
 
 func (w word) pod(p pod) word {
@@ -82,7 +82,7 @@ func (w word) cluster(c *cluster) word {
 }
 
 func (w word) budget(b budget) word {
-	for _, n := range []uint8{b.losses, b.wipes, b.deletions, b.statusWipes, b.foreign, b.restores, b.delays, b.kills} {
+	for _, n := range []uint8{b.losses, b.wipes, b.deletions, b.statusWipes, b.foreign, b.restores, b.delays, b.kills, b.copies} {
 		w = w.number(2, uint64(n))
 	}
 	return w

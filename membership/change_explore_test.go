@@ -166,7 +166,8 @@ func (x *rollExplorer) fresh(s *rollState, yield rollVisit) {
 
 // act carries out a step, at once or later.
 func (x *rollExplorer) act(s *rollState, t *rollDecision, yield rollVisit) {
-	fenced := s.late.disrupts() && !x.done(s, t) && !x.operator.ignoresIntents
+	unsettled := s.late.action == actDowngrade || s.late.action == actCancel
+	fenced := s.late.disrupts() && !x.done(s, t) && !x.operator.ignoresIntents && (!unsettled || !x.operator.forgetsCalls)
 	maintained := *s
 	if maintained.roll.maintain(t, x.operator); maintained != *s {
 		yield("what members have answered from is written down", maintained, "")

@@ -203,6 +203,10 @@ var rollMutants = map[string]rollMutant{
 		reason: "Two operators change a member each",
 		bound:  "SlowDown", mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresIntents: true}}, want: "S",
 	},
+	"ForgetsCalls": {
+		reason: "A downgrade that etcd has not answered for is carried out while members come to run something else",
+		bound:  "SlowDown", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsCalls: true}}, want: "S",
+	},
 	"ForgetsSpec": {
 		reason: "An operator that is slow changes a member that needs no change any more, while another one is changed",
 		bound:  "SlowDown", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsSpec: true}}, want: "S8",

@@ -19,6 +19,7 @@ type rollCareless struct {
 	ignoresVersions bool // writes to volumes and Pods though they have changed since its look
 	ignoresUIDs     bool // deletes whichever Pod has the name
 	ignoresIntents  bool // begins though another operator's act is under way
+	forgetsCalls    bool // begins though a downgrade, or its end, was asked for and not answered
 	startsOver      bool // applies a Pod that is to be started to one that is there
 	forgetsFailure  bool // does not remember what it has put back
 	keepsLeader     bool // hands no leadership over

@@ -30,6 +30,21 @@ var bounds = map[string]struct {
 			budget: budget{losses: 1, deletions: 1, statusWipes: 1, restores: 1},
 		},
 	},
+	"OneCopied": {
+		reason: "The volume comes back as another object, beside everything else, and is accepted or not",
+		bound: bound{
+			sizes: []uint8{0, 1}, first: 1, states: 400_000,
+			budget: budget{losses: 1, deletions: 1, statusWipes: 1, copies: 1},
+		},
+	},
+	"OneCopiedStale": {
+		reason: "The same while an operator acts on old views",
+		bound:  bound{sizes: []uint8{1}, first: 1, states: 400_000, budget: budget{losses: 1, copies: 1, delays: 1}},
+	},
+	"ThreeCopied": {
+		reason: "Volumes of three come back as other objects, all of them or some, with the EtcdCluster or without its status",
+		bound:  bound{sizes: []uint8{3}, first: 3, kills: true, states: 400_000, budget: budget{kills: 1, deletions: 1, copies: 3}},
+	},
 	"OneStale": {
 		reason: "An operator acts on old views, beside one that does not",
 		bound: bound{

@@ -64,12 +64,13 @@ func noVolume(i *Instance)      { i.Volume = Volume{} }
 func gone(i *Instance)          { noPod(i); noVolume(i) }
 func silent(i *Instance)        { i.Endpoint, i.Hash = Endpoint{}, Hash{} }
 func leaderless(i *Instance)    { i.Endpoint.Leader = 0 }
-func unrecorded(i *Instance)    { i.Volume.ClusterID, i.Volume.MemberID = 0, 0 }
+func unrecorded(i *Instance)    { i.Volume.ClusterID, i.Volume.MemberID, i.Volume.Replaced = 0, 0, false }
 func going(i *Instance)         { i.Volume.Terminating = true }
 func stopping(i *Instance)      { i.Pod.Terminating = true }
 func foreignPod(i *Instance)    { i.Pod.Foreign = true }
 func foreignVolume(i *Instance) { i.Volume.Foreign = true }
 func outdated(i *Instance)      { i.Pod.Outdated = true }
+func restored(i *Instance)      { i.Volume.Replaced = i.Volume.Recorded() }
 func stuck(i *Instance) {
 	silent(i)
 	i.Pod.Problem, i.Pod.NeverRan = "cannot pull the image etcd:v3.6.16", true

@@ -88,6 +88,23 @@ func (x *explorer) misfortune(n int, change changer) {
 		m.disk, m.holds, m.had = alien, false, m.had|alien.bit()
 		return "", true
 	})
+	change("its volume comes back as another object, annotations and all, with the data of an earlier day", n, func(s *state) (string, bool) {
+		m := &s.world.members[n]
+		if s.budget.copies == 0 || m.claim.record == 0 || m.claim.record != m.disk || m.claim.foreign || m.claim.terminating || m.pod.phase != absent {
+			return "", false
+		}
+		s.budget.copies--
+		m.made++
+		m.claim.uid, m.claim.replaced, m.holds = m.made, true, false
+		return "", true
+	})
+	change("somebody accepts what was restored", n, func(s *state) (string, bool) {
+		possible := s.world.members[n].claim.replaced
+		if possible {
+			s.world.accept(n)
+		}
+		return "", possible
+	})
 	change("somebody makes a volume of its name", n, func(s *state) (string, bool) {
 		m := &s.world.members[n]
 		if s.budget.foreign == 0 || m.claim.uid != 0 || n >= int(x.bound.first) {

@@ -38,6 +38,8 @@ type Volume struct {
 	// Unfit is why it is not what the spec asks for, and cannot become that, in words that follow "whose volume"; empty where it
 	// is or can, and where the spec does not ask for its member to be replaced.
 	Unfit string
+	// Replaced: it is another object than the one on which it was written whose data it holds.
+	Replaced bool
 	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
 	Retired bool
 }
@@ -91,6 +93,17 @@ type Pod struct {
 	// Damaged: the problem lies with the member's data or its node, and not with what time or a person brings back, such as an
 	// image, an address or a place to run. Forsaken: it has lasted for as long as the spec wants to wait.
 	Damaged, Forsaken bool
+	// Ready: its kubelet finds that etcd serves, whatever else keeps the Pod from being ready.
+	// ReadyLong: for longer than waiting helps. UnreadyLong: etcd has started, and its kubelet has
+	// found for longer than waiting helps that it does not serve.
+	Ready, ReadyLong, UnreadyLong bool
+	// Empty: etcd has ended because it found no data where it was told to find its own. EmptyLong:
+	// for as long as the spec wants to wait for that.
+	Empty, EmptyLong bool
+	// BackOff: its kubelet waits before it starts etcd again, which something from outside has
+	// ended. A new Pod starts at once. Young: the Pod was created too lately to be recreated for
+	// that.
+	BackOff, Young bool
 	// Unfenced: on an empty directory its process would start as a new member, as the first start and a join need it.
 	Unfenced bool
 	// Provisions: no etcd runs in it. It is there for the volume to be made, and the image to be pulled, on the node on which

@@ -8,6 +8,7 @@ type look struct {
 	members [most]glimpse
 	list    epoch // whose member list was read linearizably
 	overdue bool
+	ready   [most]bool // members that serve, as their kubelets find, where etcd cannot be reached
 }
 
 type glimpse struct {
@@ -113,7 +114,7 @@ func (g glimpse) volume(n int) Volume {
 		return Volume{}
 	}
 	return Volume{
-		UID: uid(g.claim.uid), Terminating: g.claim.terminating, Foreign: g.claim.foreign, First: g.claim.first.first(),
+		UID: uid(g.claim.uid), Terminating: g.claim.terminating, Foreign: g.claim.foreign, Replaced: g.claim.replaced, First: g.claim.first.first(),
 		ClusterID: g.claim.record.clusterID(), MemberID: g.claim.record.memberID(n), Version: etcd36,
 	}
 }
@@ -135,5 +136,6 @@ func (l *look) podFacts(n int) Pod {
 		f.Problem, f.Ended = "was evicted", true
 	}
 	f.Overdue = f.Problem != "" && l.overdue
+	f.Ready, f.ReadyLong = l.ready[n], l.ready[n] && l.overdue
 	return f
 }

@@ -14,6 +14,7 @@ func TestMutants(t *testing.T) {
 	one := bound{sizes: []uint8{0, 1}, first: 1, states: 200_000}
 	three := bound{sizes: []uint8{0, 3}, first: 3, states: 200_000}
 	with := func(b bound, faults budget) bound { b.budget = faults; return b }
+	stale := bound{sizes: []uint8{1}, first: 1, states: 400_000, budget: budget{wipes: 1, delays: 1}}
 	spec := func(b bound) bound { b.stalls = true; return b }
 	safety := func(b bound) bound { b.safety = true; return b }
 
@@ -34,6 +35,14 @@ func TestMutants(t *testing.T) {
 			bound:  safety(with(three, budget{deletions: 1, restores: 1})),
 			mutant: without(mixedClusters),
 			want:   "S12",
+		},
+		"NobodyIsTold": {
+			reason: "The first members have found each other, and the operator, that reaches none, waits for them without end",
+			bound:  three,
+			mutant: replace(forming, func(d Desired, o Observed) (Step, bool) {
+				return forming(d, each(o, func(i *Instance) { i.Pod.ReadyLong = false }))
+			}),
+			want: "L4",
 		},
 		"WithoutHibernated": {
 			reason: "Zero replicas are no longer a size",
@@ -190,6 +199,51 @@ func TestMutants(t *testing.T) {
 			bound:  with(one, budget{wipes: 1}),
 			mutant: planner{rules: rules, operator: careless{letsClientsInEarly: true}},
 			want:   "S2",
+		},
+		"FirstPodsAppliedFromCache": {
+			reason: "A Pod that serves is told again to start empty, by an operator that does not know of it",
+			bound:  stale, mutant: planner{rules: rules, operator: careless{bootstrapsFromCache: true, appliesFirstPods: true}}, want: "S2",
+		},
+		"FirstPodsCreatedFromCache": {
+			reason: "A member that serves, and whose Pod is away for a moment, is told again to start empty",
+			bound:  stale, mutant: planner{rules: rules, operator: careless{bootstrapsFromCache: true}}, want: "S2",
+		},
+		"FirstVolumesAppliedFromCache": {
+			reason: "What a retained volume says of its data is overwritten, by an operator that does not know of it",
+			bound:  with(one, budget{deletions: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{provisionsFromCache: true}}, want: "what a volume says",
+		},
+		"ReplacedIsTrusted": {
+			reason: "A member is started on what was restored",
+			bound:  safety(with(one, budget{copies: 1})), mutant: seeing(func(o Observed) Observed {
+				return each(o, func(i *Instance) { i.Volume.Replaced = false })
+			}),
+			want: "S18",
+		},
+		"WithoutReplacedMajority": {
+			reason: "A cluster that was restored as a whole waits for ever",
+			bound:  with(one, budget{copies: 1}), mutant: without(replacedMajority), want: "L3",
+		},
+		"ReplacedIsLost": {
+			reason: "A cluster that was restored as a whole is called lost",
+			bound:  with(one, budget{copies: 1}), mutant: seeing(func(o Observed) Observed {
+				return each(o, func(i *Instance) { i.Volume.Retired = i.Volume.Replaced })
+			}),
+			want: "it calls lost",
+		},
+		"ReplacedSaysNothing": {
+			reason: "A namespace that was restored as a whole begins empty",
+			bound:  safety(with(one, budget{copies: 1, deletions: 1})), mutant: seeing(func(o Observed) Observed {
+				return each(o, func(i *Instance) {
+					if i.Volume.Replaced {
+						i.Volume.ClusterID, i.Volume.MemberID = 0, 0
+					}
+				})
+			}),
+			want: "S18",
+		},
+		"StartedFromCache": {
+			reason: "A member is started on what was restored since an operator has looked",
+			bound:  with(one, budget{copies: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{startsFromCache: true}}, want: "S18",
 		},
 		"ForgetsToIntend": {
 			reason: "Nobody knows on which volumes the first members have voted",

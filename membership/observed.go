@@ -41,6 +41,10 @@ type Desired struct {
 	Room int64
 	// Patience is how long a member may be down before it is replaced, as it is told to people; empty where it is not told.
 	Patience string
+	// Namespace of the cluster, as it is told to people in commands; empty where it is not told.
+	Namespace string
+	// EmptyPatience is the same for one whose volume came back empty.
+	EmptyPatience string
 	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it was not.
 	GivenUp string
 }
@@ -89,14 +93,15 @@ type Member struct {
 func (o Observed) Formed() bool { return o.ID() != 0 }
 
 // ID is the ID of the cluster: the latch, or else what its volumes say; 0 while it has not formed. Volumes that are being
-// deleted say nothing: who deletes an EtcdCluster and its volumes, and applies it again at once, wants a new cluster.
+// deleted say nothing: who deletes an EtcdCluster and its volumes, and applies it again at once, wants a new cluster. Those that were
+// restored say that nothing is ever to begin empty in their place.
 func (o Observed) ID() ID {
 	if o.ClusterID != 0 {
 		return o.ClusterID
 	}
 	var id ID
 	for _, i := range o.Instances {
-		if !i.Volume.Recorded() || !i.Volume.Stays() || o.exchanged(i) || o.recordIncomplete(i.Volume.First) {
+		if !i.Volume.Recorded() || !i.Volume.Stays() || !i.Volume.Replaced && (o.exchanged(i) || o.recordIncomplete(i.Volume.First)) {
 			continue
 		}
 		if id != 0 && id != i.Volume.ClusterID {
@@ -162,7 +167,7 @@ func (o Observed) Member(id ID) *Member {
 // empty; an etcd that is told to join a cluster then exits, and harms nothing. What the volume says of its member counts for
 // more than what is remembered, which may be of an earlier cluster; only etcd's own list counts for more.
 func (o Observed) holds(i Instance) bool {
-	if i.Volume.Retired {
+	if i.Volume.Retired || i.Volume.Replaced {
 		return false
 	}
 	if !i.Volume.Recorded() {
@@ -177,7 +182,7 @@ func (o Observed) holds(i Instance) bool {
 // Lost reports whether the data of a member is gone, as far as can be known without running it. One that has yet to start
 // for the first time has none to lose.
 func (o Observed) Lost(i Instance) bool {
-	return i.ID != 0 && !o.holds(i) && !i.Volume.Spare && i.Volume.Joins != i.ID
+	return i.ID != 0 && !o.holds(i) && !i.Volume.InDoubt() && !i.Volume.Spare && i.Volume.Joins != i.ID
 }
 
 // names of the instances for which keep holds, in order.

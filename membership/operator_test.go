@@ -56,8 +56,10 @@ type outcome struct {
 type careless struct {
 	letsClientsInEarly  bool // as soon as the cluster has formed, and not only when every Pod is told to find its data
 	reportsFailedRecord bool // sets status.clusterID though not every volume could be recorded
-	bootstrapsFromCache bool // without a look at the volumes in the API server itself
+	bootstrapsFromCache bool // without another look at what it starts, past the cache
+	appliesFirstPods    bool // over those that are there, and does not only create them
 	provisionsFromCache bool // writes over a volume that it did not know
+	startsFromCache     bool // without another look at the volumes
 	forgetsToIntend     bool // creates first Pods before it has written down on which volumes
 }
 
@@ -87,6 +89,9 @@ func (op careless) pass(w world, l look, t decision, same [most]bool, yield func
 		w.cluster = l.cluster
 		crash("writes down the first start", [most]bool{}, w, "")
 	}
+	if t.step.Action == Bootstrap && !op.bootstrapsFromCache && !w.asSeen(l) {
+		return // it would be decided otherwise now: look again
+	}
 	subsets(t.members, func(some [most]bool, all bool) {
 		after, violation, conflict := w, "", false
 		for n := range some {
@@ -108,6 +113,16 @@ func (op careless) pass(w world, l look, t decision, same [most]bool, yield func
 			report(after, l, t, some, yield)
 		}
 	})
+}
+
+// asSeen reports whether the objects are those of the look.
+func (w *world) asSeen(l look) bool {
+	for n, m := range w.members {
+		if m.claim != l.members[n].claim || m.pod != l.members[n].pod {
+			return false
+		}
+	}
+	return w.cluster == l.cluster
 }
 
 // fenced: no Pod would start empty any more, and this is no view from before there were Pods. Clients are let in only then,
@@ -150,6 +165,9 @@ func subsets(of [most]bool, yield func(some [most]bool, all bool)) {
 // effect of the step on one member. A conflict makes the operator look again.
 func (op careless) effect(w *world, l look, t decision, n int, same bool) (violation string, conflict bool) {
 	m, g := &w.members[n], l.members[n]
+	if m.claim.replaced && slices.Contains([]Action{Provision, Bootstrap, Start, Record}, t.step.Action) && (m.claim == g.claim || op.startsFromCache) {
+		return "S18: a volume that was restored is written on, or started", false
+	}
 	switch t.step.Action {
 	case Provision:
 		if m.claim.foreign || m.claim.terminating || m.claim != g.claim && !op.provisionsFromCache {
@@ -160,14 +178,22 @@ func (op careless) effect(w *world, l look, t decision, n int, same bool) (viola
 			m.made++
 			m.claim.uid = m.made
 		}
+		if m.claim.record != g.claim.record {
+			violation = "what a volume says of whose data it holds is overwritten"
+		}
 		m.claim.first, m.claim.record = begun(t.step.First), g.claim.record // an apply removes what it does not give
 	case Bootstrap:
-		if m.claim != g.claim && !op.bootstrapsFromCache {
-			return "", true // the volume is looked at in the API server itself, not in the cache
+		p := pod{phase: pending, blank: true, told: begun(t.step.First), badImage: l.cluster.badImage}
+		if op.appliesFirstPods && m.pod.phase != absent && !m.pod.terminating && m.pod.told>>4 == p.told>>4 {
+			m.pod.told, m.pod.blank, m.pod.badImage = p.told, p.blank, p.badImage // the arguments cannot change, the annotations and the image can
+			return bootstrappedAfterFormed(w, l), false
 		}
-		return bootstrappedAfterFormed(w, l), run(m, pod{phase: pending, blank: true, told: begun(t.step.First), badImage: l.cluster.badImage})
+		return bootstrappedAfterFormed(w, l), create(m, p)
 	case Start:
-		return "", run(m, pod{phase: pending, told: g.claim.first, badImage: l.cluster.badImage})
+		if m.claim != g.claim {
+			return "", true
+		}
+		return "", create(m, pod{phase: pending, told: g.claim.first, badImage: l.cluster.badImage})
 	case Record:
 		if m.claim != g.claim {
 			return "", true
@@ -187,16 +213,12 @@ func (op careless) effect(w *world, l look, t decision, n int, same bool) (viola
 	return violation, false
 }
 
-// run applies a Pod. Over one that is there, the arguments cannot change; the annotations and the image can.
-func run(m *instance, p pod) (conflict bool) {
-	switch {
-	case m.pod.phase == absent:
-		m.pod = p
-	case m.pod.terminating:
+// create makes a Pod where there is none.
+func create(m *instance, p pod) (conflict bool) {
+	if m.pod.phase != absent {
 		return true
-	case m.pod.told>>4 == p.told>>4:
-		m.pod.told, m.pod.blank, m.pod.badImage = p.told, p.blank, p.badImage
 	}
+	m.pod = p
 	return false
 }
 

@@ -11,6 +11,7 @@ var rules = []rule{
 	hibernated,       // zero replicas: stop all, keep all volumes
 	putBack,          // who was changed and does not come up gets back what it had
 	unstuck,          // a Pod that runs nothing and has ended, or was made from an older spec: make it anew
+	withheld,         // a Pod that has yet to start on a volume that is not its member's goes
 	lostWhileForming, // a first member's volume was exchanged: it may have voted already
 	provisioned,      // first members get their volumes, all at once
 	bootstrapped,     // first members start together, and only while the cluster has never formed
@@ -18,6 +19,8 @@ var rules = []rule{
 	forming,          // wait for the first members to find each other
 	started,          // a Pod for every volume that holds a member's data, all at once: no membership change
 	recorded,         // a member that answers proves whose data its volume holds
+	backedOff,        // no kubelet's back-off is waited for while there is no quorum
+	replacedMajority, // a quorum depends on volumes that only a person can accept
 	lostMajority,     // too few volumes are left for a quorum: start nothing empty, ever
 	quorumLost,       // the volumes are there, the members not yet: only wait
 	foreignMember,    // etcd lists somebody we did not make: report, do not fight
@@ -37,6 +40,7 @@ var rules = []rule{
 	lastVolume,       // the only voter's volume goes with its Pod
 	preparing,        // wait for the volumes of members to come
 	alarmed,          // etcd refuses writes
+	volumeReplaced,   // a volume is another object than the recorded one: accept it, or give its member up
 	memberDown,       // a voter does not answer: wait, and say why
 	cramped,          // a database that is too large for the volumes that members are to move to
 	mislabelled,      // what runs is not what the image's name says

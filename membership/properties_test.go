@@ -76,9 +76,10 @@ func TestAnything(t *testing.T) {
 		"AddLearner ScalingUp", "Bootstrap Bootstrapping", "Disarm CorruptMember", "Discard Retiring", "Join Joining", "MoveLeader ScalingDown",
 		"None Healthy", "Promote Joining", "Provision Provisioning", "Provision ScalingUp", "Record Recording",
 		"Remove CorruptMember", "Remove MemberFailed", "Remove MemberLost", "Remove ScalingDown", "Stall Alarm", "Stall DataLost",
-		"Start Starting", "Stop Hibernating", "Stop Replacing", "Stop Retiring", "Wait Joining", "Wait MemberDown", "Wait QuorumLost", "Wait ScalingUp",
+		"Start Starting", "Stop Hibernating", "Stop Replacing", "Stop BackOff", "Stop Retiring", "Wait Joining", "Wait MemberDown", "Wait QuorumLost", "Wait ScalingUp",
 		"Update Changing", "PutBack ChangeFailed", "Downgrade Downgrading", "CancelDowngrade Downgrading", "Wait Changing", "Wait Downgrading",
 		"Provision Moving", "AddLearner Moving", "Remove Moving", "MoveLeader Moving", "Wait Moving", "Stall VolumeTooSmall",
+		"Stall VolumeReplaced", "Stop VolumeReplaced",
 		"Stall ChangeFailed", "Stall VersionNotAllowed", "Stall VersionMismatch", "Stall ChangeNotSupported",
 		"MoveLeader CorruptMember", "Stall DataDiffers", "Wait DataDiffers", "Wait Alarm",
 	}
@@ -148,6 +149,10 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("it is not the member that etcd is told of")
 	case s.Action == Start && (i.Pod.Exists() || !i.Volume.Stays() || !o.Formed() || i.Volume.Retired || !i.Volume.Recorded() && i.Volume.First == First{}):
 		return errors.New("it is started twice, without its data, or before the cluster has formed")
+	case i.Volume.Replaced && slices.Contains([]Action{Start, Record, Join, Promote, Provision, Discard, PutBack, Expand}, s.Action):
+		return errors.New("its volume is another object than its record names")
+	case i.Volume.InDoubt() && s.Action == Remove && slices.Contains([]Reason{MemberLost, MemberFailed}, s.Reason) && m != nil && !m.Learner:
+		return errors.New("it is given up for a volume that a person may accept")
 	case s.Action == Bootstrap && i.Pod.Exists():
 		return errors.New("it is started twice")
 	case s.Action == Provision && i.Volume.Recorded() && i.Volume.Stays():
@@ -160,6 +165,10 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("it is stopped twice")
 	case s.Action == Stop && d.Size > 0 && (m != nil || s.Reason != Retiring) && i.Endpoint.Answered():
 		return errors.New("it is stopped though it serves")
+	case s.Reason == BackOff && (o.Reach == ReachQuorum || !i.Pod.BackOff || i.Pod.Young):
+		return errors.New("its kubelet's back-off is nothing to act on")
+	case s.Reason == BackOff && (d.Ephemeral || i.Volume.Terminating):
+		return errors.New("its data goes with its Pod")
 	case (s.Action == Discard || s.Reason == Retiring) && m != nil:
 		return errors.New("it is a member")
 	case s.Action == Discard && (!i.Volume.Stays() || i.Volume.Retired):

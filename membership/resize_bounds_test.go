@@ -48,6 +48,31 @@ var ringBounds = map[string]struct {
 		reason: "Somebody deletes a volume, and Pods",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 1}},
 	},
+	"Copied": {
+		reason: "A volume comes back as another object, is accepted or given up, while members crash and the size changes",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, copies: true, crashes: true, one: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 1}},
+	},
+	"CopiedWriting": {
+		reason: "Clients write meanwhile",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, copies: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1}},
+	},
+	"CopiedLosing": {
+		reason: "Another one is lost beside it, and what does not come back is replaced",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, copies: true, claims: true, patience: true, still: true, beyond: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 2, kills: 1}},
+	},
+	"CopiedBehind": {
+		reason: "An operator acts on old views, in which the volume is what it was",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, copies: true, still: true, safety: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, delays: 1}},
+	},
+	"CopiedLearner": {
+		reason: "A learner's volume, too",
+		bound:  ringBound{sizes: []uint8{2, 3}, first: 2, copies: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1, kills: 1}},
+	},
+	"CopiedFive": {
+		reason: "Two of five come back as other objects, and one is lost",
+		bound:  ringBound{sizes: []uint8{5}, first: 5, copies: true, claims: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 2, kills: 1}},
+		full:   true,
+	},
 	"Wiped": {
 		reason: "The content of volumes is gone, and what does not come back is replaced",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, patience: true, wipes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 2}},
@@ -79,6 +104,22 @@ var ringBounds = map[string]struct {
 	"Behind": {
 		reason: "An operator acts on old views, beside one that does not",
 		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, slow: true, size: 2, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, delays: 1}},
+	},
+	"BackOff": {
+		reason: "Processes are killed faster than their kubelets start them again, and the operator may reach none",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, backOff: true, crashes: true, slow: true, calls: 1, states: 1_500_000, budget: ringBudget{kills: 1}},
+	},
+	"BackOffLosing": {
+		reason: "The same, and somebody deletes a volume",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, names: 5, backOff: true, crashes: true, claims: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
+	},
+	"BackOffBehind": {
+		reason: "The same of two, and an operator acts on old views",
+		bound:  ringBound{sizes: []uint8{2}, first: 2, backOff: true, crashes: true, slow: true, calls: 1, states: 1_500_000, budget: ringBudget{kills: 1, delays: 1}},
+	},
+	"Marked": {
+		reason: "The node controller gives up nodes whose members serve, and a disk is wiped",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, names: 5, marks: true, wipes: true, patience: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
 	},
 	"BehindTwice": {
 		reason: "An operator acts on old views, while the size changes back and forth",
@@ -113,6 +154,11 @@ var ringBounds = map[string]struct {
 	"MovedLosing": {
 		reason: "Members move, and one loses its volume",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, still: true, slow: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 1, losses: 1}},
+		full:   true,
+	},
+	"BackOffBehindThree": {
+		reason: "Three are killed faster than their kubelets start them again, and an operator acts on old views",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, backOff: true, crashes: true, still: true, safety: true, calls: 1, states: 1_500_000, budget: ringBudget{delays: 1}},
 		full:   true,
 	},
 	"BehindThree": {

@@ -22,7 +22,8 @@ const (
 	behindAll                // it paused in its pass, and carries out what it decided
 )
 
-// ringKey is a state in 448 bits. States that differ only in how often a name was used before are one.
+// ringKey is a state in 448 bits. States that differ only in how often a name was used before are
+// one.
 type ringKey [7]uint64
 
 // canonical forgets what cannot matter any more, and moves the seats that are free to the end. The order of the others
@@ -56,13 +57,14 @@ func (s *ringState) canonical() {
 		}
 		if (m.claim == claimNone || m.retired) && m.pod == podNone && !m.member() && s.unreferenced(i) {
 			*m = ringSeat{}
-			w.kinds &^= 1 << i
+			w.kinds, w.young = w.kinds&^(1<<i), w.young&^(1<<i)
 			w.hashes.clear(i)
 			continue
 		}
 		if to != i {
 			w.kinds, s.old.kinds = moveBit(w.kinds, i, to), moveBit(s.old.kinds, i, to)
 			w.hashes.move(i, to)
+			w.young, s.old.young = moveBit(w.young, i, to), moveBit(s.old.young, i, to)
 			w.seats[to], *m = *m, ringSeat{}
 			s.old.seats[to], s.old.seats[i] = s.old.seats[i], ringSeat{}
 			s.same, s.used = moveBit(s.same, i, to), moveBit(s.used, i, to)
@@ -163,7 +165,12 @@ func (s *ringState) pack() ringKey {
 	}
 	g.put(2, uint8(s.behind))
 	k[3] = uint64(g)
-	k[6] = w.hashes.bits()<<2 | uint64(s.budget.corruptions)
+	var b ringBits
+	b.flag(w.backOff)
+	b.put(7, w.young)
+	b.flag(s.old.backOff)
+	b.put(7, s.old.young)
+	k[6] = uint64(b)<<45 | w.hashes.bits()<<2 | uint64(s.budget.corruptions)
 	return k
 }
 
@@ -172,6 +179,11 @@ func (k ringKey) unpack() ringState {
 	w := &s.ring
 	s.budget.corruptions = uint8(k[6] & 3)
 	w.hashes = hashesOf(k[6] >> 2)
+	b := ringBits(k[6] >> 45)
+	s.old.young = b.take(7)
+	s.old.backOff = b.take(1) == 1
+	w.young = b.take(7)
+	w.backOff = b.take(1) == 1
 	g := ringBits(k[3])
 	if s.behind = ringBehind(g.take(2)); s.behind != behindNot {
 		s.old.stranger = ringRole(g.take(2))

@@ -26,7 +26,7 @@ func (w *ring) land(f ringFlight, yield func(to ring, violation string)) {
 	case flightPromote:
 		t.raft, t.matched = raftVoter, false
 		if w.rightQuorum() && w.hashes.data.of(int(f.seat)) != dataRight {
-			violation = "S19: a learner that was fed wrong data gets a vote"
+			violation = "S20: a learner that was fed wrong data gets a vote"
 		}
 	case flightRemove:
 		to.expel(int(f.seat))

@@ -59,7 +59,7 @@ func ringOf(members int) ring {
 func exploreRing(b ringBound, p ringPlanner) (*ringExplorer, *ringStory) {
 	x := newRingExplorer(b, p)
 	start := ringState{ring: ringOf(int(b.first)), budget: b.budget}
-	start.ring.size = max(b.first, b.size)
+	start.ring.size, start.ring.backOff = max(b.first, b.size), b.backOff
 	start.ring.hashes.matter = b.hashes
 	mostSteps, mostNames := b.most()
 	x.add(&start, -1)
@@ -234,7 +234,7 @@ func (x *ringExplorer) fresh(s *ringState, yield func(ringEdge)) {
 		if asked {
 			violation = s.ring.judge(t, taken)
 		} else {
-			violation = judgeBlind(t)
+			violation = s.ring.judgeBlind(t)
 		}
 		if violation != "" {
 			yield(ringEdge{by: "the operator decides ", what: t.step.String(), to: *s, violation: violation})
@@ -243,6 +243,13 @@ func (x *ringExplorer) fresh(s *ringState, yield func(ringEdge)) {
 		x.carryOut(s, t, &pass{operator: x.operator, retain: x.bound.retain, kind: s.ring.kind, seen: &s.ring.seats, same: 0x7f}, "", yield)
 		x.call(s, t, yield)
 		x.hashes(s, asked, yield)
+	}
+	if !x.bound.backOff || !s.ring.quorate() || s.ring.serving(-1) == 0 {
+		return
+	}
+	// Kubelets find that they serve.
+	if t := x.decide(s.ring.glance(taken, false, true, x.bound.leads)); t.step.Action == Wait {
+		yield(ringEdge{by: "the operator decides ", what: t.step.String(), to: *s, violation: "L4: members serve, none of them can be reached, and nobody is told"})
 	}
 }
 
@@ -275,6 +282,9 @@ func (x *ringExplorer) carryOut(s *ringState, t *ringDecision, p *pass, by strin
 			to := *s
 			to.ring = w
 			to.same &^= renewed
+			if w.backOff && t.step.Action == Start {
+				to.ring.young |= renewed
+			}
 			yield(ringEdge{by: by, what: string(t.step.Action), who: who, to: to, violation: violation})
 		})
 	}
@@ -325,12 +335,16 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 	}
 }
 
-// TestExploreResize searches every state of a formed cluster that is reachable within a bound, with the real rules, for a
-// violated invariant: S1 and S2 (no acknowledged write is lost, no voter starts empty), S4 to S6 (one learner at most; who is
-// removed or promoted leaves a quorum that serves), S9 and S10 (who was removed never runs again, and no member's volume is
-// deleted), S11 (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change leaves less than a
-// quorum its data), S17 (who moves to another volume has a successor first), S18 and S19 (no member whose data is right goes for
-// corruption while a quorum is right, and no learner that was fed wrong data gets a vote); and from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16).
+// TestExploreResize searches every state of a formed cluster that is reachable within a bound, with
+// the real rules, for a violated invariant: S1 and S2 (no acknowledged write is lost, no voter
+// starts empty), S4 to S6 (one learner at most; who is removed or promoted leaves a quorum that
+// serves), S9 and S10 (who was removed never runs again, and no member's volume is deleted), S11
+// (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change
+// leaves less than a quorum its data), S17 (who moves to another volume has a successor first); and
+// from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16). S18: a
+// Pod is recreated because of its kubelet's back-off only without a quorum, and not again and
+// again. S19 and S20: no member whose data is right goes for corruption while a quorum is right, and no
+// learner that was fed wrong data gets a vote. L4: where members serve and the operator reaches none of them, a person is told.
 func TestExploreResize(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range ringBounds {

@@ -16,9 +16,12 @@ type ringBound struct {
 	one      bool // but not while a voter does not run
 	still    bool // clients write nothing
 	claims   bool // of losses: a volume is deleted by somebody
+	copies   bool // a volume comes back as another object, annotations and all, with the data of an earlier day
 	wipes    bool // its content is gone
 	nodes    bool // its node is lost
 	patience bool // may run out
+	backOff  bool // kubelets start what has crashed ever later
+	marks    bool // the node controller may give up nodes whose members serve
 	late     bool // a learner that starts may serve clients only after a while
 	leads    bool // it matters who leads
 	retain   bool // the volumes of former members
@@ -134,6 +137,16 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 		to.ring.seats[i].named = true
 		change("publishes its name", i, &to, "")
 	}
+	if s.ring.young>>i&1 == 1 {
+		to := *s
+		to.ring.young &^= 1 << i
+		change("its Pod is not young any more", i, &to, "")
+	}
+	if m.runs() && m.forsaken {
+		to := *s
+		to.ring.seats[i].forsaken = false
+		change("its node is heard of again", i, &to, "")
+	}
 	if b.leads && int(s.ring.leader) == i+1 {
 		to := *s
 		to.ring.leader = 0
@@ -190,6 +203,11 @@ func (b *ringBound) misfortune(s *ringState, i int, change ringChange) {
 			change("patience with it runs out", i, &to, "")
 		}
 	}
+	if b.marks && m.runs() && m.member() && !m.forsaken && !m.terminating {
+		to := *s
+		to.ring.seats[i].forsaken = true
+		change("its node is not heard of for long, and it serves", i, &to, "")
+	}
 	if s.budget.losses > 0 {
 		b.losses(s, i, change)
 	}
@@ -211,6 +229,12 @@ func (b *ringBound) losses(s *ringState, i int, change ringChange) {
 	if b.claims && m.claim == claimKept && !m.retired {
 		lose("its volume is deleted by somebody", func(w *ring) {
 			w.seats[i].claim = claimDoomed
+		})
+	}
+	if b.copies && m.claim == claimKept && m.recorded && !m.retired && m.disk == diskData && m.pod != podWaiting {
+		lose("its volume comes back as another object", func(w *ring) {
+			w.seats[i].claim = claimCopied
+			w.seats[i].holds = m.holds && m.pod != podNone
 		})
 	}
 	if b.wipes && m.disk == diskData && m.member() {
@@ -239,6 +263,18 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 			to.budget.specs--
 			to.ring.size = size
 			change("spec.replicas changes", -1, &to, "")
+		}
+	}
+	for i := range s.ring.seats {
+		if s.ring.seats[i].claim != claimCopied {
+			continue
+		}
+		to := *s
+		to.ring.seats[i].claim = claimDoomed
+		change("somebody gives it up, and deletes what was restored", i, &to, "")
+		to.ring.seats[i].claim = claimKept
+		if to.ring.broken(b.beyond) == "" { // otherwise it is consent to have lost writes
+			change("somebody accepts what was restored", i, &to, "")
 		}
 	}
 	if s.budget.kinds > 0 {

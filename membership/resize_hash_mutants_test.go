@@ -35,7 +35,7 @@ func TestHashMutants(t *testing.T) {
 				}
 				return corrupt(d, o)
 			}),
-			want: "S18: a member whose data is right",
+			want: "S19: a member whose data is right",
 		},
 		"TrustsTheExit": {
 			reason: "A member that etcd's check has ended is taken for one whose data is damaged",
@@ -45,7 +45,7 @@ func TestHashMutants(t *testing.T) {
 					i.Pod.Damaged, i.Pod.Forsaken = true, true
 				}
 			}),
-			want: "S18: a member whose data is right",
+			want: "S19: a member whose data is right",
 		},
 		"ChecksAlways": {
 			reason: "A member that etcd's check has ended is ended by it again and again, and cannot be compared",
@@ -71,15 +71,15 @@ func TestHashMutants(t *testing.T) {
 				}
 				return step, ok
 			}),
-			want: "S19: a learner that was fed",
+			want: "S20: a learner that was fed",
 		},
 		"AddedUncompared": {
 			reason: "A learner is added whatever feeds it",
-			bound:  growing, mutant: ringReplace(added, compared(added)), want: "S19: a learner is to be fed",
+			bound:  growing, mutant: ringReplace(added, compared(added)), want: "S20: a learner is to be fed",
 		},
 		"PromotedUncompared": {
 			reason: "A learner that was fed by one that has gone wrong since it was added gets its vote",
-			bound:  growing, mutant: ringReplace(promoted, compared(promoted)), want: "S19: a learner that was fed",
+			bound:  growing, mutant: ringReplace(promoted, compared(promoted)), want: "S20: a learner that was fed",
 		},
 		"ShrunkUncompared": {
 			reason: "A member goes that would be needed to tell which of the others is right",
@@ -87,7 +87,7 @@ func TestHashMutants(t *testing.T) {
 		},
 		"StaleComparison": {
 			reason: "A comparison is gone by that was made before a member has started, or is fed",
-			bound:  growing, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresStarts: true}}, want: "S19: a learner that was fed",
+			bound:  growing, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresStarts: true}}, want: "S20: a learner that was fed",
 		},
 		"DisarmedUncompared": {
 			reason: "Writes are let in again before it is known that the voters are equal",
@@ -99,7 +99,7 @@ func TestHashMutants(t *testing.T) {
 				}
 				return step, ok
 			}),
-			want: "S18: an alarm is taken back",
+			want: "S19: an alarm is taken back",
 		},
 		"NeverDisarmed": {
 			reason: "The alarm outlives what it was about",

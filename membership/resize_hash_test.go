@@ -292,13 +292,13 @@ func (w *ring) judgeHash(t *ringDecision) string {
 	s, right := &w.seats[t.target], w.hashes.data.of(t.target) == dataRight
 	switch a := t.step.Action; {
 	case a == AddLearner && w.voters() > 1 && !w.proved():
-		return "S19: a learner is to be fed before the voters are known to be equal"
+		return "S20: a learner is to be fed before the voters are known to be equal"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == CorruptMember && right && w.rightQuorum():
-		return "S18: a member whose data is right goes for corruption"
+		return "S19: a member whose data is right goes for corruption"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == MemberFailed && s.accused() && right && w.rightQuorum():
-		return "S18: a member whose data is right goes since etcd's check has ended it"
+		return "S19: a member whose data is right goes since etcd's check has ended it"
 	case a == MoveLeader && t.step.Reason == CorruptMember && !right && w.rightQuorum():
-		return "S18: the leadership goes to a member whose data is wrong"
+		return "S19: the leadership goes to a member whose data is wrong"
 	default:
 		return ""
 	}
@@ -310,7 +310,7 @@ func (w *ring) judgeDisarm(target int) string {
 		return ""
 	}
 	if right, differ := w.agreed(); right == 0 || differ {
-		return "S18: an alarm is taken back though the voters are not known to be equal"
+		return "S19: an alarm is taken back though the voters are not known to be equal"
 	}
 	return ""
 }

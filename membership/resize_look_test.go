@@ -17,14 +17,20 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 		switch {
 		case s.serves() && s.member() && asked:
 			reach = max(reach, ReachSome)
+		case s.runs() && s.member() && w.backOff: // it is not asked, and its kubelet is not away
+			s.pod = podMute
 		case s.runs() && (!s.member() || !asked):
 			s.pod = podCrashed
 		}
-		switch accused := s.accused(); {
+		empty, accused := s.pod == podExited && s.member() && s.disk != diskData && !s.unfenced, s.accused()
+		s.disk = diskNone
+		switch {
 		case s.fetches():
 			s.disk = diskBlank // to tell it from one that has its data
-		case !accused: // what its last words tell
-			s.disk = diskNone
+		case empty:
+			s.disk = diskWiped // etcd says so
+		case accused:
+			s.disk = diskData // and so it does here
 		}
 		s.matched = false
 		s.holds = leads && s.holds && s.pod == podUp
@@ -57,6 +63,13 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 	g.rest.put(4, alarm)
 	g.rest.put(3, leader)
 	g.rest.put(2, uint8(stranger))
+	young, ready := uint8(0), w.quorate() && w.serving(-1) > 0
+	if w.backOff {
+		young = w.young
+	}
+	g.rest.flag(w.backOff)
+	g.rest.put(7, young)
+	g.rest.flag(w.backOff && ready)
 	g.rest.put(2, uint8(reach))
 	g.rest.flag(overdue)
 	return g
@@ -102,6 +115,7 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 	rest := g.rest
 	overdue := rest.take(1) == 1
 	reach := Reach(rest.take(2))
+	ready, young, backOff := rest.take(1) == 1, rest.take(7), rest.take(1) == 1
 	stranger := ringRole(rest.take(2))
 	leader, alarm, size, taken := rest.take(3), rest.take(4), rest.take(3), rest.take(7)
 	unfit := rest.take(7)
@@ -139,6 +153,12 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 			continue
 		}
 		i := Instance{Name: seatName(n), Ordinal: n, Volume: s.volume(n), Pod: s.podFacts(overdue)}
+		if i.Pod.BackOff = backOff && s.pod == podCrashed && !s.cutOff; i.Pod.BackOff {
+			i.Pod.Young = young>>n&1 == 1
+		}
+		if i.Pod.Ready = backOff && ready && s.runs() && s.raft == raftVoter; i.Pod.Ready {
+			i.Pod.ReadyLong = overdue
+		}
 		if unfit>>n&1 == 1 {
 			i.Volume.Unfit = "is of another kind"
 		}
@@ -174,7 +194,7 @@ func (s *ringSeat) volume(n int) Volume {
 	if s.claim == claimNone {
 		return Volume{}
 	}
-	v := Volume{UID: "volume of " + seatName(n), Terminating: s.claim == claimDoomed, Spare: s.spare, Retired: s.retired}
+	v := Volume{UID: "volume of " + seatName(n), Terminating: s.claim == claimDoomed, Replaced: s.claim == claimCopied, Spare: s.spare, Retired: s.retired}
 	switch s.joins {
 	case joinsNobody:
 	case joinsNow:
@@ -207,6 +227,12 @@ func (s *ringSeat) podFacts(overdue bool) Pod {
 		p.Problem = inconsistency
 	case s.pod == podExited:
 		p.Problem, p.Damaged = "exited with code 1", true
+	case s.runs() && s.forsaken:
+		p.Problem, p.Damaged = "is on a node that does not answer", true
+	}
+	// Patience is another one then, with a voter that is known to have had data.
+	if s.pod == podExited && s.disk == diskWiped {
+		p.Empty, p.EmptyLong, p.Forsaken = true, s.forsaken, s.forsaken && (!s.recorded || s.raft != raftVoter)
 	}
 	p.Overdue = p.Problem != "" && overdue
 	return p

@@ -225,6 +225,10 @@ func TestResizeMutants(t *testing.T) {
 			reason: "An operator that is behind tells a voter that it may start empty",
 			bound:  with(grown, ringBudget{specs: 1, losses: 1, delays: 1}), mutant: ringPlanner{rules: rules, operator: ringCareless{joinsUnchecked: true}}, want: "S2",
 		},
+		"MakesUnchecked": {
+			reason: "An operator that is behind makes the Pod of a member to come for a voter whose own is away",
+			bound:  with(from(2, to(grown, 2, 3)), ringBudget{specs: 1, kills: 1, delays: 1}), mutant: ringPlanner{rules: rules, operator: ringCareless{makesUnchecked: true}}, want: "L",
+		},
 		"WithoutIntent": {
 			reason: "Two changes under way, each of them right when it was decided",
 			bound:  safely(calls(2, crashing(with(resized, ringBudget{specs: 2, losses: 1})))), mutant: ringPlanner{rules: rules}, want: "S15",

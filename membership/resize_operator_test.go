@@ -20,6 +20,8 @@ type ringCareless struct {
 	joinsUnchecked  bool // starts learners without a look at the volume, whatever Pod is there
 	ignoresStarts   bool // goes by a comparison that was made before a member has started, or another one votes
 	checksAlways    bool // leaves etcd's check at the start on with a member that was ended by it
+	startsUnchecked bool // starts members without another look at the volume
+	makesUnchecked  bool // makes the Pods of members to come without a look at the volume
 }
 
 // ringDecision is a Step in the terms of the model.
@@ -80,12 +82,15 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 	if stages == 0 {
 		return "", false
 	}
+	if s.claim == claimCopied && a != Stop && (p.unchanged(w, i) || a == Start && s.pod == podNone && p.operator.startsUnchecked) {
+		return "S18: a volume that was restored is started, written on, or deleted", false
+	}
 	switch a {
 	case Provision:
-		if !p.unchanged(w, i) {
+		if !p.unchanged(w, i) && (seen.claim == claimNone || !p.operator.makesUnchecked) {
 			return "", false
 		}
-		if s.claim == claimNone {
+		if seen.claim == claimNone {
 			if s.raft != raftNone {
 				return "S9: a volume is made again for a name that was a member", false
 			}
@@ -118,7 +123,7 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 			s.unfenced = true // it is an apply, and changes what a Pod that is there is told
 		}
 	case Start:
-		if s.pod == podNone {
+		if s.pod == podNone && (p.unchanged(w, i) || p.operator.startsUnchecked) {
 			s.pod, s.unfenced = podWaiting, p.operator.startsUnfenced
 			renewed = true
 		}
@@ -128,6 +133,11 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 		}
 	case Stop:
 		gated := seen.pod == podMaking || seen.pod == podReady
+		// The delete of a Pod that waits names its version, too.
+		waits := seen.pod == podCrashed && s.pod != podCrashed && s.member()
+		if waits && !p.operator.ignoresVersions {
+			return "", false
+		}
 		if s.pod == podNone || !p.samePod(i) || gated && s.pod >= podWaiting && !p.operator.ignoresVersions {
 			return "", false
 		}
@@ -227,6 +237,8 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	s, n := &w.seats[t.target], w.voters()
 	serves, corrupt := s.serves(), t.step.Reason == CorruptMember
 	switch a := t.step.Action; {
+	case t.step.Reason == BackOff && a == Stop:
+		return w.judgeBackOff(t)
 	case !w.quorate() && a != Start && a != Wait && a != Stall:
 		return "S11: without a quorum it does more than to start who is there: " + t.step.String()
 	case t.step.Reason == Healthy && !w.looksWell() && !w.crowded(taken):
@@ -251,6 +263,8 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S5: who serves is removed, and not because it is one too many"
 	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && w.serving(-1) < n && !corrupt:
 		return "S5: who serves is removed while another one does not"
+	case a == Remove && s.raft == raftVoter && s.claim == claimCopied && t.step.Reason != ScalingDown && t.step.Reason != Moving && t.step.Reason != CorruptMember:
+		return "S18: a member is given up for a volume that a person may accept"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == MemberFailed && !w.hasHeir():
 		return "S15: a member is taken away before its successor can be made"
 	case a == MoveLeader && (s.raft != raftVoter || !serves):
@@ -270,11 +284,30 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	}
 }
 
-// judgeBlind judges what is decided when etcd cannot be reached.
-func judgeBlind(t *ringDecision) string {
-	switch t.step.Action {
-	case Start, Wait, Stall:
+// judgeBackOff judges what is done about back-off: only where there is no quorum, with Pods in
+// which nothing runs, that take no volume along and that were not created a moment ago.
+func (w *ring) judgeBackOff(t *ringDecision) string {
+	switch {
+	case w.quorate() && w.serving(-1) > 0:
+		return "S18: a Pod is recreated because of its back-off, and there is a quorum"
+	case t.who&w.young != 0:
+		return "S18: a Pod is recreated again and again"
+	case t.names(w, func(s *ringSeat) bool { return s.claim != claimKept }):
+		return "S18: a Pod is recreated whose volume goes with it"
+	case t.names(w, (*ringSeat).runs):
+		return "S18: a Pod is recreated in which etcd runs"
+	default:
 		return ""
+	}
+}
+
+// judgeBlind judges what is decided when etcd cannot be reached.
+func (w *ring) judgeBlind(t *ringDecision) string {
+	switch {
+	case t.step.Action == Start || t.step.Action == Wait || t.step.Action == Stall:
+		return ""
+	case t.step.Reason == BackOff && t.step.Action == Stop:
+		return w.judgeBackOff(t)
 	default:
 		return "S11: nothing is known of the members, and it does more than to start who is there: " + t.step.String()
 	}

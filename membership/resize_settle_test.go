@@ -96,7 +96,7 @@ func (x *ringExplorer) settled(w ring) ring {
 		if s.pod == podMaking && s.claim == claimKept && !s.cutOff {
 			s.pod = podReady
 		}
-		if (s.pod == podWaiting || s.pod == podCrashed || s.pod == podExited) && !s.terminating {
+		if (s.pod == podWaiting || s.pod == podCrashed && !w.backOff || s.pod == podExited) && !s.terminating {
 			had := s.disk == diskData
 			w.launch(i) // what must not happen here is found by the search
 			if had && w.runsInconsistent(i) {
@@ -104,6 +104,17 @@ func (x *ringExplorer) settled(w ring) ring {
 			}
 		}
 	}
+	putOff := w.backOff && !w.quorate() // for so long that nobody would wait for it
+	for i := range w.seats {
+		s := &w.seats[i]
+		if s.pod == podCrashed && !putOff && !s.terminating {
+			w.launch(i)
+		}
+		if s.runs() {
+			s.forsaken = false
+		}
+	}
+	w.young = 0
 	for i := range w.seats {
 		if s := &w.seats[i]; s.runs() && s.member() && w.quorate() {
 			s.pod, s.holds, s.matched, s.named = podUp, true, s.raft == raftLearner, true
@@ -191,17 +202,36 @@ func (x *ringExplorer) rest(w ring) string {
 	case t.Action == None:
 		return "it says that all is well: " + t.String()
 	case w.stranger != raftNone && t.Reason == ForeignMember, w.voters() == 1 && t.Reason == AlarmRaised && strings.Contains(t.Message, "CORRUPT"):
+	case t.Reason == VolumeReplaced && w.copied():
+		if left := w.untended(); left >= 0 {
+			return "it asks a person before it has cared for " + seatName(left) + ": " + t.String()
+		}
 	case !x.bound.beyond:
 		return "L1: it stalls though no more was lost than it survives: " + t.String()
 	case w.survives() && w.stranger == raftNone:
 		return "L1: it stalls though a quorum has its data: " + t.String()
 	}
-	for _, verb := range []string{"remove ", "Bring ", "restore "} {
+	for _, verb := range []string{"remove ", "Bring ", "restore ", "kubectl delete pvc "} {
 		if strings.Contains(t.Message, verb) {
 			return ""
 		}
 	}
 	return "its message does not tell what to do: " + t.String()
+}
+
+// copied reports whether a volume has come back as another object.
+func (w *ring) copied() bool {
+	return w.another(-1, func(_ int, s *ringSeat) bool { return s.claim == claimCopied })
+}
+
+// untended is a voter that has its data and could serve, and does not; -1 where there is none.
+func (w *ring) untended() int {
+	for i := range w.seats {
+		if s := &w.seats[i]; s.raft == raftVoter && w.intact(i) && !s.serves() {
+			return i
+		}
+	}
+	return -1
 }
 
 // atGoal: as many voters as wanted, all healthy, and nothing is left of anybody else.

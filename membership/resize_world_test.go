@@ -23,6 +23,8 @@ type ring struct {
 	alarm    uint8         // CORRUPT: the seat that it names, and 1; or nobody
 	hashes   ringHashes
 	stranger ringRole // of a member that a person has added and never started
+	backOff  bool     // without a quorum a kubelet's back-off is longer than anything else
+	young    uint8    // the seats whose Pods were created a moment ago
 }
 
 // ringNobody is what etcd's alarm names where it cannot tell whose data is wrong.
@@ -45,7 +47,7 @@ type ringSeat struct {
 	terminating bool
 	unfenced    bool // with an empty disk it starts as a new member
 	cutOff      bool // its node is lost: nothing is heard of it, and its Pod stays
-	forsaken    bool // patience has run out
+	forsaken    bool // patience has run out, or the node of one that serves is given up
 }
 
 // ringRole of a member in etcd's committed configuration.
@@ -64,6 +66,7 @@ const (
 	claimNone ringClaim = iota
 	claimKept
 	claimDoomed // marked for deletion: it goes with its Pod
+	claimCopied // it is another object, annotations and all, with the data of an earlier day; a Pod from before has the volume of before
 )
 
 // ringMark is whose a mark is: a member of the same name may have been removed before anything ran.
@@ -92,7 +95,7 @@ const (
 	podReady
 	podWaiting // its container has never started
 	podUp
-	podCrashed // the kubelet starts it again
+	podCrashed // the kubelet starts it again, ever later
 	podExited  // etcd has found no data, or is no member, and exits
 	podMute    // etcd takes part in the log, and serves no client yet
 )
@@ -188,7 +191,7 @@ func (w *ring) another(but int, is func(i int, s *ringSeat) bool) bool {
 // intact reports whether a member has its data, as far as anybody may count on it.
 func (w *ring) intact(i int) bool {
 	s := &w.seats[i]
-	return s.disk == diskData && s.claim == claimKept && !s.cutOff && !s.forsaken && w.hashes.data.of(i) == dataRight
+	return s.disk == diskData && s.claim == claimKept && !s.cutOff && (!s.forsaken || s.runs()) && w.hashes.data.of(i) == dataRight
 }
 
 // survives reports whether a quorum of the voters is intact, in the configuration as it is and as every call under way
@@ -284,6 +287,10 @@ func (w *ring) sweep() {
 func (w *ring) vanish(i int) {
 	s := &w.seats[i]
 	s.pod, s.terminating, s.unfenced, s.cutOff, s.forsaken = podNone, false, false, false, false
+	if s.claim == claimCopied {
+		s.disk, s.holds = diskData, false
+	}
+	w.young &^= 1 << i
 	w.hashes.unchecked &^= 1 << i
 	if int(w.leader) == i+1 {
 		w.leader = 0
@@ -299,9 +306,10 @@ func (s *ringSeat) discard() {
 	s.spare, s.joins, s.recorded, s.retired = false, joinsNobody, false, false
 }
 
-// crash ends a process.
+// crash ends a process. What the node controller has said of its node before is no patience with
+// it.
 func (w *ring) crash(i int) {
-	w.seats[i].pod = podCrashed
+	w.seats[i].pod, w.seats[i].forsaken = podCrashed, false
 	if int(w.leader) == i+1 {
 		w.leader = 0
 	}
@@ -322,7 +330,7 @@ func (w *ring) broken(beyond bool) string {
 	lacking, learners := 0, 0
 	for i := range w.seats {
 		s := &w.seats[i]
-		if s.raft == raftVoter && s.disk == diskData && !s.holds {
+		if s.raft == raftVoter && s.disk == diskData && !s.holds && (s.claim != claimCopied || s.pod != podNone) {
 			lacking++
 		}
 		if s.raft == raftLearner {
@@ -369,7 +377,7 @@ func (w *ring) String() string {
 			{[...]string{"", "learner", "voter", "removed"}[s.raft], s.raft != raftNone},
 			{"leads", int(w.leader) == i+1},
 			{"unnamed", s.member() && !s.named}, {"caught up once", s.matched},
-			{[...]string{"", "volume", "volume terminating"}[s.claim], s.claim != claimNone},
+			{[...]string{"", "volume", "volume terminating", "restored volume"}[s.claim], s.claim != claimNone},
 			{"spare", s.spare}, {[...]string{"", "joins", "joins as who was removed"}[s.joins], s.joins != joinsNobody},
 			{"unfit", w.unfit(i)},
 			{"unrecorded", s.claim != claimNone && !s.recorded && !s.spare}, {"retired", s.retired},
@@ -377,6 +385,7 @@ func (w *ring) String() string {
 			{"without the write", s.disk == diskData && !s.holds && s.member()},
 			{"Pod " + [...]string{"", "provisioning", "provisioned", "pending", "up", "crashed", "exited", "up, and serves nobody"}[s.pod], s.pod != podNone},
 			{"terminating", s.terminating}, {"unfenced", s.unfenced}, {"on a lost node", s.cutOff}, {"forsaken", s.forsaken},
+			{"young", w.young>>i&1 == 1},
 			{[...]string{"", "wrong data", "other wrong data"}[w.hashes.data.of(i)], w.hashes.data.of(i) != dataRight},
 			{"compared: " + [...]string{"right", "wrong", "wrong otherwise"}[w.hashes.sums.of(i)], w.hashes.compared>>i&1 == 1},
 			{"starts unchecked", w.hashes.unchecked>>i&1 == 1}, {"named by an alarm", int(w.alarm) == i+1},

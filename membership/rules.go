@@ -88,7 +88,7 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 // would in a new Pod. No process of them serves anything, so nothing is lost with them.
 func unstuck(d Desired, o Observed) (Step, bool) {
 	idle := func(i Instance) bool {
-		harmless := !i.Volume.Terminating // no data goes with it
+		harmless := !i.Volume.Terminating && !i.Volume.Replaced // no data goes with it, and it can start again
 		if d.Ephemeral {
 			harmless = i.Pod.NeverRan
 		}
@@ -130,6 +130,8 @@ func problem(i Instance) string {
 		return "has not got its data yet"
 	case !i.Pod.Exists() && i.Volume.Terminating:
 		return "has a volume that is being deleted"
+	case !i.Pod.Exists() && i.Volume.InDoubt():
+		return "has a volume that is another object than its record names"
 	case !i.Pod.Exists():
 		return "has no Pod"
 	case i.Pod.Provisioned:

@@ -115,6 +115,9 @@ func forming(d Desired, o Observed) (Step, bool) {
 	if f.Size != d.Size {
 		step.Message += fmt.Sprintf("; this first start has %s, as the spec said when it began: if it cannot succeed, delete the EtcdCluster and its PersistentVolumeClaims, and apply it again", plural(f.Size, "member"))
 	}
+	if stalled, ok := o.disconnected(step, firstMembers(f, o)); ok {
+		return stalled, true
+	}
 	if overdue { // waiting has not helped: this needs a person
 		step.Action, step.Reason = Stall, PodPending
 		step.Message += ". Waiting has not helped: remove the cause, or set the spec right; nothing was served yet, so the EtcdCluster and its PersistentVolumeClaims can also be deleted and applied again"

@@ -52,7 +52,7 @@ func (o Observed) downgrade() Version {
 func halfway(d Desired, o Observed) (Step, bool) {
 	var waiting []Instance
 	for _, i := range o.voters() {
-		if i.Volume.Next != (Version{}) && !o.lost(i) && !i.Pod.Overdue {
+		if i.Volume.Next != (Version{}) && !o.lost(i) && !i.Volume.InDoubt() && !i.Pod.Overdue {
 			waiting = append(waiting, i)
 		}
 	}

@@ -42,7 +42,7 @@ func recorded(d Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.Member())
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
-			!i.Pod.Changing && (i.Endpoint.Answered() || m.Learner && !i.Volume.Recorded()) &&
+			!i.Volume.Replaced && !i.Pod.Changing && (i.Endpoint.Answered() || m.Learner && !i.Volume.Recorded()) &&
 			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.Member() || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}) || i.Volume.Replays != Replays(d, o, i))
 	})
 	return Step{
@@ -55,11 +55,11 @@ func lostMajority(_ Desired, o Observed) (Step, bool) {
 	if o.Reach == ReachQuorum {
 		return Step{}, false
 	}
-	members := slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner }) // it has no vote
-	if !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue }) {
-		return Step{}, false // who the members are is a guess, and those whose data is there will tell when they run
+	members := o.knownVoters()
+	if o.guesses(members) {
+		return Step{}, false // those whose data is there will tell when they run
 	}
-	lost := names(members, func(i Instance) bool { return !o.holds(i) })
+	lost := names(members, func(i Instance) bool { return !o.holds(i) && !i.Volume.InDoubt() })
 	left := len(members) - len(lost)
 	message := fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(len(members), "member"), left, Quorum(len(members)))
 	if left == 0 {
@@ -71,10 +71,23 @@ func lostMajority(_ Desired, o Observed) (Step, bool) {
 	}, left < Quorum(len(members))
 }
 
+// knownVoters are the known members but for those that have said that they have no vote.
+func (o Observed) knownVoters() []Instance {
+	return slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner })
+}
+
+// guesses reports whether it is a guess that these are the members, and some of them have yet to tell.
+func (o Observed) guesses(members []Instance) bool {
+	return !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue })
+}
+
 func quorumLost(_ Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: QuorumLost, Message: "no quorum answers: " + problems(o.known())}
 	if o.Reach == ReachNone {
 		step.Reason, step.Message = Unreachable, "no member answers: "+problems(o.known())
+	}
+	if stalled, ok := o.disconnected(step, o.known()); ok {
+		return stalled, o.Reach != ReachQuorum
 	}
 	return needsPerson(step, o.known()), o.Reach != ReachQuorum
 }
@@ -124,8 +137,12 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 		}
 	}
 	step.Message = "waiting for members that do not serve: " + problems(down)
-	if d.Patience != "" && slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Damaged && o.mayRemove(i) }) {
+	damaged := slices.DeleteFunc(slices.Clone(down), func(i Instance) bool { return !i.Pod.Damaged || !o.mayRemove(i) })
+	if d.Patience != "" && slices.ContainsFunc(damaged, func(i Instance) bool { return !i.Pod.Empty }) {
 		step.Message += "; another one takes the place of who is down for " + d.Patience
+	}
+	if d.EmptyPatience != "" && slices.ContainsFunc(damaged, func(i Instance) bool { return i.Pod.Empty }) {
+		step.Message += "; another one takes the place of a member whose volume has been empty for " + d.EmptyPatience
 	}
 	return needsPerson(step, down), len(down) > 0
 }

@@ -1,5 +1,7 @@
 package membership
 
+import "slices"
+
 // The rules of a learner: how one that was added becomes a voter, or goes again. There is one at most, and no other
 // membership change but the removal of what is lost until it is one or the other.
 
@@ -31,6 +33,9 @@ func lostLearner(d Desired, o Observed, i Instance) bool {
 	if o.holds(i) && !i.Volume.Terminating {
 		return false
 	}
+	if i.Volume.InDoubt() {
+		return !i.Pod.Exists() // it has no vote, and nothing of its volume is touched
+	}
 	if d.Ephemeral {
 		return i.Volume.Terminating || !i.Pod.Exists() && o.Member(i.ID).Name != ""
 	}
@@ -60,7 +65,7 @@ func joined(d Desired, o Observed) (Step, bool) {
 func promoted(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		fit := i.Serves() || i.Publishes() && len(o.voters()) > 1
-		if !fit || !i.Volume.Recorded() || i.Pod.Unfenced || i.Pod.Terminating || !o.mayGrow() {
+		if !fit || !i.Volume.Recorded() || i.Volume.Replaced || i.Pod.Unfenced || i.Pod.Terminating || !o.mayGrow() {
 			continue
 		}
 		step := Step{
@@ -82,6 +87,10 @@ func joining(d Desired, o Observed) (Step, bool) {
 	}
 	if i, ok := failed(d, o); ok && !o.mayGrow() && learners[0].Serves() {
 		return replaces(i), true // neither would ever come to an end otherwise, and the learner is its successor
+	}
+	inDoubt := func(i Instance) bool { return i.Volume.InDoubt() && !i.Serves() }
+	if learners[0].Volume.InDoubt() || !o.mayGrow() && slices.ContainsFunc(o.voters(), inDoubt) {
+		return volumeReplaced(d, o) // time does not help
 	}
 	step := Step{Action: Wait, Reason: Joining, Message: "waiting for the learner to catch up: " + problems(learners)}
 	waiting := learners

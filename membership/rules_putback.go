@@ -13,7 +13,7 @@ import (
 // with what it was changed to, so its data is as it was.
 func putBack(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
-		if !i.changing() || !i.inVain() || i.Endpoint.Member() != 0 || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating {
+		if !i.changing() || !i.inVain() || i.Endpoint.Member() != 0 || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
 			continue
 		}
 		return Step{

@@ -31,7 +31,7 @@ func retired(d Desired, o Observed) (Step, bool) {
 		return step, true
 	}
 	discard := names(former, func(i Instance) bool {
-		return i.Volume.Stays() && !i.Volume.Retired && (i.Volume.Spare || o.allServe())
+		return i.Volume.Stays() && !i.Volume.Retired && !i.Volume.Replaced && (i.Volume.Spare || o.allServe())
 	})
 	step.Action, step.Members = Discard, discard
 	step.Message = "deleting the volumes of " + list(discard) + ", no members any more"
@@ -128,15 +128,21 @@ func (o Observed) byValue() []Instance {
 	return voters
 }
 
+// Surplus are the voters that are more than the size, in the order in which they go.
+func (o Observed) Surplus(size int) []Instance {
+	voters := o.byValue()
+	return voters[:max(len(voters)-size, 0)]
+}
+
 // value of a member, the least of which goes first. One that serves from a volume that goes with its Pod is worth more than
 // one that has been given up, and is needed for that one to go. One that is about to serve is worth what it will be then: it may
 // have come in the place of another one.
 func value(o Observed, i Instance) int {
 	serves := i.Serves() || i.Publishes()
 	switch {
-	case !serves && (o.lost(i) || i.Pod.Forsaken):
+	case !serves && (o.lost(i) || i.Pod.Forsaken || i.emptied()):
 		return 0
-	case o.lost(i):
+	case o.lost(i), i.Volume.InDoubt(): // it cannot start again
 		return 1
 	case !serves:
 		return 2

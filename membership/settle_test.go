@@ -23,6 +23,9 @@ func (x *explorer) end(w world) string {
 		}
 		x.ends[p] = "L1: it goes round in a circle" // unless it proves otherwise
 		path = append(path, p)
+		if verdict = x.unheard(w); verdict != "" {
+			break
+		}
 		next, done := x.step(w)
 		if done {
 			verdict = x.rest(w)
@@ -43,6 +46,25 @@ func (x *explorer) step(w world) (next world, done bool) {
 	return next, next == w
 }
 
+// unheard judges what is decided where the network between the operator and the members is closed,
+// and kubelets have found for long that members serve: a person has to be told, before the cluster
+// has formed as well.
+func (x *explorer) unheard(w world) string {
+	l := w.look()
+	l.overdue, l.list = true, 0
+	serve := false
+	for n := range l.members {
+		g := &l.members[n]
+		l.ready[n] = g.led && !g.pod.terminating
+		serve = serve || l.ready[n]
+		g.answer, g.led = 0, false
+	}
+	if t := x.decide(l).step; serve && t.Action == Wait {
+		return "L4: members serve, none of them can be reached, and nobody is told: " + t.String()
+	}
+	return ""
+}
+
 // rest judges a world in which nothing happens any more.
 func (x *explorer) rest(w world) string {
 	l := w.look()
@@ -59,6 +81,10 @@ func (x *explorer) rest(w world) string {
 		return ""
 	case t.Action == None:
 		return "it says that all is well: " + t.String()
+	case t.Reason == VolumeReplaced && !slices.ContainsFunc(w.members[:], func(m instance) bool { return m.claim.replaced }):
+		return "it stalls for a volume that nobody has replaced: " + t.String()
+	case t.Reason == DataLost && w.acceptable():
+		return "it calls lost what a person can accept: " + t.String()
 	case !w.damaged() && (t.Reason != ClusterIDMismatch || !w.mixed()):
 		return "L1: it stalls though nothing was lost: " + t.String()
 	case !strings.ContainsAny(t.Message, ";.") || !tellsWhatToDo(t.Message):

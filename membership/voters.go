@@ -100,15 +100,23 @@ func failed(d Desired, o Observed) (Instance, bool) {
 		return Instance{}, false
 	}
 	for _, i := range slices.Backward(o.voters()) {
-		if i.Pod.Forsaken && i.Endpoint.Member() == 0 && len(o.voters()) <= d.Size && o.mayRemove(i) {
+		if (i.Pod.Forsaken || i.emptied()) && !i.Volume.InDoubt() && i.Endpoint.Member() == 0 && len(o.voters()) <= d.Size && o.mayRemove(i) {
 			return i, true
 		}
 	}
 	return Instance{}, false
 }
 
+// emptied reports whether the volume of a voter came back empty, and not for a moment only: its
+// data was there, it was told to find it, and it runs what it has served with.
+func (i Instance) emptied() bool {
+	return i.Pod.EmptyLong && i.Volume.Recorded() && !i.Pod.Unfenced && !i.changing()
+}
+
 // lost reports whether the data of a member is gone, or goes with its Pod.
-func (o Observed) lost(i Instance) bool { return !o.holds(i) || i.Volume.Terminating }
+func (o Observed) lost(i Instance) bool {
+	return !o.holds(i) && !i.Volume.InDoubt() || i.Volume.Terminating
+}
 
 // runningVersion is what a new member is to run: the lowest version that a member runs, since an older binary than the
 // cluster's version does not start, and a newer one belongs to an upgrade.

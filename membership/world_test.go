@@ -97,6 +97,7 @@ type claim struct {
 	foreign     bool
 	record      epoch // the annotations about its data
 	first       epoch // the annotation about its first start
+	replaced    bool  // it is another object than the one that these were written on
 }
 
 type pod struct {
@@ -203,7 +204,7 @@ func (w *world) broken() string {
 			}
 			running = m.disk
 		}
-		if w.acked && m.disk == w.formed && !m.holds {
+		if w.acked && m.disk == w.formed && !m.holds && !m.claim.replaced {
 			lacking++
 		}
 	}
@@ -221,7 +222,7 @@ func (w *world) broken() string {
 func (w *world) damaged() bool {
 	for n, m := range w.members {
 		r := w.cluster.status[n]
-		if m.claim.foreign || m.disk == alien || m.claim.terminating || m.had != 0 && m.disk == 0 || m.claim.record != 0 && m.claim.record != m.disk || w.cluster.intent && r.named && r.target != m.claim.uid {
+		if m.claim.foreign || m.claim.replaced || m.disk == alien || m.claim.terminating || m.had != 0 && m.disk == 0 || m.claim.record != 0 && m.claim.record != m.disk || w.cluster.intent && r.named && r.target != m.claim.uid {
 			return true
 		}
 		if f := m.claim.first.first(); m.claim.record == 0 && f.Size > 0 && f.Token != fmt.Sprint(w.cluster.token) {
@@ -229,6 +230,28 @@ func (w *world) damaged() bool {
 		}
 	}
 	return false
+}
+
+// accept is a person's word for what was restored, and consent to have lost what it lacks.
+func (w *world) accept(n int) {
+	w.members[n].claim.replaced = false
+	if w.acked && w.broken() != "" {
+		w.acked = false
+		for k := range w.members {
+			w.members[k].holds = false
+		}
+	}
+}
+
+// acceptable reports whether a quorum has its volumes, if a person accepts those that were restored.
+func (w *world) acceptable() bool {
+	some, n, e := false, 0, w.cluster.latch
+	for k := range e.size() {
+		if m := w.members[k]; m.claim.uid != 0 && !m.claim.terminating && m.claim.record == e && m.disk == e {
+			n, some = n+1, some || m.claim.replaced
+		}
+	}
+	return some && n >= Quorum(e.size())
 }
 
 // mixed reports whether a member has had data of a cluster other than that of its data now.
@@ -260,7 +283,7 @@ func (w *world) String() string {
 			text string
 			on   bool
 		}{
-			{"terminating", m.claim.terminating}, {"foreign", m.claim.foreign},
+			{"terminating", m.claim.terminating}, {"foreign", m.claim.foreign}, {"restored", m.claim.replaced},
 			{fmt.Sprintf("first start %s", m.claim.first), m.claim.first != 0},
 			{fmt.Sprintf("recorded %s", m.claim.record), m.claim.record != 0},
 			{fmt.Sprintf("data %s", m.disk), m.disk != 0}, {"with the write", m.holds},

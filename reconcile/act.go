@@ -1,9 +1,11 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,16 +29,30 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 		return staticErr // the first members need the Service to find each other, and nobody is changed to what is wrong, nor prepared for it
 	}
 	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down.
+	if seen.touched = touched(c, seen, step); len(seen.touched) == 0 {
+		r.draining.forget(client.ObjectKeyFromObject(c))
+	}
 	err := r.take(ctx, c, seen, step)
-	if err == nil {
-		err = r.maintain(ctx, c, seen, step)
+	var draining *drainingError
+	if errors.As(err, &draining) {
+		seen.out = draining.members
+	}
+	if err == nil || draining != nil {
+		err = cmp.Or(r.maintain(ctx, c, seen, step), err)
 	}
 	return errors.Join(staticErr, err)
 }
 
 // applyStatic applies what the cluster always has.
 func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed) error {
-	objects, err := static(ctx, r.Client, c, seen)
+	service, err := clientService(ctx, r.Client, c)
+	if err == nil && len(service.Spec.Selector) == 0 && !admitsClients(c, seen) {
+		service, err = clientService(ctx, r.Reader, c) // clients that were let in are not shut out on the word of the cache
+	}
+	if err != nil {
+		return err
+	}
+	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()))
 	if err != nil {
 		return err
 	}
@@ -46,31 +62,25 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	})
 }
 
-// static is what the cluster always has.
-func static(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) ([]runtime.ApplyConfiguration, error) {
-	admits, err := admits(ctx, reader, c, seen)
-	if err != nil {
-		return nil, err
+// clientService is the Service for clients as it is; the zero Service where there is none.
+func clientService(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (*corev1.Service, error) {
+	service := &corev1.Service{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.ClientServiceName()}, service)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get Service %s: %w", c.ClientServiceName(), err)
 	}
-	objects, err := render.Static(c, render.State{Admits: admits, Voters: voters(seen)})
+	return service, nil
+}
+
+// static is what the cluster always has. Once the Service for clients selects Pods it goes on to,
+// whatever becomes of them: it leads to no Pod that is not ready.
+func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled bool) ([]runtime.ApplyConfiguration, error) {
+	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0
+	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen)})
 	if err != nil {
 		return nil, &invalidError{err}
 	}
 	return objects, nil
-}
-
-// admits reports whether the Service for clients leads to the members: from when it may on, whatever becomes of them. To those
-// that are not ready it leads nobody.
-func admits(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) (bool, error) {
-	if admitsClients(c, seen) {
-		return true, nil
-	}
-	service := &corev1.Service{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.ClientServiceName()}, service)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("get Service %s: %w", c.ClientServiceName(), err)
-	}
-	return len(service.Spec.Selector) > 0, nil
 }
 
 // admitsClients reports whether clients may come: the latch is written, a quorum answers, and no Pod would
@@ -90,7 +100,7 @@ func admitsClients(c *api.EtcdCluster, seen observed) bool {
 
 // letIn is the step of a healthy cluster, or what it waits for until clients can come: whoever waits for it to be Ready connects
 // to the Service for clients next, which leads to those members alone that the kubelet has found ready.
-func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step) membership.Step {
+func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue time.Time) membership.Step {
 	switch {
 	case !admitsClients(c, seen):
 		return membership.Step{
@@ -98,6 +108,9 @@ func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step) membershi
 			Message: "the cluster has formed; clients are let in once its Pods are told to find their data at every later start",
 		}
 	case readyPods(seen) == 0:
+		if step, ok := unreadyBeside(seen, overdue); ok {
+			return step
+		}
 		return membership.Step{
 			Action: membership.Wait, Reason: membership.Starting,
 			Message: "the members serve; until the kubelet has found one of them ready, the Service for clients leads to none",
@@ -134,14 +147,16 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 			return r.prepare(ctx, c, seen, step)
 		}
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-			return render.Volume(c, firstMember(c, seen, step, name)), nil
+			return firstVolume(c, seen, step, name), nil
 		})
 	case membership.Bootstrap:
-		if err := r.intend(ctx, c, seen, step, volumeUID); err != nil {
+		// Looked at again: the member may serve by now, and its Pod be away for a moment. A Pod of the first start in its place would
+		// start empty on an empty disk.
+		if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
 			return err
 		}
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-			return render.Pod(c, firstMember(c, seen, step, name))
+			return absentPod(c, firstMember(c, seen, step, name))
 		})
 	case membership.Start:
 		return r.start(ctx, c, seen, step)
@@ -182,11 +197,14 @@ func eventType(step membership.Step) string {
 // member to come, once it was let start.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
 	as := client.Preconditions{UID: &pod.UID}
-	if step.Reason == membership.Replacing || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
+	if step.Reason == membership.Replacing || step.Reason == membership.BackOff || step.Reason == membership.VolumeReplaced || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
 		as.ResourceVersion = &pod.ResourceVersion
 	}
 	options := []client.DeleteOption{as}
-	if step.Alone {
+	switch {
+	case step.Alone:
+		options = append(options, client.GracePeriodSeconds(aloneGrace))
+	case step.Reason == membership.BackOff: // a container beside etcd must not hold up the quorum
 		options = append(options, client.GracePeriodSeconds(aloneGrace))
 	}
 	err := r.Client.Delete(ctx, pod, options...)

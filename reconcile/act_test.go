@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -145,7 +146,11 @@ func TestAct(t *testing.T) {
 				tc.seen(&seen)
 			}
 			c.Status.ClusterID = seen.ID().String()
-			s := newStub(t, tc.refuse)
+			var live []client.Object
+			for _, claim := range seen.claims {
+				live = append(live, claim)
+			}
+			s := newStub(t, tc.refuse, live...)
 			err := s.act(t.Context(), c, seen, tc.step)
 			if !errors.Is(err, tc.err) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)
@@ -162,7 +167,8 @@ func TestAct(t *testing.T) {
 // TestAdmits: the Service for clients leads to the members from when it may on.
 func TestAdmits(t *testing.T) {
 	c := newCluster()
-	selector := render.Selector(c)
+	earlier, selector := render.Selector(c), render.Selector(c)
+	selector[api.LabelClients] = api.ClientsIn
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: c.ClientServiceName(), UID: "service", Labels: render.Labels(c, ""),
@@ -171,6 +177,13 @@ func TestAdmits(t *testing.T) {
 	}
 	leading := service.DeepCopy()
 	leading.Spec.Selector = selector
+	leadingAll := service.DeepCopy()
+	leadingAll.Spec.Selector = earlier
+	unlabelled := func(seen *observed) {
+		for _, pod := range seen.pods {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+	}
 	notFenced := func(seen *observed) {
 		seen.pods["db-1"].Annotations = map[string]string{api.AnnotationInitialClusterState: render.StateNew}
 	}
@@ -178,6 +191,7 @@ func TestAdmits(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		live   []client.Object
+		cached []client.Object // nil: as they are
 		latch  string
 		seen   func(*observed)
 		want   map[string]string
@@ -187,7 +201,9 @@ func TestAdmits(t *testing.T) {
 		"NotFenced":  {reason: "nor while a member would still start empty over a lost disk", latch: "c1", live: []client.Object{service}, seen: notFenced, want: nil},
 		"NoQuorum":   {reason: "nor before a quorum has answered", latch: "c1", live: []client.Object{service}, seen: noQuorum, want: nil},
 		"Formed":     {reason: "then they may", latch: "c1", live: []client.Object{service}, want: selector},
+		"Earlier":    {reason: "Pods of an earlier release are led to as they were, until they have the label", latch: "c1", live: []client.Object{leadingAll}, seen: unlabelled, want: earlier},
 		"LostQuorum": {reason: "and it stays so, for the members to be reached as soon as they are ready", latch: "c1", live: []client.Object{leading}, seen: noQuorum, want: selector},
+		"OldCache":   {reason: "nor is that taken back by an operator that does not know of it yet", live: []client.Object{leading}, cached: []client.Object{service}, want: selector},
 		"Woken":      {reason: "and while it is started again", latch: "c1", live: []client.Object{leading}, seen: func(seen *observed) { *seen = observed{} }, want: selector},
 	}
 	for name, tc := range cases {
@@ -199,6 +215,10 @@ func TestAdmits(t *testing.T) {
 				tc.seen(&seen)
 			}
 			s := newStub(t, nil, tc.live...)
+			if tc.cached != nil {
+				s = newStub(t, nil, tc.cached...)
+				s.Reader = newStub(t, nil, tc.live...).Client
+			}
 			if err := s.applyStatic(t.Context(), c, seen); err != nil {
 				t.Fatal(err)
 			}
@@ -212,27 +232,67 @@ func TestAdmits(t *testing.T) {
 // TestLetIn: a cluster is healthy to whoever asks for it when the Service for clients leads to a member.
 func TestLetIn(t *testing.T) {
 	rest := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
+	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	ready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	besides := func(since time.Time, names ...string) func(*observed) {
+		return func(seen *observed) {
+			for _, name := range names {
+				withSidecar(seen.pods[name], since)
+			}
+		}
+	}
+	kept := "the members serve, and the Service for clients leads to none of them, because their Pods are not ready for other reasons than etcd: " +
+		"db-0 (its container proxy is not ready); db-1 (its container proxy is not ready); db-2 (its container proxy is not ready)"
+	waiting := func(reason membership.Reason, message string) membership.Step {
+		return membership.Step{Action: membership.Wait, Reason: reason, Message: message}
+	}
+	starting := waiting(membership.Starting, "the members serve; until the kubelet has found one of them ready, the Service for clients leads to none")
 	cases := map[string]struct {
 		reason string
 		seen   func(*observed)
-		want   membership.Reason
+		want   membership.Step
 	}{
+		"AllKeptOut": {
+			reason: "etcd is well, and no client reaches it",
+			seen:   besides(now, "db-0", "db-1", "db-2"),
+			want:   waiting("PodsNotReady", kept),
+		},
+		"AllKeptOutForLong": {
+			reason: "a person has to mend what is beside etcd",
+			seen:   besides(now.Add(-2*time.Minute), "db-0", "db-1", "db-2"),
+			want: membership.Step{
+				Action: membership.Stall, Reason: "PodsNotReady",
+				Message: kept + ". Mend those containers and readiness gates, or take them out of the Pods",
+			},
+		},
+		"SomeKeptOut": {
+			reason: "a member has yet to be found ready, and may be soon",
+			seen:   besides(now, "db-0", "db-2"),
+			want:   starting,
+		},
+		"TwoKeptOut": {
+			reason: "clients reach one",
+			seen: func(seen *observed) {
+				besides(now, "db-0", "db-2")(seen)
+				seen.pods["db-1"].Status.Conditions = ready
+			},
+			want: rest,
+		},
 		"OneReady": {
 			reason: "clients reach one, and through it all",
 			seen:   func(seen *observed) { seen.pods["db-1"].Status.Conditions = ready },
-			want:   membership.Healthy,
+			want:   rest,
 		},
 		"NoneReady": {
 			reason: "who comes now is refused, though etcd serves",
-			want:   membership.Starting,
+			want:   starting,
 		},
 		"ReadyAndTerminating": {
 			reason: "the Service leads to no Pod that is going",
 			seen: func(seen *observed) {
 				seen.pods["db-1"].Status.Conditions, seen.pods["db-1"].DeletionTimestamp = ready, new(metav1.Now())
 			},
-			want: membership.Starting,
+			want: starting,
 		},
 		"Forgetful": {
 			reason: "a Pod that would start over on an empty disk must be told otherwise first",
@@ -240,7 +300,7 @@ func TestLetIn(t *testing.T) {
 				seen.pods["db-1"].Status.Conditions = ready
 				seen.pods["db-1"].Annotations = map[string]string{api.AnnotationInitialClusterState: render.StateNew}
 			},
-			want: membership.Bootstrapping,
+			want: waiting(membership.Bootstrapping, "the cluster has formed; clients are let in once its Pods are told to find their data at every later start"),
 		},
 	}
 	for name, tc := range cases {
@@ -251,9 +311,9 @@ func TestLetIn(t *testing.T) {
 			if tc.seen != nil {
 				tc.seen(&seen)
 			}
-			got := letIn(c, seen, rest)
-			if got.Reason != tc.want || (got.Action == membership.Wait) == (tc.want == membership.Healthy) {
-				t.Errorf("%s: %+v, want %s", tc.reason, got, tc.want)
+			got := letIn(c, seen, rest, now.Add(-time.Minute))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -106,11 +105,11 @@ func whose(o client.Object) string {
 // each does the same for all items at once, and returns the errors in the order of the items.
 func each[T any](items []T, do func(item T) error) error {
 	errs := make([]error, len(items))
-	var all sync.WaitGroup
+	var all crew
 	for n, item := range items {
-		all.Go(func() { errs[n] = do(item) })
+		all.do(func() { errs[n] = do(item) })
 	}
-	all.Wait()
+	all.wait()
 	return errors.Join(errs...)
 }
 

@@ -27,17 +27,19 @@ type answers struct {
 func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[string]*corev1.Pod) answers {
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}
+	asking := 0 // members
 	var mutex sync.Mutex
-	var all sync.WaitGroup
+	var all crew
 	for name, pod := range pods {
 		if !listens(pod) {
 			continue
 		}
+		asking++
 		ask := r.askOne
 		if c.Status.ClusterID != "" && !containerStatus(pod).Ready {
 			ask = r.askNewcomer
 		}
-		all.Go(func() {
+		all.do(func() {
 			etcd, endpoint, err := ask(ctx, pod.Status.PodIP)
 			if err != nil {
 				log.FromContext(ctx).V(1).Info("Member does not answer", "member", name, "error", err.Error())
@@ -52,7 +54,12 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			}
 		})
 	}
-	all.Wait()
+	all.wait()
+	if asking < membership.Quorum(voted(c)) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, afterFew)
+		defer cancel()
+	}
 	for _, name := range asked.leaderFirst() {
 		members, err := clients[name].Members(ctx)
 		if err == nil && !speaksFor(c, name, asked.endpoints[name], members) {
@@ -69,6 +76,23 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	}
 	asked.believe(c, told)
 	return asked
+}
+
+// afterFew is how long the member list may take where fewer members run than the quorum of the last
+// list. Mostly there is none then: what follows a leader that is gone notices after a second or
+// two, and what brings the quorum back must not wait for that. A list that is smaller by now is
+// answered within milliseconds.
+const afterFew = 500 * time.Millisecond
+
+// voted counts the voters that the status remembers.
+func voted(c *api.EtcdCluster) int {
+	n := 0
+	for _, m := range c.Status.Members {
+		if votes(c, m.Name) {
+			n++
+		}
+	}
+	return n
 }
 
 // listens reports whether a member may be asked. Where nobody listens, or soon nobody will, asking costs a time-out. The Pod of a
@@ -114,8 +138,9 @@ const afterMetrics = 100 * time.Millisecond
 func (r *Reconciler) askNewcomer(ctx context.Context, ip string) (membership.Client, membership.Endpoint, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	scraped := make(chan membership.Endpoint, 1)
-	go func() {
+	var told membership.Endpoint
+	var scraping crew
+	scraping.do(func() {
 		endpoint, err := r.Scrape(ctx, ip, api.PortMetrics)
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("Metrics cannot be read", "address", ip, "error", err.Error())
@@ -125,11 +150,15 @@ func (r *Reconciler) askNewcomer(ctx context.Context, ip string) (membership.Cli
 		} else {
 			time.AfterFunc(afterMetrics, cancel)
 		}
-		scraped <- endpoint
-	}()
+		told = endpoint
+	})
 	etcd, endpoint, err := r.askOne(ctx, ip)
+	if err == nil {
+		cancel() // the metrics have nothing to add
+	}
+	scraping.wait()
 	if err != nil {
-		return nil, <-scraped, err
+		return nil, told, err
 	}
 	return etcd, endpoint, nil
 }

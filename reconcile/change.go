@@ -18,14 +18,22 @@ import (
 // what is seen now leads to the very same step. Two operators may be alive at a time, caches may be behind, and a reply may
 // be lost; what is never to happen is a change that was decided on facts that are no longer true. The request to etcd is
 // given up (membership.CallTimeout, and etcd's own of seven seconds) long before another operation may take its place.
-func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
+func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if err := r.drain(pass, c, seen); err != nil {
 		return err
 	}
-	if err := r.spend(ctx, c, seen, step); err != nil {
+	if err := r.begin(pass, c, seen, step, volumeUID); err != nil {
 		return err
 	}
-	err := r.atLeader(seen, func(etcd membership.Client) (err error) {
+	if err := r.spend(pass, c, seen, step); err != nil {
+		return err
+	}
+	ctx, cancel, err := inTime(pass, c.Status.Operation)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	err = r.atLeader(seen, func(etcd membership.Client) (err error) {
 		defer func() { r.settle(c, err) }() // where nobody is asked, what was asked before stays as it is
 		switch step.Action {
 		case membership.AddLearner:
@@ -45,7 +53,7 @@ func (r *Reconciler) changeMembership(ctx context.Context, c *api.EtcdCluster, s
 	}
 	r.event(c, step, step.Message)
 	if pod := seen.pods[step.Members[0]]; step.Action == membership.Remove && pod != nil && pod.DeletionTimestamp.IsZero() {
-		return r.deletePod(ctx, c, pod, step) // what the next pass would do, after asking in vain a process that is ending
+		return r.deletePod(pass, c, pod, step) // what the next pass would do, after asking in vain a process that is ending
 	}
 	return nil
 }
@@ -67,35 +75,43 @@ func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observe
 // where it is raised again, and to prepare a downgrade, or not. What a member is being changed to may not start after the latter:
 // it is written down and looked at again like every other change.
 func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if step.Action == membership.Downgrade { // while it is prepared nobody can be added: not to wait for its turn in between
+	if step.Action == membership.Disarm {
+		return r.tell(c, seen, step, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) })
+	}
+	if step.Action == membership.Downgrade { // while it is prepared no member can be added: not to wait for its turn in between
 		if err := r.changing.enter(c, r.MaxChanging); err != nil {
 			return err
 		}
 	}
-	if step.Action != membership.Disarm {
-		all := step
-		for _, i := range seen.Instances {
-			if seen.Member(i.ID) != nil {
-				all.Members = append(all.Members, i.Name)
-			}
-		}
-		if err := r.intend(ctx, c, seen, all, podUID); err != nil {
-			return err
-		}
-		if err := r.confirm(ctx, c, step); err != nil {
-			return err
+	all := step
+	for _, i := range seen.Instances {
+		if seen.Member(i.ID) != nil {
+			all.Members = append(all.Members, i.Name)
 		}
 	}
-	err := r.atLeader(seen, func(etcd membership.Client) error {
-		switch step.Action {
-		case membership.Downgrade:
+	if err := r.intend(ctx, c, seen, all, podUID); err != nil {
+		return err
+	}
+	if err := r.confirm(ctx, c, step); err != nil {
+		return err
+	}
+	ctx, cancel, err := inTime(ctx, c.Status.Operation)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return r.tell(c, seen, step, func(etcd membership.Client) (err error) {
+		defer func() { r.settle(c, err) }()
+		if step.Action == membership.Downgrade {
 			return etcd.Downgrade(ctx, step.Version)
-		case membership.CancelDowngrade:
-			return etcd.CancelDowngrade(ctx)
-		default:
-			return etcd.Disarm(ctx, step.ID)
 		}
+		return etcd.CancelDowngrade(ctx)
 	})
+}
+
+// tell asks the leader for the step, and writes an event where it was done.
+func (r *Reconciler) tell(c *api.EtcdCluster, seen observed, step membership.Step, ask func(membership.Client) error) error {
+	err := r.atLeader(seen, ask)
 	if err == nil {
 		r.event(c, step, step.Message)
 	}

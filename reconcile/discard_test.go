@@ -67,7 +67,7 @@ func TestDiscard(t *testing.T) {
 			reason: "it is marked, and keeps all that it says of its data", given: func(w *world) { w.former("db-3", "a3"); retain(w) },
 			want: result{[]string{"db-3"}, []write{status, marked("db-3")}, marks{"PersistentVolumeClaim db-3": {
 				api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a3", api.AnnotationVersion: "3.6.16", api.AnnotationJoin: "a3",
-				api.AnnotationRetired: "true",
+				api.AnnotationVolumeUID: "claim-of-db-3", api.AnnotationRetired: "true",
 			}}, []string{"Normal Retiring retiring the volumes of db-3, no members any more; they are kept"}},
 		},
 		"Spare": {
@@ -78,7 +78,7 @@ func TestDiscard(t *testing.T) {
 			reason: "of nothing there is nothing to keep", given: func(w *world) { w.former("db-3", "a3"); unused(w); retain(w) },
 			want: result{[]string{"db-3", "db-4"}, []write{status, marked("db-3"), deleted("db-4")}, marks{"PersistentVolumeClaim db-3": {
 				api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a3", api.AnnotationVersion: "3.6.16", api.AnnotationJoin: "a3",
-				api.AnnotationRetired: "true",
+				api.AnnotationVolumeUID: "claim-of-db-3", api.AnnotationRetired: "true",
 			}}, []string{"Normal Retiring retiring the volumes of db-3, db-4, no members any more; they are kept"}},
 		},
 		"MemberAgain": {

@@ -6,11 +6,14 @@ import (
 	"context"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 )
 
@@ -31,7 +34,17 @@ func (c *faulty) do(what string, call func(client.Client) error) error {
 }
 
 func (c *faulty) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	return c.do(signature("apply", o), func(to client.Client) error { return to.Apply(ctx, o, opts...) })
+	return c.do(signature(c.verb(ctx, o), o), func(to client.Client) error { return to.Apply(ctx, o, opts...) })
+}
+
+// verb of an apply: one that takes a Pod out of the Service for clients is drain, one that gives it back is admit.
+func (c *faulty) verb(ctx context.Context, o runtime.ApplyConfiguration) string {
+	want, ok := o.(*corev1ac.PodApplyConfiguration)
+	live := &corev1.Pod{}
+	if !ok || c.real.Get(ctx, client.ObjectKey{Namespace: *want.Namespace, Name: *want.Name}, live) != nil || want.Labels[api.LabelClients] == live.Labels[api.LabelClients] {
+		return "apply"
+	}
+	return map[string]string{api.ClientsOut: "drain", api.ClientsIn: "admit"}[want.Labels[api.LabelClients]]
 }
 
 func (c *faulty) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {

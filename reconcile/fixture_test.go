@@ -87,7 +87,9 @@ func healthy() observed {
 				UID: "claim-of-" + name, ClusterID: 0xc0, MemberID: id,
 				First: membership.First{Token: "cluster", Size: 3}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16},
 			},
-			Pod: membership.Pod{UID: "pod-of-" + name, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}},
+			Pod: membership.Pod{
+				UID: "pod-of-" + name, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Ready: true,
+			},
 			Endpoint: membership.Endpoint{
 				ClusterID: 0xc0, MemberID: id, Leader: 0xa1, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, DBSize: 20 << 10,
 			},
@@ -117,6 +119,7 @@ type stub struct {
 	mu     sync.Mutex
 	writes []write
 	marks  map[string]map[string]string // the annotations that were applied, by kind and name
+	labels map[string]map[string]string // that were applied, by kind and name
 	specs  map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
 	graces map[string]*int64            // with which Pods were deleted, by name; nil is their own
 	status []api.EtcdClusterStatus      // what was applied, in order
@@ -133,7 +136,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			t.Fatal(err)
 		}
 	}
-	s := &stub{marks: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
+	s := &stub{marks: map[string]map[string]string{}, labels: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
 	take := func(w write) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -161,6 +164,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.marks[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Annotations
+			s.labels[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Labels
 			switch meta.Kind {
 			case "Pod":
 				s.specs["apply "+meta.Metadata.Name] = meta.Spec
@@ -168,6 +172,13 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 				s.selectors[meta.Metadata.Name] = meta.Service.Selector
 			}
 			return nil
+		},
+		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			kind, err := apiutil.GVKForObject(o, scheme)
+			if err != nil {
+				return err
+			}
+			return take(write{Verb: "patch", Kind: kind.Kind, Name: o.GetName(), UID: string(o.GetUID())})
 		},
 		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			options := (&client.DeleteOptions{}).ApplyOptions(opts)
@@ -221,7 +232,7 @@ type decoded struct {
 	Kind     string
 	Metadata struct {
 		Name, UID, ResourceVersion string
-		Annotations                map[string]string
+		Labels, Annotations        map[string]string
 	}
 	Spec    corev1.PodSpec // of a Pod
 	Service corev1.ServiceSpec

@@ -75,10 +75,11 @@ func TestPrepareOverwrites(t *testing.T) {
 	w := serving(t)
 	w.learner() // the API server has db-3, whose claim says so; the cache has not
 	c, seen := newCluster(), healthy()
-	s := newStub(t, nil)
-	s.Reader = newStub(t, nil, w.objects()...).Client
+	live := newStub(t, nil, w.objects()...).Client
+	s := newStub(t, unlessChanged(t, live))
+	s.Reader = live
 	err := s.prepare(t.Context(), c, seen, membership.Step{Action: membership.Provision, Members: []string{"db-3"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}})
-	if len(s.writes) > 0 {
+	if len(s.writes) > 0 || !apierrors.IsConflict(err) {
 		t.Errorf("%v %v %v", err, s.writes, s.marks)
 	}
 }

@@ -27,8 +27,11 @@ type healing struct {
 	version      string
 	medium       api.Medium
 	replaceAfter api.Duration
-	strike       func(s *stage, c *api.EtcdCluster, victim string)
-	after        func(s *stage, victim string) // once all is well again
+	// replaceEmptyAfter is how long it is waited for a member whose volume came back empty.
+	replaceEmptyAfter api.Duration
+
+	strike func(s *stage, c *api.EtcdCluster, victim string)
+	after  func(s *stage, victim string) // once all is well again
 }
 
 const soonReplaced = api.Duration("10s")
@@ -41,6 +44,9 @@ func (h healing) struck(s *stage) (*api.EtcdCluster, *load, string) {
 	c.Spec.Version, c.Spec.Storage.Medium = order.Or(h.version, etcd36), h.medium
 	if h.replaceAfter != "" {
 		c.Spec.Recovery = &api.Recovery{ReplaceAfter: &h.replaceAfter}
+	}
+	if h.replaceEmptyAfter != "" {
+		c.Spec.Recovery = &api.Recovery{ReplaceEmptyAfter: &h.replaceEmptyAfter}
 	}
 	contract.Watch(s, c)
 	s.create(c)
@@ -72,20 +78,20 @@ func TestReplaced(t *testing.T) {
 			leader: true, strike: deleteClaim, after: handedOver,
 		},
 		"Wiped": {
-			reason:       "an etcd that does not find its data does not start, and is given up after a while",
-			replaceAfter: soonReplaced, strike: wipe,
+			reason:            "an etcd that does not find its data does not start, and is given up after a while of its own",
+			replaceEmptyAfter: soonReplaced, strike: wipe,
 		},
 		"WipedLeader": {
-			reason: "the same of the leader",
-			leader: true, replaceAfter: soonReplaced, strike: wipe,
+			reason: "the same of the leader, with the time that nobody has chosen",
+			leader: true, strike: wipe,
 		},
 		"Wiped35": {
 			reason:  "the same of etcd 3.5",
-			version: etcd35, replaceAfter: soonReplaced, strike: wipe,
+			version: etcd35, replaceEmptyAfter: soonReplaced, strike: wipe,
 		},
 		"Wiped37": {
 			reason:  "the same of etcd 3.7",
-			version: etcd37, replaceAfter: soonReplaced, strike: wipe,
+			version: etcd37, replaceEmptyAfter: soonReplaced, strike: wipe,
 		},
 		"LogDamaged": {
 			reason:       "an etcd that cannot read its log does not start",
@@ -241,7 +247,7 @@ func TestReplaceAfter(t *testing.T) {
 	s := newStage(t)
 	c, load, victim := healing{}.struck(s)
 	before := identityOf(c)
-	wipe(s, c, victim)
+	damage("member/snap/db")(s, c, victim)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: victim, Namespace: s.ns}}
 	s.awaitPod(pod, "given time", func() bool {
 		return len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].RestartCount >= 3 && time.Since(notReadySince(pod)) > 10*time.Second

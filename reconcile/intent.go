@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -25,6 +26,25 @@ const intentLife = 15 * time.Second
 // intentRenewal is for how long an operation may be begun again without writing it down anew: a request that is begun later
 // could outlive it.
 const intentRenewal = 5 * time.Second
+
+// etcdTakes is how long etcd may still be at what it was asked for: so long it tries to have a proposal committed, 5 s and two
+// elections (ReqTimeout in server/config/config.go), whether the one that asked still waits or not.
+const etcdTakes = 7 * time.Second
+
+// inTime bounds a request to etcd by the life of its intent: what etcd may still make of it has ended when another operation may begin.
+// Where too little is left of that life, it reports errChanged: the next pass looks again, and writes the intent anew. The API server
+// keeps the time of an intent in whole seconds, and others go by that.
+func inTime(ctx context.Context, op *api.Operation) (context.Context, context.CancelFunc, error) {
+	if op == nil || op.Since == nil {
+		return nil, nil, errChanged
+	}
+	deadline := op.Since.Truncate(time.Second).Add(intentLife - etcdTakes)
+	if !time.Now().Before(deadline) {
+		return nil, nil, fmt.Errorf("%w: the intent is too old for a request", errChanged)
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	return ctx, cancel, nil
+}
 
 // errInFlight: another operation was begun, and what comes of it is not known yet.
 var errInFlight = errors.New("another operation is under way")

@@ -15,7 +15,7 @@ import (
 	"quorate.dev/render"
 )
 
-// prepare makes the volumes of members to come, and the Pods that have them made.
+// prepare makes the volumes of members to come, and the Pods that have them made, where there are none.
 func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if step.Reason == membership.Moving {
 		if err := r.changing.enter(c, r.MaxChanging); err != nil {
@@ -30,20 +30,14 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 	volumes := step
 	volumes.Members = nil
 	for _, name := range step.Members {
-		if seen.claims[name] == nil {
-			// A claim that the cache does not know yet may say by now whose it is, and applying it would take that away.
-			err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
-			if err == nil {
-				return errChanged
-			}
-			if !apierrors.IsNotFound(err) {
-				return fmt.Errorf("get PersistentVolumeClaim %s: %w", name, err)
-			}
+		if claim := seen.claims[name]; claim == nil {
 			volumes.Members = append(volumes.Members, name)
+		} else if err := r.stillAs(ctx, claim); err != nil {
+			return err
 		}
 	}
 	err := r.create(ctx, c, volumes, func(name string) (runtime.ApplyConfiguration, error) {
-		return render.Volume(c, spare(name)), nil
+		return render.Volume(c, spare(name)).WithResourceVersion(onlyIfAbsent), nil
 	})
 	if err != nil {
 		return err
@@ -53,7 +47,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		if err != nil {
 			return &invalidError{err}
 		}
-		_, err = r.apply(ctx, c, pod)
+		_, err = r.createOne(ctx, c, pod.WithResourceVersion(onlyIfAbsent)) // one that is there may be a voter's by now
 		return err
 	})
 }
@@ -70,16 +64,23 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	if step.Version.Minor == 6 && slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool { return i.Volume.Replays != "" }) {
 		m.Replays = membership.ReplaysAny // the leader may send it entries of 3.5 from memory
 	}
-	if claim := seen.claims[name]; claim != nil && claim.Annotations[api.AnnotationJoin] != m.Join {
+	claim := seen.claims[name]
+	given := claim != nil && claim.Annotations[api.AnnotationJoin] == m.Join
+	if claim != nil && !given {
 		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {
 			return err
 		}
 	}
 	pod, of := seen.pods[name], seen.made(c, name)
 	if pod == nil {
+		if given {
+			if err := r.stillAs(ctx, claim); err != nil {
+				return err
+			}
+		}
 		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return absentPod(of, m) })
 	}
-	if len(render.Outdated(of, pod)) > 0 || etcdImage(pod) != render.Image(of, m.Version) {
+	if len(render.Outdated(of, pod)) > 0 || render.AppliedImage(of, pod) != render.Image(of, m.Version) {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on
 	}
 	told, err := render.PodMetadata(pod, c, m)
@@ -90,6 +91,20 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 		return err
 	}
 	r.event(c, step, string(step.Action)+" "+name)
+	return nil
+}
+
+// stillAs looks at a claim past the cache, and reports errChanged where it is not as it was seen: the Pod of a member to come, or of
+// a learner, must not come to the volume of a voter, whose own Pod may be away for a moment.
+func (r *Reconciler) stillAs(ctx context.Context, seen *corev1.PersistentVolumeClaim) error {
+	now := &corev1.PersistentVolumeClaim{}
+	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(seen), now)
+	if apierrors.IsNotFound(err) || err == nil && !sameToUs(seen, now) {
+		return errChanged
+	}
+	if err != nil {
+		return fmt.Errorf("get PersistentVolumeClaim %s: %w", seen.Name, err)
+	}
 	return nil
 }
 

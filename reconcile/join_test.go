@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,11 +14,22 @@ import (
 	"quorate.dev/membership"
 )
 
-// revisionless leaves away the annotation that is a hash.
-var revisionless = cmp.FilterPath(func(p cmp.Path) bool {
-	key, ok := p.Last().(cmp.MapIndex)
-	return ok && key.Key().String() == api.AnnotationRevision
-}, cmp.Ignore())
+// revisionless leaves away the annotation that is a hash, and of the one that ends with a hash that.
+var revisionless = cmp.Options{
+	cmp.FilterPath(at(api.AnnotationRevision), cmp.Ignore()),
+	cmp.FilterPath(at(api.AnnotationApplied), cmp.Comparer(func(a, b string) bool {
+		a, _, _ = strings.Cut(a, " ")
+		b, _, _ = strings.Cut(b, " ")
+		return a == b
+	})),
+}
+
+func at(annotation string) func(cmp.Path) bool {
+	return func(p cmp.Path) bool {
+		key, ok := p.Last().(cmp.MapIndex)
+		return ok && key.Key().String() == annotation
+	}
+}
 
 // What 3.6 is told of the checks of its data: with a quorum that it can compare it with, and without.
 const (
@@ -32,11 +44,11 @@ type marks map[string]map[string]string
 // TestPrepare holds which volumes and Pods are made for members to come, in which order, and what is written on them.
 func TestPrepare(t *testing.T) {
 	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("exceeded quota"))
-	claim := func(name string) write { return write{Verb: "apply", Kind: "PersistentVolumeClaim", Name: name} }
-	pod := func(name string) write { return write{Verb: "apply", Kind: "Pod", Name: name} }
+	claim := func(name string) write { return write{"apply", "PersistentVolumeClaim", name, "", onlyIfAbsent} }
+	pod := func(name string) write { return write{"apply", "Pod", name, "", onlyIfAbsent} }
 	onClaim := map[string]string{api.AnnotationJoin: "pending", api.AnnotationStorage: "1Gi", api.AnnotationVersion: "3.6.16"}
 	onPod := map[string]string{
-		api.AnnotationProvisions: "true", api.AnnotationRevision: "",
+		api.AnnotationProvisions: "true", api.AnnotationRevision: "", api.AnnotationApplied: image36,
 		api.AnnotationCheckAtStart: checkedAtStart, api.AnnotationCheckCompacted: checkedCompacted,
 	}
 	both := membership.Step{
@@ -119,7 +131,11 @@ func TestPrepare(t *testing.T) {
 			if tc.seen != nil {
 				tc.seen(&seen)
 			}
-			s := newStub(t, tc.refuse)
+			var objects []client.Object
+			for _, claim := range seen.claims {
+				objects = append(objects, claim)
+			}
+			s := newStub(t, tc.refuse, objects...)
 			if tc.moves {
 				step.Reason, s.MaxChanging = membership.Moving, 1
 				if err := s.changing.enter(&api.EtcdCluster{}, 1); err != nil {
@@ -155,6 +171,11 @@ func TestJoin(t *testing.T) {
 			api.AnnotationCheckAtStart: uncheckedAtStart, api.AnnotationCheckCompacted: checkedCompacted, api.AnnotationRevision: "",
 		}
 	}
+	onNewPod := func(initialCluster string) map[string]string {
+		all := onPod(initialCluster)
+		all[api.AnnotationApplied] = image36
+		return all
+	}
 	joining := func(seen *observed) { spare(seen, 3); learner(seen, "db-3") }
 	given3 := func(seen *observed) {
 		joining(seen)
@@ -184,6 +205,20 @@ func TestJoin(t *testing.T) {
 				[]string{"Normal Joining Join db-3"},
 			},
 		},
+		"Rewritten": {
+			reason: "a policy has made another image of the one that was asked for, and the Pod is the right one",
+			seen: func(seen *observed) {
+				joining(seen)
+				pod := seen.pods["db-3"]
+				pod.Annotations[api.AnnotationApplied], pod.Spec.Containers[0].Image = image36+" hash", "mirror.example.com/etcd:v3.6.16"
+				manage(t, pod)
+			},
+			want: result{
+				[]write{given, released},
+				marks{"PersistentVolumeClaim db-3": onClaim, "Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")},
+				[]string{"Normal Joining Join db-3"},
+			},
+		},
 		"OtherVersion": {
 			reason: "the members run another version than when the Pod was made; nothing comes in the same pass",
 			seen:   func(seen *observed) { joining(seen); seen.pods["db-3"].Spec.Containers[0].Image += "0" },
@@ -201,14 +236,14 @@ func TestJoin(t *testing.T) {
 		},
 		"Given": {
 			reason: "the volume is given to it already, and the Pod has gone", seen: given3,
-			want: result{[]write{created}, marks{"Pod db-3": onPod(voters + ",db-3=http://db-3.db.ns.svc:2380")}, []string{"Normal Joining Join db-3"}},
+			want: result{[]write{created}, marks{"Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")}, []string{"Normal Joining Join db-3"}},
 		},
 		"PodGone": {
 			reason: "somebody else has deleted the Pod: the volume is given to it before anything runs on it",
 			seen:   func(seen *observed) { joining(seen); delete(seen.pods, "db-3") },
 			want: result{
 				[]write{given, created},
-				marks{"PersistentVolumeClaim db-3": onClaim, "Pod db-3": onPod(voters + ",db-3=http://db-3.db.ns.svc:2380")},
+				marks{"PersistentVolumeClaim db-3": onClaim, "Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")},
 				[]string{"Normal Joining Join db-3"},
 			},
 		},
@@ -221,7 +256,7 @@ func TestJoin(t *testing.T) {
 			},
 			want: result{
 				[]write{created},
-				marks{"Pod db-3": onPod("db-0=http://10.0.0.10:2380,db-0=http://10.0.0.9:2380,db-1=http://db-1.db.ns.svc:2380,db-2=http://db-2.db.ns.svc:2380,db-3=http://db-3.db.ns.svc:2380")},
+				marks{"Pod db-3": onNewPod("db-0=http://10.0.0.10:2380,db-0=http://10.0.0.9:2380,db-1=http://db-1.db.ns.svc:2380,db-2=http://db-2.db.ns.svc:2380,db-3=http://db-3.db.ns.svc:2380")},
 				[]string{"Normal Joining Join db-3"},
 			},
 		},
@@ -234,7 +269,7 @@ func TestJoin(t *testing.T) {
 			want: result{
 				[]write{created},
 				marks{"Pod db-3": func() map[string]string {
-					all := onPod(voters + ",db-3=http://db-3.db.ns.svc:2380")
+					all := onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")
 					all[api.AnnotationJoin], all[api.AnnotationVersion] = "a3", "3.6.16"
 					return all
 				}()},

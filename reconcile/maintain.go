@@ -111,7 +111,8 @@ func (r *Reconciler) applyPod(ctx context.Context, c *api.EtcdCluster, seen *cor
 
 // applyMetadata changes the claim and the Pod of a member, these very ones, where they differ from what they are to say.
 func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
-	if claim := seen.claims[m.Name]; claim != nil {
+	i, _ := seen.Instance(m.Name)
+	if claim := seen.claims[m.Name]; claim != nil && !i.Volume.Replaced { // what was restored stays as it is
 		volume := render.Volume(c, m)
 		same, err := render.VolumeCurrent(claim, volume)
 		if err != nil {

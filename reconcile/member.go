@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	api "quorate.dev/api/v1alpha1"
@@ -39,11 +41,15 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 		m.Capacity = capacity(claim)
 		m.VolumeSize, m.VolumeClass = claim.Spec.Resources.Requests.Storage(), claim.Spec.StorageClassName
 		m.Storage = claim.Annotations[api.AnnotationStorage]
+		if m.ClusterID != "" {
+			m.VolumeUID = cmp.Or(claim.Annotations[api.AnnotationVolumeUID], string(claim.UID))
+		}
 	}
 	pod := seen.pods[name]
 	if pod != nil && i.Pod.Version != (membership.Version{}) { // a Pod's image may be ahead of what has run on its volume
 		m.Version = i.Pod.Version.String()
 	}
+	m.Out = out(seen, i, pod)
 	if pod != nil && i.Pod.Changing {
 		m.Previous = pod.Annotations[api.AnnotationPrevious]
 	}

@@ -47,15 +47,15 @@ func TestMember(t *testing.T) {
 		},
 		"Recorded": {
 			reason: "from there on it must find its data", seen: recorded,
-			want: render.Member{Version: "3.6.9", Ran: "3.6.9", Join: "a3", ClusterID: "c0", MemberID: "a3", InitialCorruptCheck: true},
+			want: render.Member{Version: "3.6.9", Ran: "3.6.9", Join: "a3", ClusterID: "c0", MemberID: "a3", VolumeUID: "claim-of-db-3", InitialCorruptCheck: true},
 		},
 		"PodGone": {
 			reason: "and when its Pod is made anew", seen: func(seen *observed) { recorded(seen); delete(seen.pods, "db-3") },
-			want: render.Member{Version: "3.6.9", Ran: "3.6.9", Join: "a3", ClusterID: "c0", MemberID: "a3", InitialCorruptCheck: true},
+			want: render.Member{Version: "3.6.9", Ran: "3.6.9", Join: "a3", ClusterID: "c0", MemberID: "a3", VolumeUID: "claim-of-db-3", InitialCorruptCheck: true},
 		},
 		"Retired": {
 			reason: "what is kept for a person stays marked", seen: func(seen *observed) { recorded(seen); seen.Instances[3].Volume.Retired = true },
-			want: render.Member{Version: "3.6.9", Ran: "3.6.9", Join: "a3", ClusterID: "c0", MemberID: "a3", Retired: true, InitialCorruptCheck: true},
+			want: render.Member{Version: "3.6.9", Ran: "3.6.9", Join: "a3", ClusterID: "c0", MemberID: "a3", VolumeUID: "claim-of-db-3", Retired: true, InitialCorruptCheck: true},
 		},
 	}
 	for name, tc := range cases {

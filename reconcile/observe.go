@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -27,6 +28,9 @@ type observed struct {
 	generation int64 // of the spec
 	pods       map[string]*corev1.Pod
 	claims     map[string]*corev1.PersistentVolumeClaim
+	// touched are the members that the step of this pass restarts, removes, or takes the leadership from.
+	// out are those that this pass takes out of the Service for clients.
+	touched, out []string
 }
 
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That etcd does not answer is a
@@ -38,9 +42,13 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	}
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
-	seen.Observed = facts(c, seen.pods, seen.claims, asked, limits{now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c))})
+	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
 	r.compared(ctx, c, &seen)
-	return seen, errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen))
+	tried := errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen), r.tryImage(ctx, c, seen))
+	if tried != nil { // what they would tell is not known: no reason to leave a member down, nor the status as it is
+		log.FromContext(ctx).Info("Dry run shows nothing", "error", tried.Error())
+	}
+	return seen, nil
 }
 
 // inconclusive is why a try (dry run) shows nothing. What the API server has against the thing itself is told when it is asked for in
@@ -128,6 +136,9 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 		}
 		if pod := pods[i.Name]; pod != nil {
 			i.Pod.Changing = unsettled(pod, *i)
+			if i.Endpoint.Answered() {
+				heard(&i.Pod, pod)
+			}
 		}
 	}
 	if asked.members != nil {
@@ -149,6 +160,10 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 		MemberID:    membership.ParseID(a[api.AnnotationMemberID]),
 	}
 	v.Foreign, v.Terminating = belongs(c, o)
+	if uid := a[api.AnnotationVolumeUID]; uid != "" && v.Recorded() && uid != v.UID {
+		// With the owner of before it was restored as well, it is not being deleted yet, and tells what there was until it is.
+		v.Replaced, v.Terminating = true, !o.GetDeletionTimestamp().IsZero()
+	}
 	v.Spare, v.Retired = a[api.AnnotationJoin] == api.JoinPending, a[api.AnnotationRetired] != ""
 	v.Joins = membership.ParseID(a[api.AnnotationJoin])
 	token, first, _ := strings.Cut(a[api.AnnotationBootstrap], "/")

@@ -75,6 +75,21 @@ func TestVolume(t *testing.T) {
 				First: membership.First{Token: "cluster", Size: 3}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16},
 			},
 		},
+		"Itself": {
+			reason:      "its record names this very object",
+			annotations: map[string]string{api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a0", api.AnnotationVolumeUID: "claim-of-db-0"},
+			want:        membership.Volume{UID: "claim-of-db-0", ClusterID: 0xc0, MemberID: 0xa0},
+		},
+		"Restored": {
+			reason:      "its record names another object",
+			annotations: map[string]string{api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a0", api.AnnotationVolumeUID: "earlier"},
+			want:        membership.Volume{UID: "claim-of-db-0", ClusterID: 0xc0, MemberID: 0xa0, Replaced: true},
+		},
+		"RestoredUnrecorded": {
+			reason:      "there is no record of what is on it",
+			annotations: map[string]string{api.AnnotationVolumeUID: "earlier"},
+			want:        membership.Volume{UID: "claim-of-db-0"},
+		},
 		"Garbage": {
 			reason: "what cannot be read proves nothing",
 			annotations: map[string]string{
@@ -166,7 +181,14 @@ func (w world) pod(name string) *corev1.Pod {
 func (w world) changed(name, version string) {
 	pod := w.pods[name]
 	pod.Annotations[api.AnnotationPrevious] = pod.Status.ContainerStatuses[0].ContainerID + " " + pod.Spec.Containers[0].Image
-	pod.Spec.Containers[0].Image = render.Image(w.cluster, version)
+	w.asksFor(name, render.Image(w.cluster, version))
+}
+
+// asksFor is a Pod for which Quorate has asked for an image.
+func (w world) asksFor(name, image string) {
+	pod := w.pods[name]
+	_, around, _ := strings.Cut(pod.Annotations[api.AnnotationApplied], " ")
+	pod.Annotations[api.AnnotationApplied], pod.Spec.Containers[0].Image = image+" "+around, image
 }
 
 // putBack is a member that was put back after it had failed to come up with an image from elsewhere, and whose container the
@@ -180,6 +202,7 @@ func (w world) putBack(name string) {
 
 // failed is what is different about the facts then.
 func failed(o *membership.Observed) {
+	o.Instances[0].Pod.Ready = false
 	i := &o.Instances[0]
 	i.Endpoint = membership.Endpoint{}
 	i.Pod.Problem, i.Pod.NeverRan, i.Pod.Failing = "cannot pull the image "+image36, true, true
@@ -410,6 +433,14 @@ func TestFacts(t *testing.T) {
 				}
 			},
 		},
+		"Rewritten": {
+			reason: "a policy has pinned the image that was asked for, and the version is that of what was asked for",
+			given: func(w *world) {
+				w.managed()
+				w.pods["db-0"].Spec.Containers[0].Image = "gcr.io/etcd-development/etcd@" + digest
+			},
+			want: func(*membership.Observed) {},
+		},
 		"Fails": {
 			reason: "a Pod of another spec that does not run",
 			given:  func(w *world) { w.putBack("db-0"); w.cluster.Status.FailedChange.Generation-- },
@@ -489,7 +520,7 @@ func TestFacts(t *testing.T) {
 			w, want := serving(t), healthy().Observed
 			tc.given(&w)
 			tc.want(&want)
-			got := facts(w.cluster, w.pods, w.claims, w.asked, limits{now: now, overdue: now.Add(-2 * time.Minute), forsaken: now.Add(-5 * time.Minute)})
+			got := facts(w.cluster, w.pods, w.claims, w.asked, limits{now: now, overdue: now.Add(-2 * time.Minute), forsaken: now.Add(-5 * time.Minute), lost: now})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

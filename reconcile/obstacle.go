@@ -35,6 +35,7 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var terminating *terminatingError
 	var invalid *invalidError
 	var queued queuedError
+	var draining *drainingError
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
@@ -45,6 +46,8 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: "waiting for an earlier operation to end, before " + planned.Message}, true
 	case errors.As(err, &queued):
 		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued), Message: queued.Error() + "; then " + planned.Message}, true
+	case errors.As(err, &draining):
+		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: draining.Error() + " before " + planned.Message}, true
 	case errors.As(err, &foreign):
 		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
 	case errors.As(err, &invalid):
@@ -55,8 +58,11 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: "the namespace is being deleted"}, true
 	case (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status):
 		message := "the API server refuses what the spec asks for: " + firstLine(status.Status().Message)
-		if planned.Action == membership.Expand {
-			message += ". Set storage.size back, or storage.changePolicy to Replace, for the members to be replaced one by one on new volumes"
+		switch {
+		case planned.Action == membership.Expand && cannotExpand(err):
+			message += ". Set spec.storage.size back, or spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes"
+		case planned.Action == membership.Expand:
+			message += ". Remove the cause, or set spec.storage.size back"
 		}
 		return membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused), Message: message}, true
 	case planned.Action == membership.None && !apierrors.IsConflict(err): // not all is well, as the step would have it

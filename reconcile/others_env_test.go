@@ -82,6 +82,8 @@ func meddlings() map[string]meddling {
 		"PodInjected":          {reason: "what is injected stays", object: pod("db-2"), change: inject, well: left},
 		"ClaimInjected":        {reason: "what is injected stays", object: claim("db-2"), change: inject, well: left},
 		"PodMember":            {reason: "a label that is taken comes back", object: pod("db-1"), change: label(api.LabelMember, ""), well: ours},
+		"PodClients":           {reason: "clients are led to it again", object: pod("db-1"), change: label(api.LabelClients, ""), well: ours},
+		"PodClientsOut":        {reason: "that is no switch for people", object: pod("db-2"), change: label(api.LabelClients, api.ClientsOut), well: ours},
 		"PodCluster":           {reason: "so does the one that all are found by", object: pod("db-0"), change: label(api.LabelCluster, ""), well: ours},
 		"JoinedPodCluster":     {reason: "the same of a Pod that was made for a member to come", object: pod("db-1"), change: label(api.LabelCluster, ""), well: ours},
 		"PodClusterOfAnother":  {reason: "a Pod that is said to be of another cluster is ours still", object: pod("db-2"), change: label(api.LabelCluster, "other"), well: ours},
@@ -94,7 +96,8 @@ func meddlings() map[string]meddling {
 
 // ours reports whether an object has the labels that we gave it.
 func ours(o client.Object) bool {
-	return o.GetLabels()[api.LabelCluster] == "db" && o.GetLabels()[api.LabelMember] == o.GetName()
+	_, isPod := o.(*corev1.Pod)
+	return o.GetLabels()[api.LabelCluster] == "db" && o.GetLabels()[api.LabelMember] == o.GetName() && isPod == (o.GetLabels()[api.LabelClients] == api.ClientsIn)
 }
 
 // TestMeddled: whatever others write on Pods and claims, the members stay who they are, nothing is started anew, and once
@@ -173,47 +176,15 @@ func TestMutated(t *testing.T) {
 // mutate lets the API server change all Pods and claims of this stage so, when they are made and whenever they change.
 func (s *stage) mutate(expression string) {
 	s.Helper()
-	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: s.ns},
-		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.ns}},
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-					Rule: admissionregistrationv1.Rule{
-						APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods", "persistentvolumeclaims"},
-					},
-				}}},
-			},
-			Mutations: []admissionregistrationv1.Mutation{{
-				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
-				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: expression},
-			}},
-			FailurePolicy:      new(admissionregistrationv1.Fail),
-			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
-		},
+	mutation := admissionregistrationv1.Mutation{
+		PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+		ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: expression},
 	}
-	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: s.ns},
-		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: s.ns},
-	}
-	s.create(policy)
-	s.create(binding)
-	pace := time.NewTicker(100 * time.Millisecond)
-	defer pace.Stop()
-	late := time.After(patience)
-	for { // no watch tells when it is in force
+	s.enforce(onBoth, []string{"pods", "persistentvolumeclaims"}, "", mutation, func() (bool, error) {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "try-", Namespace: s.ns}}
 		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 		err := s.Create(s.Context(), claim, client.DryRunAll)
-		if err == nil && claim.Labels[injected] != "" {
-			return
-		}
-		select {
-		case <-pace.C:
-		case <-late:
-			s.Fatalf("the policy has no effect: labels %v, error %v", claim.Labels, err)
-		}
-	}
+		return err == nil && claim.Labels[injected] != "", err
+	})
 }

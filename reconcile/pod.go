@@ -22,7 +22,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	}
 	p.Ended = ended(pod)
 	p.Problem, p.Failing, p.PutOff = podProblem(pod), failing(pod), putOff(pod)
-	if v, ok := render.ImageVersion(etcdImage(pod)); ok {
+	if v, ok := render.ImageVersion(render.AppliedImage(c, pod)); ok {
 		p.Version, _ = membership.ParseVersion(v) // the zero Version where the name says none
 	}
 	if p.Provisions = pod.Annotations[api.AnnotationProvisions] != ""; p.Provisions {
@@ -38,14 +38,37 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	if inconsistent(pod) {
 		p.Failing = false // it is started again without that check
 	}
-	p.Overdue = p.Problem != "" && !inconsistent(pod) && notReadySince(pod).Before(l.overdue)
-	p.Forsaken = p.Problem != "" && p.Damaged && notReadySince(pod).Before(l.forsaken)
+	since := downSince(c, pod, l.now)
+	p.Overdue = p.Problem != "" && !inconsistent(pod) && since.Before(l.overdue)
+	p.Forsaken = p.Problem != "" && p.Damaged && since.Before(l.forsaken)
+	p.Empty = cameBackEmpty(pod, p.Unfenced, l.now)
+	p.EmptyLong = p.Empty && since.Before(l.emptied)
+	if p.Empty {
+		p.Problem = "has a volume that came back empty: etcd was told to find its data there, and found none"
+	}
+	p.Ready, p.ReadyLong, p.UnreadyLong = readyFacts(pod, since, l)
+	p.BackOff = backOff(pod)
+	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause))
 	return p
 }
 
-// limits of patience: a Pod that has not been ready since before overdue has had time enough to start, and one since before
-// forsaken is given up.
-type limits struct{ now, overdue, forsaken time.Time }
+// limits of patience: a member that has been down since before overdue has had time enough to
+// start, and one since before forsaken is given up; since before emptied, if its volume came back
+// empty. A Pod that is younger than pause is not recreated for its kubelet's back-off.
+type limits struct {
+	now, overdue, forsaken, emptied time.Time
+	pause                           time.Duration
+	lost                            time.Time // since when a cluster that has formed is not available
+}
+
+// limits of patience with a cluster.
+func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
+	lost := unavailableSince(c, now)
+	return limits{
+		now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c)), emptied: now.Add(-replaceEmptyAfter(c)),
+		pause: pause(c, now.Sub(lost)), lost: lost,
+	}
+}
 
 // replaceAfter is spec.recovery.replaceAfter, by default the five minutes after which Kubernetes itself gives up the Pods of
 // a node that does not answer (the tolerations that DefaultTolerationSeconds adds).
@@ -57,24 +80,30 @@ func replaceAfter(c *api.EtcdCluster) time.Duration {
 	return d
 }
 
+// replaceEmptyAfter is spec.recovery.replaceEmptyAfter, by default half a minute: time for a mount
+// that was late.
+func replaceEmptyAfter(c *api.EtcdCluster) time.Duration {
+	d, err := time.ParseDuration(emptyPatience(c))
+	if err != nil { // the schema refuses it
+		return 30 * time.Second
+	}
+	return d
+}
+
+// emptyPatience is replaceEmptyAfter as people write it.
+func emptyPatience(c *api.EtcdCluster) string {
+	if r := c.Spec.Recovery; r != nil && r.ReplaceEmptyAfter != nil {
+		return string(*r.ReplaceEmptyAfter)
+	}
+	return "30s"
+}
+
 // patience is replaceAfter as people write it.
 func patience(c *api.EtcdCluster) string {
 	if r := c.Spec.Recovery; r != nil && r.ReplaceAfter != nil {
 		return string(*r.ReplaceAfter)
 	}
 	return "5m"
-}
-
-// nodeGone reports whether the Pod runs as far as its kubelet has last said, and nothing has been heard of that since: the
-// node controller then takes back its readiness alone. Or it was deleted, its grace is over, and no kubelet confirms it.
-func nodeGone(pod *corev1.Pod, now time.Time) bool {
-	if !pod.DeletionTimestamp.IsZero() {
-		const margin = 10 * time.Second // for the kubelet to confirm that it has killed what did not end by itself
-		return pod.Spec.NodeName != "" && pod.DeletionTimestamp.Add(margin).Before(now)
-	}
-	s, ready := containerStatus(pod), podCondition(pod, corev1.PodReady)
-	return len(pod.Spec.ReadinessGates) == 0 && s != nil && s.Ready && s.State.Running != nil &&
-		ready != nil && ready.Status != corev1.ConditionTrue
 }
 
 // damaged reports whether it is the member's data, or the node that has it, which keeps it down. An image, also one for another
@@ -117,15 +146,6 @@ func volumeOnLostNode(reason string) bool {
 	reasons := elsewhere.FindString(reason)
 	rest := strings.TrimPrefix(reason, reasons)
 	return affinity.MatchString(reasons) && (rest == "" || strings.HasPrefix(rest, " "))
-}
-
-// notReadySince is when the Pod stopped being ready or, where it never was, began. A Pod of last year whose container was
-// restarted a second ago has had no more time than a new one.
-func notReadySince(pod *corev1.Pod) time.Time {
-	if ready := podCondition(pod, corev1.PodReady); ready != nil && !ready.LastTransitionTime.IsZero() {
-		return ready.LastTransitionTime.Time
-	}
-	return pod.CreationTimestamp.Time
 }
 
 // inconsistent reports whether etcd has ended since its check at the start has found another member
@@ -222,7 +242,7 @@ func containerStatus(pod *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// etcdImage is the image that the Pod is to run.
+// etcdImage is the image that the Pod is to run, whatever was asked for (render.AppliedImage).
 func etcdImage(pod *corev1.Pod) string {
 	for _, container := range pod.Spec.Containers {
 		if container.Name == render.Container {

@@ -26,9 +26,17 @@ func TestNodeGone(t *testing.T) {
 		"NotReady":     {reason: "its own kubelet finds it not ready", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }},
 		"NotRunning":   {reason: "its own kubelet says that it has ended", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = exited(1, "Error", "") }},
 		"NoContainer":  {reason: "nothing was started there", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }},
-		"Gate":         {reason: "somebody else decides about its readiness", mutate: func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "x"}} }},
-		"Deleted":      {reason: "the kubelet has some time after its grace", mutate: func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(now.Add(-10 * time.Second))) }},
-		"DeletedLong":  {reason: "that is over", mutate: func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(now.Add(-11 * time.Second))) }, want: true},
+		"Gate": {reason: "somebody else decides about its readiness", mutate: func(p *corev1.Pod) {
+			p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "x"}}
+			p.Status.Conditions[0].Reason = "ReadinessGatesNotReady"
+		}},
+		"GateSilent": {reason: "its node can be away all the same", mutate: func(p *corev1.Pod) { p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "x"}} }, want: true},
+		"Sidecar":    {reason: "its own kubelet finds another container not ready", mutate: func(p *corev1.Pod) { p.Status.Conditions[0].Reason = "ContainersNotReady" }},
+		"SidecarUnnamed": {reason: "its containers are not all ready, so that another one than the node controller has found it", mutate: func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse})
+		}},
+		"Deleted":     {reason: "the kubelet has some time after its grace", mutate: func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(now.Add(-10 * time.Second))) }},
+		"DeletedLong": {reason: "that is over", mutate: func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(now.Add(-11 * time.Second))) }, want: true},
 		"DeletedNowhere": {reason: "it was on no node", mutate: func(p *corev1.Pod) {
 			p.DeletionTimestamp, p.Spec.NodeName = new(metav1.NewTime(now.Add(-time.Hour))), ""
 		}},

@@ -47,7 +47,7 @@ func TestPatience(t *testing.T) {
 	silent := func(p *corev1.Pod, since time.Time) {
 		p.Spec.NodeName = "node-1"
 		p.Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{Ready: true, State: isRunning})
-		p.Status.Conditions = []corev1.PodCondition{readiness(corev1.ConditionFalse, since)}
+		p.Status.Conditions = []corev1.PodCondition{readiness(corev1.ConditionFalse, since), {Type: corev1.ContainersReady, Status: corev1.ConditionTrue}}
 	}
 	gated := corev1.ContainerStatus{State: waiting("CreateContainerConfigError", "missing value for INITIAL_CLUSTER_STATE")}
 	provisioner := func(p *corev1.Pod) { p.Annotations = map[string]string{api.AnnotationProvisions: "true"} }
@@ -205,7 +205,8 @@ func TestPatience(t *testing.T) {
 			tc.mutate(pod)
 			want := tc.want
 			want.UID = "pod"
-			got := podFacts(c, pod, limits{now: now, overdue: now.Add(-2 * time.Minute), forsaken: now.Add(-replaceAfter(c))})
+			r := &Reconciler{StallAfter: 2 * time.Minute}
+			got := podFacts(c, pod, r.limits(c, now))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

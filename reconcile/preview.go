@@ -154,6 +154,7 @@ func rememberedAlarms(c *api.EtcdCluster) []membership.Alarm {
 
 // changes are those of the step, of what the cluster always has, and of labels and annotations.
 func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed, step membership.Step) ([]ObjectChange, error) {
+	seen.touched = touched(c, seen, step)
 	all, err := staticChanges(ctx, reader, c, seen)
 	if err != nil {
 		return nil, err
@@ -178,7 +179,11 @@ func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen
 }
 
 func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) ([]ObjectChange, error) {
-	objects, err := static(ctx, reader, c, seen)
+	service, err := clientService(ctx, reader, c)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := static(c, seen, service, true) // its Pods are labelled before
 	if err != nil {
 		return nil, err
 	}

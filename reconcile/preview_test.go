@@ -30,8 +30,12 @@ func TestPreview(t *testing.T) {
 	health := func(p *Previous, member int, health api.MemberHealth) {
 		p.Cluster.Status.Members[member].Health = health
 	}
-	applied := []string{ // the annotations that aaf2907 did not have
-		"PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-1 Applied", "Pod db-1 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied",
+	const service = "Service db-client Applied" // it goes by a label that aaf2907 did not have
+	applied := []string{                        // nor the annotations
+		service, "PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-1 Applied", "Pod db-1 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied",
+	}
+	claims := []string{ // the annotation that aaf2907 did not have
+		"PersistentVolumeClaim db-0 Applied", "PersistentVolumeClaim db-1 Applied", "PersistentVolumeClaim db-2 Applied",
 	}
 	cases := map[string]struct {
 		reason  string
@@ -44,7 +48,7 @@ func TestPreview(t *testing.T) {
 			reason:  "what the spec asks for is told, whoever carries it out",
 			args:    func(p *Previous) { p.Cluster.Spec.Options = &api.Options{SnapshotCount: new(int64(1000))} },
 			step:    "Update Changing: making the Pod of db-",
-			objects: []string{"Pod db-0 MadeAnew [options]", "Pod db-1 MadeAnew [options]", "Pod db-2 MadeAnew [options]"},
+			objects: append([]string{service, "Pod db-0 MadeAnew [options]", "Pod db-1 MadeAnew [options]", "Pod db-2 MadeAnew [options]"}, claims...),
 		},
 		"Resources": {
 			reason: "as the API server sees it a Pod without any cannot be given some",
@@ -52,17 +56,17 @@ func TestPreview(t *testing.T) {
 				p.Cluster.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}
 			},
 			step:    "Update Changing: making the Pod of db-",
-			objects: []string{"Pod db-0 MadeAnew [resources]", "Pod db-1 MadeAnew [resources]", "Pod db-2 MadeAnew [resources]"},
+			objects: append([]string{service, "Pod db-0 MadeAnew [resources]", "Pod db-1 MadeAnew [resources]", "Pod db-2 MadeAnew [resources]"}, claims...),
 		},
 		"Metadata": {
 			reason:  "what the cluster always has is compared, too",
 			args:    func(p *Previous) { p.Cluster.Spec.Metadata = &api.Metadata{Labels: api.Labels{"team": "a"}} },
-			objects: append([]string{"Service db Applied", "PodDisruptionBudget db Applied", "Service db-client Applied"}, applied...),
+			objects: append([]string{"Service db Applied", "PodDisruptionBudget db Applied"}, applied...),
 		},
 		"NoService": {
 			reason:  "what is missing is created",
 			args:    func(p *Previous) { remove(p, "Service", "db-client") },
-			objects: append([]string{"Service db-client Created"}, applied...),
+			objects: append([]string{"Service db-client Created"}, applied[1:]...),
 		},
 		"ForeignService": {
 			reason: "what stands in the way is told, and nothing else is done to a cluster that cannot have it",
@@ -98,7 +102,7 @@ func TestPreview(t *testing.T) {
 				health(p, 1, api.HealthUnreachable)
 			},
 			step:    "Wait MemberDown: ",
-			objects: []string{"Pod db-0 MadeAnew [options]", "Pod db-1 MadeAnew [options]", "Pod db-2 MadeAnew [options]"},
+			objects: append([]string{service, "Pod db-0 MadeAnew [options]", "Pod db-1 MadeAnew [options]", "Pod db-2 MadeAnew [options]"}, claims...),
 		},
 		"Alarm": {
 			reason: "the status tells which",
@@ -114,7 +118,7 @@ func TestPreview(t *testing.T) {
 			reason:  "a member whose Pod was deleted gets one, as ever",
 			args:    func(p *Previous) { remove(p, "Pod", "db-1") },
 			step:    "Start Starting: ",
-			objects: []string{"PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied"},
+			objects: []string{service, "PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-1 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied"},
 		},
 		"GivenUpAndDown": {
 			reason: "what was tried in vain is not tried again, whatever else there is to do",
@@ -124,7 +128,7 @@ func TestPreview(t *testing.T) {
 				remove(p, "Pod", "db-1")
 			},
 			step:    "Start Starting: ",
-			objects: []string{"Pod db-0 Applied", "Pod db-2 Applied"},
+			objects: []string{service, "PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-1 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied"},
 		},
 		"Suspended": {
 			reason: "nothing at all is done to a cluster that is suspended",
@@ -134,13 +138,14 @@ func TestPreview(t *testing.T) {
 			step: "None Suspended: suspended by spec.suspend; without it: making the Pod of db-",
 		},
 		"Hibernated": {
-			reason: "nor to one that sleeps",
+			reason: "of one that sleeps no Pod is made, and its volumes get what they lack",
 			args: func(p *Previous) {
 				p.Cluster.Spec.Replicas = new(int32(0))
 				for _, name := range []string{"db-0", "db-1", "db-2"} {
 					remove(p, "Pod", name)
 				}
 			},
+			objects: append([]string{service}, claims...),
 		},
 	}
 	for name, tc := range cases {

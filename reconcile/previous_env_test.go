@@ -17,6 +17,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
@@ -237,14 +238,27 @@ func (s *stage) onlyForetold(outlook reconcile.Outlook, before, after []client.O
 		want := of(o)
 		if change := foretold(outlook, o); change != nil {
 			for _, d := range change.Differences {
-				key, found := strings.CutPrefix(d.Path, "metadata.annotations[")
-				if !found {
+				place, key, _ := strings.Cut(strings.TrimSuffix(d.Path, "]"), "[")
+				var changes map[string]string
+				switch place {
+				case "metadata.annotations":
+					changes = want.Annotations
+				case "metadata.labels":
+					changes = want.Labels
+				case "spec.selector": // of the Service for clients
+					selector, _, err := unstructured.NestedStringMap(map[string]any{"spec": want.Spec}, "spec", "selector")
+					s.must(err)
+					selector[key] = d.To
+					s.must(unstructured.SetNestedStringMap(want.Spec.(map[string]any), selector, "selector"))
+					continue
+				default:
 					s.Errorf("%s %s: the preview tells of %s, which this test cannot judge", change.Kind, change.Name, d)
+					continue
 				}
-				if key = strings.TrimSuffix(key, "]"); d.To == "" {
-					delete(want.Annotations, key)
+				if d.To == "" {
+					delete(changes, key)
 				} else {
-					want.Annotations[key] = d.To
+					changes[key] = d.To
 				}
 			}
 		}

@@ -30,7 +30,7 @@ func TestRecordPublishing(t *testing.T) {
 	if err := s.record(t.Context(), c, seen, step); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a3", api.AnnotationJoin: "a3", api.AnnotationVersion: "3.6.16"}
+	want := map[string]string{api.AnnotationClusterID: "c0", api.AnnotationMemberID: "a3", api.AnnotationVolumeUID: "claim-of-db-3", api.AnnotationJoin: "a3", api.AnnotationVersion: "3.6.16"}
 	if diff := cmp.Diff(want, s.marks["PersistentVolumeClaim db-3"]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -44,12 +44,16 @@ type Reconciler struct {
 	Scrape membership.Scraper
 	// StallAfter is how long a member may fail to run before the cluster is called stalled.
 	StallAfter time.Duration
+	// ProxiesFollow is how long the proxies of nodes may take to follow an EndpointSlice: a member that has
+	// left the Service for clients is touched so much later. 0 is for where there are none.
+	ProxiesFollow time.Duration
 	// MaxChanging is how many clusters change what they run at a time; 0: all that want to.
 	MaxChanging int
 
 	applied  applied
 	written  written
 	changing turns
+	draining drains
 	// comparing is the data of members.
 	comparing comparisons
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
@@ -63,6 +67,7 @@ const (
 	afterAct      = time.Second            // the watch is faster; this is for a lost event
 	afterChange   = 20 * time.Millisecond  // no watch tells of what etcd did, nor of our own status
 	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two
+	whileDraining = 50 * time.Millisecond  // no watch tells of EndpointSlices, which take some milliseconds
 	whileJoining  = 100 * time.Millisecond // a learner that was just started is as quick, and each one waits for the one before it
 	whileWaiting  = time.Second
 	atRest        = 10 * time.Second
@@ -129,6 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		left(membership.Step{Action: membership.None})
 		r.written.forget(request.NamespacedName)
+		r.draining.forget(request.NamespacedName)
 		r.comparing.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
@@ -142,6 +148,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	step := membership.Plan(desired(cluster), seen.Observed)
 	err = r.act(ctx, cluster, seen, step)
+	var draining *drainingError
+	drains := errors.As(err, &draining)
 	if instead, ok := obstacle(err, step); ok {
 		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
 		step, err = instead, nil
@@ -153,7 +161,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
 	if step.Reason == membership.Healthy && !cluster.Spec.Suspend {
-		step = letIn(cluster, seen, step)
+		step = letIn(cluster, seen, step, time.Now().Add(-r.StallAfter))
+	}
+	if cluster.Spec.Suspend {
+		step = keptOut(cluster, seen, step)
 	}
 	if apierrors.IsConflict(err) || errors.Is(err, errChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
@@ -167,6 +178,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err // tried again with growing pauses
+	}
+	if drains {
+		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
 	return ctrl.Result{RequeueAfter: after(step, r.written.lately(request.NamespacedName))}, nil
 }
@@ -207,7 +221,10 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Retain:    c.Spec.Storage.Retention != nil && c.Spec.Storage.Retention.WhenScaled == api.RetentionRetain,
 		Room:      render.Room(c),
 		Patience:  patience(c),
+		Namespace: c.Namespace,
 		GivenUp:   givenUp(c),
+
+		EmptyPatience: emptyPatience(c),
 	}
 }
 

@@ -46,7 +46,7 @@ func TestUntried(t *testing.T) {
 				anew(w)
 				w.cluster.Spec.Version = "3.6.17"
 				w.claims["db-0"].Annotations[api.AnnotationNext] = "3.6.17"
-				w.pods["db-0"].Spec.Containers[0].Image = "gcr.io/etcd-development/etcd:v3.6.17"
+				w.asksFor("db-0", "gcr.io/etcd-development/etcd:v3.6.17")
 			},
 		},
 		"Grown": {

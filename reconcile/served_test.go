@@ -119,7 +119,7 @@ func TestServes(t *testing.T) {
 		"NotYet":    {reason: "the spec has changed, and its Pod has not", given: other, want: firstServed},
 		"Silent":    {reason: "it does not answer", given: func(w *world) { anew(w); delete(w.asked.endpoints, "db-0") }, want: firstServed},
 		"Leads":     {reason: "it answers, and serves nobody", given: func(w *world) { anew(w); e := w.asked.endpoints["db-0"]; e.Leader = 0; w.asked.endpoints["db-0"] = e }, want: firstServed},
-		"Changing":  {reason: "who answers is the container of before", given: func(w *world) { anew(w); w.changed("db-0", "3.6.16") }, want: firstServed},
+		"Changing":  {reason: "who answers is the container of before", given: func(w *world) { anew(w); w.asksFor("db-0", "etcd:v3.6.15"); w.changed("db-0", "3.6.16") }, want: firstServed},
 		"Overtaken": {reason: "the spec has changed again, and nobody knows any more what its Pod was made of", given: func(w *world) { anew(w); w.cluster.Spec.Options.SnapshotCount = new(int64(6000)) }, want: firstServed},
 		"Digest": {
 			reason: "the digest that it runs is that of another version",

@@ -3,10 +3,15 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -23,9 +28,21 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 			}
 		}
 	}
-	return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-		return absentPod(seen.made(c, name), member(c, seen, name))
+	// A claim that has come instead of the one that was seen may hold another day's data. The others start meanwhile.
+	var changed error
+	same := step
+	same.Members = slices.DeleteFunc(slices.Clone(step.Members), func(name string) bool {
+		claim := seen.claims[name]
+		if claim == nil {
+			return false
+		}
+		err := r.stillAs(ctx, claim)
+		changed = errors.Join(changed, err)
+		return err != nil
 	})
+	return errors.Join(r.create(ctx, c, same, func(name string) (runtime.ApplyConfiguration, error) {
+		return absentPod(seen.made(c, name), member(c, seen, name))
+	}), changed)
 }
 
 // create applies one object for each member of the step, all at once, and tells in one event for which it was not there: the
@@ -38,7 +55,7 @@ func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step member
 			return &invalidError{err}
 		}
 		n := slices.Index(step.Members, name)
-		created[n], err = r.apply(ctx, c, desired)
+		created[n], err = r.createOne(ctx, c, desired)
 		return err
 	})
 	var names []string
@@ -51,6 +68,26 @@ func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step member
 		r.event(c, step, string(step.Action)+" "+strings.Join(names, ", "))
 	}
 	return err
+}
+
+// createOne applies one object of a member, and reports whether it had to be created. Where there is one that is not as was seen,
+// the next pass looks again. One of ours without our label never shows in the cache, and gets that back: the next pass would be
+// like this one otherwise, for ever.
+func (r *Reconciler) createOne(ctx context.Context, c *api.EtcdCluster, desired runtime.ApplyConfiguration) (bool, error) {
+	created, err := r.apply(ctx, c, desired)
+	want, ok := desired.(configuration)
+	if !ok || !apierrors.IsConflict(err) {
+		return created, err
+	}
+	live, getErr := existing(ctx, want, r.Reader)
+	if getErr != nil || live == nil || live.GetLabels()[api.LabelCluster] == c.Name || applicable(c, live, *want.GetKind()) != nil {
+		return created, err
+	}
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%q}}}`, live.GetUID(), api.LabelCluster, c.Name)
+	if patchErr := r.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(api.Manager)); patchErr != nil {
+		return created, fmt.Errorf("give %s %s its label back: %w", *want.GetKind(), *want.GetName(), patchErr)
+	}
+	return created, err
 }
 
 // announceMended writes on the volume of a member that is stuck with what it has served with that it is being changed to what the
@@ -73,6 +110,16 @@ func (r *Reconciler) announceMended(ctx context.Context, c *api.EtcdCluster, see
 // version 1, and one that is not there is not compared. A Pod that is there may be a voter's by now, and must not be told
 // again that it may start empty.
 const onlyIfAbsent = "1"
+
+// firstVolume is the claim of a member of a first start: to be created where none was seen, as one that is there may say whose data
+// it holds, which applying it would take away; or the one that was seen, of an earlier first start, as it was seen.
+func firstVolume(c *api.EtcdCluster, seen observed, step membership.Step, name string) runtime.ApplyConfiguration {
+	volume := render.Volume(c, firstMember(c, seen, step, name))
+	if claim := seen.claims[name]; claim != nil {
+		return volume.WithUID(claim.UID).WithResourceVersion(claim.ResourceVersion)
+	}
+	return volume.WithResourceVersion(onlyIfAbsent)
+}
 
 // absentPod is the Pod of a member, to be created where there is none.
 func absentPod(c *api.EtcdCluster, m render.Member) (runtime.ApplyConfiguration, error) {

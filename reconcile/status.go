@@ -209,8 +209,8 @@ func availability(seen observed, step membership.Step) (metav1.ConditionStatus, 
 		return metav1.ConditionFalse, api.ReasonAlarm, "etcd has raised the alarm " + strings.Join(alarms(seen), " and ")
 	case seen.Reach == membership.ReachQuorum:
 		return metav1.ConditionTrue, api.ReasonServing, "a quorum of the members answers"
-	case seen.Reach == membership.ReachNone && readyPods(seen)*2 > len(seen.pods):
-		return metav1.ConditionUnknown, api.ReasonUnreachable, "the kubelet finds most members ready, but none of them answers the operator: is the network between them open (port 2379)?"
+	case seen.Reach == membership.ReachNone && foundServing(seen)*2 > len(seen.pods):
+		return metav1.ConditionUnknown, api.ReasonUnreachable, "the kubelets find that etcd serves in most Pods, and no member answers the operator: ports 2379 and 2381 must be open from the operator to the members"
 	default:
 		return metav1.ConditionFalse, api.ReasonQuorumLost, "no quorum of the members answers"
 	}
@@ -232,11 +232,28 @@ func alarms(seen observed) []string {
 func readyPods(seen observed) int {
 	n := 0
 	for _, pod := range seen.pods {
-		if ready := podCondition(pod, corev1.PodReady); pod.DeletionTimestamp.IsZero() && ready != nil && ready.Status == corev1.ConditionTrue {
+		if pod.DeletionTimestamp.IsZero() && isReady(pod) {
 			n++
 		}
 	}
 	return n
+}
+
+// foundServing counts the members that serve as their kubelets find, whatever else is in their
+// Pods.
+func foundServing(seen observed) int {
+	n := 0
+	for _, i := range seen.Instances {
+		if i.Pod.Ready {
+			n++
+		}
+	}
+	return n
+}
+
+func isReady(pod *corev1.Pod) bool {
+	ready := podCondition(pod, corev1.PodReady)
+	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
 func truth(b bool) metav1.ConditionStatus {

@@ -1,11 +1,11 @@
 package reconcile
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,9 +55,7 @@ func unreachable(seen *observed, ready ...string) {
 	seen.Reach, seen.Members = membership.ReachNone, nil
 	for n := range seen.Instances {
 		down(seen, n)
-	}
-	for _, name := range ready {
-		seen.pods[name].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		seen.Instances[n].Pod.Ready = slices.Contains(ready, seen.Instances[n].Name)
 	}
 }
 
@@ -257,7 +255,7 @@ func TestStatus(t *testing.T) {
 					gone(s, n, api.HealthUnreachable)
 				}
 				s.Conditions = conditions(ready(metav1.ConditionFalse, "Unreachable", "no member answers"),
-					condition(api.ConditionAvailable, metav1.ConditionUnknown, "Unreachable", "the kubelet finds most members ready, but none of them answers the operator: is the network between them open (port 2379)?"),
+					condition(api.ConditionAvailable, metav1.ConditionUnknown, "Unreachable", "the kubelets find that etcd serves in most Pods, and no member answers the operator: ports 2379 and 2381 must be open from the operator to the members"),
 					condition(api.ConditionDegraded, metav1.ConditionTrue, "Unreachable", "no member answers"),
 					condition(api.ConditionReconciling, metav1.ConditionTrue, "Unreachable", "no member answers"))
 			},

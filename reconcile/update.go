@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -18,6 +19,9 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	if err := r.changing.enter(c, r.MaxChanging); err != nil {
 		return err
 	}
+	if err := r.drain(ctx, c, seen); err != nil {
+		return err
+	}
 	if err := r.begin(ctx, c, seen, step, podUID); err != nil {
 		return err
 	}
@@ -25,7 +29,7 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	pod, m := seen.pods[name], member(c, seen, name)
 	m.Version = step.Version.String()
 	if step.Change != membership.ChangeResources {
-		r.handOver(ctx, seen, name)
+		r.handOver(ctx, c, seen, name)
 	}
 	var err error
 	switch step.Change {
@@ -33,7 +37,7 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 		err = r.resize(ctx, c, pod)
 	case membership.ChangeImage:
 		if err = r.announce(ctx, c, seen, m, step); err == nil {
-			err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), previous(pod))
+			err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), previous(c, pod))
 		}
 	default:
 		if err = r.announce(ctx, c, seen, m, step); err == nil {
@@ -48,13 +52,17 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 
 // handOver moves the leadership away from a member that is about to go, to whoever has most of the log. Where that fails etcd
 // does it by itself when it ends, to whoever it likes best; so it never keeps a change up.
-func (r *Reconciler) handOver(ctx context.Context, seen observed, name string) {
+func (r *Reconciler) handOver(ctx context.Context, c *api.EtcdCluster, seen observed, name string) {
 	leader, _ := seen.Instance(name)
 	heir, ok := seen.Heir(name)
 	if !leader.Leads() || !ok {
 		return
 	}
-	err := r.atLeader(seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })
+	ctx, cancel, err := inTime(ctx, c.Status.Operation)
+	if err == nil {
+		defer cancel()
+		err = r.atLeader(seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })
+	}
 	if err != nil {
 		log.FromContext(ctx).Info("Leadership not handed over", "from", name, "to", heir.Name, "error", err.Error())
 	}
@@ -71,18 +79,23 @@ func (r *Reconciler) changeImage(ctx context.Context, c *api.EtcdCluster, pod *c
 }
 
 // previous is what a Pod runs now, as AnnotationPrevious says it.
-func previous(pod *corev1.Pod) string {
-	id := ""
+func previous(c *api.EtcdCluster, pod *corev1.Pod) string {
+	id, asked, runs := "", render.AppliedImage(c, pod), etcdImage(pod)
 	if s := containerStatus(pod); s != nil {
 		id = s.ContainerID
 	}
-	return id + " " + etcdImage(pod)
+	if asked == runs {
+		return id + " " + asked
+	}
+	return id + " " + asked + " " + runs
 }
 
-// ranBefore reads that: the container and the image that ran before a Pod was changed under them, and whether it was.
+// ranBefore reads that: the container that ran before a Pod was changed under it, and the image that was asked for then, and whether
+// that changed what the Pod runs. It does not where a policy makes the same of both images: then no container is restarted.
 func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
-	container, image, _ = strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
-	return container, image, pod.Annotations[api.AnnotationPrevious] != ""
+	container, images, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
+	image, ran, _ := strings.Cut(images, " ")
+	return container, image, images != "" && cmp.Or(ran, image) != etcdImage(pod)
 }
 
 // announce writes on the volume of a member what is to run on it: whoever makes its Pod anew, for whatever reason, makes that. Once

@@ -16,6 +16,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/hostlet"
+	"quorate.dev/render"
 )
 
 // lives of the Pods of a cluster: which Pod it is, and how often its container was started again.
@@ -25,7 +26,9 @@ func (s *stage) lives(c *api.EtcdCluster) (pods map[string]types.UID, restarts m
 	for _, pod := range s.pods(c) {
 		pods[pod.Name] = pod.UID
 		for _, status := range pod.Status.ContainerStatuses {
-			restarts[pod.Name] = status.RestartCount
+			if status.Name == render.Container {
+				restarts[pod.Name] = status.RestartCount
+			}
 		}
 	}
 	return pods, restarts

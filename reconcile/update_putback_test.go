@@ -22,7 +22,7 @@ func TestPutBackChange(t *testing.T) {
 	fails := func(w *world, image string) {
 		w.upgrading()
 		pod := w.pods["db-0"]
-		pod.Spec.Containers[0].Image = image
+		w.asksFor("db-0", image)
 		pod.Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{
 			Image: image36, ContainerID: "containerd://db-0", State: waiting("ImagePullBackOff", "no such image"),
 		})
@@ -90,7 +90,7 @@ func TestPutBackChange(t *testing.T) {
 			given: func(w *world) {
 				single(w)
 				w.claims["db-0"].Annotations[api.AnnotationVersion] = "3.5.35"
-				w.pods["db-0"].Spec.Containers[0].Image = image36
+				w.asksFor("db-0", image36)
 				w.pods["db-0"].Annotations[api.AnnotationPrevious] = "containerd://db-0 " + image35
 			},
 			want: result{

@@ -155,6 +155,7 @@ func TestSettled(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		previous  string
+		image     string // that the Pod has
 		status    []corev1.ContainerStatus
 		cpu       string
 		runs, ran membership.Version // what the Pod is to run, and what has run on the volume
@@ -170,6 +171,9 @@ func TestSettled(t *testing.T) {
 		"NotRunning":    {reason: "whoever answered has ended since", previous: before + " " + image36, status: etcdStatus(corev1.ContainerStatus{ContainerID: "containerd://after", State: exited(0, "", "")}), answered: true, unsettled: true},
 		"NoStatus":      {reason: "the kubelet says nothing", previous: before + " " + image36, answered: true, unsettled: true},
 		"FirstOfAll":    {reason: "it was changed before its container was made", previous: " " + image36, status: etcdStatus(running("containerd://first")), answered: true},
+		"Rewritten":     {reason: "a policy makes another image of it than ran before", previous: before + " " + image36 + " mirror.example.com/etcd:v3.6.16", image: "mirror.example.com/etcd:v3.7.3", status: etcdStatus(running(before)), answered: true, unsettled: true},
+		"RewrittenSame": {reason: "a policy makes of it what ran before, and no container is restarted for that", previous: before + " " + image36 + " mirror.example.com/etcd:v3.6.16", image: "mirror.example.com/etcd:v3.6.16", status: etcdStatus(running(before)), answered: true},
+		"RewrittenDown": {reason: "the same of one that does not answer: no image can be put back", previous: before + " " + image36 + " mirror.example.com/etcd:v3.6.16", image: "mirror.example.com/etcd:v3.6.16", status: etcdStatus(corev1.ContainerStatus{ContainerID: before, State: waiting("CrashLoopBackOff", "")})},
 		"Resized":       {reason: "it has what was asked for", cpu: "1", status: etcdStatus(resize(running("containerd://x"))), answered: true},
 		"Resizing":      {reason: "it has not yet", cpu: "2", status: etcdStatus(resize(running("containerd://x"))), answered: true, unsettled: true},
 		"ResizingDown":  {reason: "a container that is away gets it when it comes, and no image could be put back", cpu: "2", status: etcdStatus(resize(corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "")}))},
@@ -178,7 +182,7 @@ func TestSettled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pod := newPod("db-0")
-			pod.Spec.Containers = []corev1.Container{{Name: render.Container}}
+			pod.Spec.Containers = []corev1.Container{{Name: render.Container, Image: tc.image}}
 			if tc.cpu != "" {
 				pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(tc.cpu)}
 			}

@@ -28,28 +28,34 @@ const (
 // taken over from them, and containers that run.
 func (w world) managed() {
 	for name, pod := range w.pods {
-		annotations := map[string]any{}
-		for key := range pod.Annotations {
-			annotations["f:"+key] = map[string]any{}
-		}
-		fields := map[string]any{
-			"f:metadata": map[string]any{"f:annotations": annotations},
-			"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"etcd"}`: map[string]any{
-				".": map[string]any{}, "f:name": map[string]any{}, "f:image": map[string]any{}, "f:args": map[string]any{}, "f:resources": map[string]any{},
-			}}},
-		}
-		raw, err := json.Marshal(fields)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		pod.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: api.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(string(raw)),
-		}}
+		manage(w.t, pod)
 		if s := pod.Status.ContainerStatuses; len(s) == 1 && s[0].ContainerID == "" {
 			s[0].ContainerID = "containerd://" + name
 		}
 	}
+}
+
+// manage lets the API server take a Pod for what Quorate has applied.
+func manage(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	annotations := map[string]any{}
+	for key := range pod.Annotations {
+		annotations["f:"+key] = map[string]any{}
+	}
+	fields := map[string]any{
+		"f:metadata": map[string]any{"f:annotations": annotations},
+		"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"etcd"}`: map[string]any{
+			".": map[string]any{}, "f:name": map[string]any{}, "f:image": map[string]any{}, "f:args": map[string]any{}, "f:resources": map[string]any{},
+		}}},
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: api.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(string(raw)),
+	}}
 }
 
 // runs makes members of the world run a version, that many of them.
@@ -63,7 +69,7 @@ func (w world) runs(version, image string, names ...string) {
 		e.Version, e.Storage = v, membership.Version{Major: v.Major, Minor: v.Minor}
 		w.asked.endpoints[name] = e
 		w.claims[name].Annotations[api.AnnotationVersion] = version
-		w.pods[name].Spec.Containers[0].Image = image
+		w.asksFor(name, image)
 	}
 }
 
@@ -193,6 +199,32 @@ func TestUpdate(t *testing.T) {
 				Next:   "3.7.3",
 			},
 		},
+		"Rewritten": {
+			reason: "a policy has rewritten the image, and leaves a change of it as it is: it acts when Pods are created alone",
+			given: func(w *world) {
+				w.upgrading()
+				w.pods["db-0"].Spec.Containers[0].Image = "mirror.example.com/etcd:v3.6.16"
+			},
+			want: result{
+				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
+				Events: []string{"Normal Changing Update member db-0", "Normal Changing making the Pod of db-0 anew from 3.6.16 to 3.7.3, then db-2, db-1"},
+				Next:   "3.7.3",
+			},
+		},
+		"RewrittenNotTold": {
+			reason: "what the API server has against the change is told when it is asked for in earnest",
+			given: func(w *world) {
+				w.upgrading()
+				w.pods["db-0"].Spec.Containers[0].Image = "mirror.example.com/etcd:v3.6.16"
+			},
+			refuse: func(w write) error {
+				if w.Kind == "Pod" {
+					return conflict
+				}
+				return nil
+			},
+			want: result{Change: membership.ChangeImage, Writes: []write{status, claimed("db-0")}, Next: "3.7.3"}, err: conflict,
+		},
 		"VolumeTaken": {
 			reason: "without that the Pod stays", refuse: func(w write) error {
 				if w.Kind == "PersistentVolumeClaim" {
@@ -243,8 +275,11 @@ func TestUpdate(t *testing.T) {
 		},
 		"AnotherChanging": {
 			reason: "another operator was first", given: func(w *world) { w.upgrading() },
-			since: func(w *world) { w.pods["db-2"].Annotations[api.AnnotationPrevious] = "containerd://db-2 " + image36 },
-			want:  result{Change: membership.ChangeImage, Writes: []write{status}}, err: errChanged,
+			since: func(w *world) {
+				w.asksFor("db-2", image37)
+				w.pods["db-2"].Annotations[api.AnnotationPrevious] = "containerd://db-2 " + image36
+			},
+			want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: errChanged,
 		},
 		"ClusterChanged": {
 			reason: "the spec may ask for something else", given: func(w *world) { w.upgrading() }, since: func(w *world) { w.cluster.ResourceVersion = "2" },

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,7 +58,7 @@ func (r *Reconciler) tryGrowth(ctx context.Context, c *api.EtcdCluster, seen obs
 		name := seen.Instances[n].Name
 		want := larger(c, seen, name).WithUID(seen.claims[name].UID)
 		err := r.Client.Apply(ctx, want, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-		refused[n] = apierrors.IsForbidden(err)
+		refused[n] = cannotExpand(err)
 		if err := inconclusive(err); err != nil {
 			return fmt.Errorf("try whether PersistentVolumeClaim %s can grow: %w", name, err)
 		}
@@ -70,6 +71,16 @@ func (r *Reconciler) tryGrowth(ctx context.Context, c *api.EtcdCluster, seen obs
 	}
 	return err
 }
+
+// cannotExpand reports whether the API server has refused to let a claim grow because of its class. A quota, a policy and missing rights
+// are Forbidden as well, and say nothing of the class.
+func cannotExpand(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), mustSupportResize)
+}
+
+// mustSupportResize are the words of the admission plugin PersistentVolumeClaimResize for a claim whose class does not expand, or that
+// was not made by one (plugin/pkg/admission/storage/persistentvolume/resize).
+const mustSupportResize = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 
 // larger is the claim of a member, of the size that the spec asks for. From then on it is not what it was made of.
 func larger(c *api.EtcdCluster, seen observed, name string) *corev1ac.PersistentVolumeClaimApplyConfiguration {

@@ -159,7 +159,19 @@ func TestTryGrowth(t *testing.T) {
 	}{
 		"Forbidden": {
 			reason: "Their class cannot expand", policy: api.ChangeReplace,
-			answer: apierrors.NewForbidden(claims, "db-0", errors.New("must support resize")), tries: 3, want: all,
+			answer: apierrors.NewForbidden(claims, "db-0", errors.New(mustSupportResize)), tries: 3, want: all,
+		},
+		"Quota": {
+			reason: "A class that can expand, and too much is asked for", policy: api.ChangeReplace,
+			answer: apierrors.NewForbidden(claims, "db-0", errors.New("exceeded quota: storage, requested: requests.storage=1Gi, used: requests.storage=3Gi, limited: requests.storage=3Gi")), tries: 3,
+		},
+		"Policy": {
+			reason: "Nobody knows what another volume would get", policy: api.ChangeReplace,
+			answer: apierrors.NewForbidden(claims, "db-0", errors.New("ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: no more than 1Gi")), tries: 3,
+		},
+		"Rights": {
+			reason: "Nor does a right that the operator has not", policy: api.ChangeReplace,
+			answer: apierrors.NewForbidden(claims, "db-0", errors.New(`User "system:serviceaccount:quorate:quorate" cannot patch resource "persistentvolumeclaims" in API group "" in the namespace "ns"`)), tries: 3,
 		},
 		"Taken": {reason: "They are asked to grow then", policy: api.ChangeReplace, tries: 3},
 		"Invalid": {
@@ -169,18 +181,18 @@ func TestTryGrowth(t *testing.T) {
 		"Away": {reason: "That says nothing of volumes", policy: api.ChangeReplace, answer: broken, tries: 3, err: broken},
 		"Expand": {
 			reason: "Nobody asks where nobody is to be replaced",
-			answer: apierrors.NewForbidden(claims, "db-0", errors.New("must support resize")),
+			answer: apierrors.NewForbidden(claims, "db-0", errors.New(mustSupportResize)),
 		},
 		"Unbound": {
 			reason: "A claim that has no volume yet cannot grow, and no class is to blame", policy: api.ChangeReplace,
 			seen:   func(seen *observed) { seen.claims["db-1"].Status.Phase = corev1.ClaimPending },
-			answer: apierrors.NewForbidden(claims, "db-0", errors.New("must support resize")), tries: 2,
+			answer: apierrors.NewForbidden(claims, "db-0", errors.New(mustSupportResize)), tries: 2,
 			want: map[string]string{"db-0": all["db-0"], "db-2": all["db-2"]},
 		},
 		"OfNoMember": {
 			reason: "What is left of a member that was removed stays as it is", policy: api.ChangeReplace,
 			seen:   func(seen *observed) { seen.Members = seen.Members[:1] },
-			answer: apierrors.NewForbidden(claims, "db-0", errors.New("must support resize")), tries: 1,
+			answer: apierrors.NewForbidden(claims, "db-0", errors.New(mustSupportResize)), tries: 1,
 			want: map[string]string{"db-0": all["db-0"]},
 		},
 	}

@@ -103,7 +103,7 @@ func (w wrongRun) run(s *stage) {
 	for range 150 {
 		s.put(etcd, "other", "value")
 	}
-	s.written(etcd)
+	s.flushed(etcd)
 	names := namesOf(identityOf(c))
 	values := map[string]string{}
 	for _, name := range names {
@@ -168,7 +168,7 @@ func (w wrongRun) run(s *stage) {
 		s.Errorf("%s: volumes of those that are right changed: -want +got:\n%s", w.reason, diff)
 	}
 	for _, name := range want {
-		if got := s.says(c, name); got != w.want {
+		if got := s.valueAt(c, name); got != w.want {
 			s.Errorf("%s: %s has %q in the end, want %q", w.reason, name, got, w.want)
 		}
 	}
@@ -189,7 +189,7 @@ func (w wrongRun) decide(s *stage, c *api.EtcdCluster) {
 	s.awaitMembers(c, want...)
 	s.clean(c, want...)
 	for _, name := range want {
-		if got := s.says(c, name); got != rightValue {
+		if got := s.valueAt(c, name); got != rightValue {
 			s.Errorf("%s: %s has %q in the end, want %q", w.reason, name, got, rightValue)
 		}
 	}

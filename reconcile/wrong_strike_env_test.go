@@ -28,9 +28,9 @@ func experimental(flags map[string]string) map[string]string {
 	return of
 }
 
-// written has every member write to its disk what it has in memory: etcd does so ten times a second, and
+// flushed has every member write to its disk what it has in memory: etcd does so ten times a second, and
 // to defragment.
-func (s *stage) written(etcd *clientv3.Client) {
+func (s *stage) flushed(etcd *clientv3.Client) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -158,8 +158,8 @@ func (s *stage) awaitCorrupt(c *api.EtcdCluster) {
 	}, nil)
 }
 
-// says is what a member itself has.
-func (s *stage) says(c *api.EtcdCluster, name string) string {
+// valueAt is what a member itself has.
+func (s *stage) valueAt(c *api.EtcdCluster, name string) string {
 	s.Helper()
 	pod := &corev1.Pod{}
 	s.must(s.Get(s.Context(), client.ObjectKey{Namespace: s.ns, Name: name}, pod))

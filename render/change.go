@@ -37,7 +37,7 @@ func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, er
 	if etcd == nil {
 		return ChangePod, []string{"image"}, nil
 	}
-	parts := differing(live, etcd, c, m, &want.Spec.Containers[0])
+	parts := differing(live, etcd, c, m, want)
 	change := ChangeNone
 	for _, part := range parts {
 		switch part {
@@ -70,18 +70,20 @@ func quotaOf(args []string) string {
 }
 
 // differing are the parts of the spec in which a live Pod differs from the wanted one, "version" among them.
-func differing(live *corev1.Pod, etcd *corev1.Container, c *api.EtcdCluster, m Member, want *corev1ac.ContainerApplyConfiguration) []string {
+func differing(live *corev1.Pod, etcd *corev1.Container, c *api.EtcdCluster, m Member, want *corev1ac.PodApplyConfiguration) []string {
 	parts := Outdated(c, live)
 	if Infeasible(live) && !slices.Contains(parts, "resources") {
 		parts = append(parts, "resources")
 	}
-	runs, _ := ImageVersion(etcd.Image)
+	wanted := want.Spec.Containers[0]
+	image := AppliedImage(c, live)
+	runs, _ := ImageVersion(image)
 	if !sameVersion(runs, m.Version) {
 		parts = append(parts, "version")
-	} else if etcd.Image != *want.Image && !slices.Contains(parts, "image") {
+	} else if image != *wanted.Image && !slices.Contains(parts, "image") {
 		parts = append([]string{"image"}, parts...)
 	}
-	if !inMemory(c) && quotaOf(etcd.Args) != quotaOf(want.Args) && !slices.Contains(parts, "options") {
+	if !inMemory(c) && !recordedAround(live, want) && quotaOf(etcd.Args) != quotaOf(wanted.Args) && !slices.Contains(parts, "options") {
 		parts = append(parts, "storage.size")
 	}
 	return parts
@@ -115,8 +117,12 @@ func Infeasible(pod *corev1.Pod) bool {
 	})
 }
 
-// sameAround reports whether all that depends on the version or comes with the image, and cannot be changed, is as wanted.
+// sameAround reports whether all that depends on the version or comes with the image, and cannot be changed, is as wanted: it was
+// asked for, or the Pod has it.
 func sameAround(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.PodApplyConfiguration) bool {
+	if recordedAround(live, want) {
+		return true
+	}
 	wanted := want.Spec.Containers[0]
 	secrets := make([]string, 0, len(live.Spec.ImagePullSecrets))
 	for _, s := range live.Spec.ImagePullSecrets {
@@ -127,6 +133,13 @@ func sameAround(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.PodAppl
 		wantedSecrets = append(wantedSecrets, *s.Name)
 	}
 	return slices.Equal(etcd.Args, wanted.Args) && slices.Equal(secrets, wantedSecrets) && etcd.ImagePullPolicy == *wanted.ImagePullPolicy
+}
+
+// recordedAround reports whether that was asked for in the live Pod.
+func recordedAround(live *corev1.Pod, want *corev1ac.PodApplyConfiguration) bool {
+	_, around := record(live)
+	_, wanted, _ := strings.Cut(want.Annotations[api.AnnotationApplied], " ")
+	return around == wanted
 }
 
 // PodImage is a live Pod that runs another image, with the annotations that go with its version; everything else is as it
@@ -142,11 +155,15 @@ func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*co
 	} else { // it is put back to what it had
 		made = made.with(parts{{"image", "previous"}}, "image")
 	}
-	annotations, err := podAnnotations(c, m, made.String())
+	v, err := parseVersion(m.Version)
+	if err != nil {
+		return nil, fmt.Errorf("version of member %s: %w", m.Name, err)
+	}
+	annotations, err := podAnnotations(c, m, made.String(), applied(c, m, v, image))
 	if err != nil {
 		return nil, err
 	}
-	pod.Labels, pod.Annotations = Labels(c, m.Name), annotations
+	pod.Labels, pod.Annotations = podLabels(c, m), annotations
 	etcd.WithImage(image)
 	return pod, nil
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +102,8 @@ func TestPodImage(t *testing.T) {
 					want.Annotations[api.AnnotationPrevious] = tc.previous
 				}
 				want.Annotations[api.AnnotationRevision] = got.Annotations[api.AnnotationRevision]
+				_, around, _ := strings.Cut(want.Annotations[api.AnnotationApplied], " ")
+				want.Annotations[api.AnnotationApplied] = image + " " + around
 				if diff := cmp.Diff(want, got, ignoreBookkeeping); diff != "" {
 					t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
 				}
@@ -187,7 +190,10 @@ func TestCleared(t *testing.T) {
 				}
 				return pod
 			},
-			want: func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "gcr.io/etcd-development/etcd:v3.7.3" },
+			want: func(pod *corev1.Pod) {
+				pod.Spec.Containers[0].Image = "gcr.io/etcd-development/etcd:v3.7.3"
+				pod.Annotations[api.AnnotationApplied] = strings.Replace(pod.Annotations[api.AnnotationApplied], "v3.6.16", "v3.7.3", 1)
+			},
 		},
 		"Resources": {
 			reason: "with the revision", before: resourced("1", "1Gi", "", ""),

@@ -66,7 +66,7 @@ func TestOwnFlagsAccepted(t *testing.T) {
 		for _, checked := range []bool{true, false} {
 			m := firstMember(c)
 			m.InitialCorruptCheck = checked
-			given, err := podAnnotations(c, m, "")
+			given, err := podAnnotations(c, m, "", "")
 			if err != nil {
 				t.Fatal(err)
 			}

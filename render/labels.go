@@ -8,10 +8,28 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Selector selects the Pods of all members. It is what Services, budgets and scheduling terms select by, and it never
-// changes: the app.kubernetes.io labels are for people and their tools.
+// Selector selects the Pods of all members. It is what Services, budgets and scheduling terms select by
+// (the Service for clients by LabelClients as well), and it never changes: the app.kubernetes.io labels
+// are for people and their tools.
 func Selector(c *api.EtcdCluster) map[string]string {
 	return map[string]string{api.LabelCluster: c.Name}
+}
+
+// clientsSelector selects the Pods that clients are led to.
+func clientsSelector(c *api.EtcdCluster) map[string]string {
+	selector := Selector(c)
+	selector[api.LabelClients] = api.ClientsIn
+	return selector
+}
+
+// podLabels are the labels of a member's Pod.
+func podLabels(c *api.EtcdCluster, m Member) map[string]string {
+	labels := Labels(c, m.Name)
+	labels[api.LabelClients] = api.ClientsIn
+	if m.Out {
+		labels[api.LabelClients] = api.ClientsOut
+	}
+	return labels
 }
 
 // Labels are the labels of what belongs to the whole cluster or, where a member is named, to that member. They come from

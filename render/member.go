@@ -20,6 +20,8 @@ type Member struct {
 	Ran, Next, NextWith string
 	// Replays goes on the claim (AnnotationReplays), and so does Served (AnnotationServed).
 	Replays, Served string
+	// Out keeps the Service for clients from leading to the Pod, ready or not (api.LabelClients).
+	Out bool
 	// Previous goes on the Pod while its image is changed under it (AnnotationPrevious).
 	Previous string
 
@@ -42,6 +44,9 @@ type Member struct {
 
 	// ClusterID and MemberID are etcd's own, in hexadecimal, as the claim's data is known to carry them; empty before.
 	ClusterID, MemberID string
+
+	// VolumeUID goes on a claim that has these (AnnotationVolumeUID).
+	VolumeUID string
 
 	// Storage goes on a claim that is there (AnnotationStorage); on a new one goes what the spec says.
 	Storage string

@@ -49,36 +49,32 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithContainers(container(c, m, v)).
-		WithVolumes(volume(c, m))
-	if c.Spec.Image != nil {
-		for _, s := range c.Spec.Image.PullSecrets {
-			spec.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(s.Name))
-		}
-	}
+		WithVolumes(volume(c, m)).
+		WithImagePullSecrets(pullSecrets(c)...)
 	if err := schedule(spec, c); err != nil {
 		return nil, err
 	}
-	annotations, err := podAnnotations(c, m, revision(c).String())
+	annotations, err := podAnnotations(c, m, revision(c).String(), applied(c, m, v, Image(c, m.Version)))
 	if err != nil {
 		return nil, err
 	}
 	return corev1ac.Pod(m.Name, c.Namespace).
-		WithLabels(Labels(c, m.Name)).
+		WithLabels(podLabels(c, m)).
 		WithAnnotations(annotations).
 		WithOwnerReferences(owner(c)...).
 		WithSpec(spec), nil
 }
 
 // PodMetadata is a live Pod with the labels and annotations that Pod would give it and everything else as it was applied
-// last, so that metadata and what etcd is told at its next start can change under a running container. The revision stays:
-// it tells what the spec of this Pod was made of. The result is nil where nothing differs.
+// last, so that metadata and what etcd is told at its next start can change under a running container. The revision and what was
+// asked for stay: they tell what the spec of this Pod was made of. The result is nil where nothing differs.
 func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
 	pod, err := corev1ac.ExtractPod(live, api.Manager)
 	if err != nil {
 		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
 	}
-	labels := Labels(c, m.Name)
-	annotations, err := podAnnotations(c, m, live.Annotations[api.AnnotationRevision])
+	labels := podLabels(c, m)
+	annotations, err := podAnnotations(c, m, live.Annotations[api.AnnotationRevision], live.Annotations[api.AnnotationApplied])
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +95,7 @@ func reads(pod *corev1.Pod, variable string) bool {
 	})
 }
 
-func podAnnotations(c *api.EtcdCluster, m Member, revision string) (map[string]string, error) {
+func podAnnotations(c *api.EtcdCluster, m Member, revision, applied string) (map[string]string, error) {
 	v, err := parseVersion(m.Version)
 	if err != nil {
 		return nil, fmt.Errorf("version of member %s: %w", m.Name, err)
@@ -112,6 +108,9 @@ func podAnnotations(c *api.EtcdCluster, m Member, revision string) (map[string]s
 	own[api.AnnotationInitialClusterState] = m.InitialClusterState
 	own[api.AnnotationCheckAtStart], own[api.AnnotationCheckCompacted] = integrityFlags(m.InitialCorruptCheck, v)
 	own[api.AnnotationRevision] = revision
+	if applied != "" {
+		own[api.AnnotationApplied] = applied
+	}
 	if m.Previous != "" {
 		own[api.AnnotationPrevious] = m.Previous
 	}
@@ -150,6 +149,17 @@ func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.Conta
 		etcd.WithResources(resources(r))
 	}
 	return etcd
+}
+
+func pullSecrets(c *api.EtcdCluster) []*corev1ac.LocalObjectReferenceApplyConfiguration {
+	if c.Spec.Image == nil {
+		return nil
+	}
+	var secrets []*corev1ac.LocalObjectReferenceApplyConfiguration
+	for _, s := range c.Spec.Image.PullSecrets {
+		secrets = append(secrets, corev1ac.LocalObjectReference().WithName(s.Name))
+	}
+	return secrets
 }
 
 func resources(r *api.Resources) *corev1ac.ResourceRequirementsApplyConfiguration {

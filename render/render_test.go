@@ -99,7 +99,7 @@ func firstMember(c *api.EtcdCluster) Member {
 func objects(t testing.TB, c *api.EtcdCluster) []runtime.ApplyConfiguration {
 	t.Helper()
 	m := firstMember(c)
-	objects, err := Static(c, State{Admits: c.Status.ClusterID != "", Voters: int(replicas(c))})
+	objects, err := Static(c, State{Admits: c.Status.ClusterID != "", Labelled: true, Voters: int(replicas(c))})
 	if err != nil {
 		t.Fatal(err)
 	}

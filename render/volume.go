@@ -80,6 +80,7 @@ func dataAnnotations(m Member) map[string]string {
 		api.AnnotationServed:    m.Served,
 		api.AnnotationClusterID: m.ClusterID,
 		api.AnnotationMemberID:  m.MemberID,
+		api.AnnotationVolumeUID: m.VolumeUID,
 		api.AnnotationJoin:      m.Join,
 		api.AnnotationStorage:   m.Storage,
 	} {

@@ -39,6 +39,9 @@ const (
 	ReasonStarting = "Starting"
 	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being made anew.
 	ReasonReplacing = "Replacing"
+	// ReasonBackOff: there is no quorum, and the Pods of members that wait in their kubelets'
+	// back-off are being recreated, because a new Pod starts at once.
+	ReasonBackOff = "BackOff"
 	// ReasonScalingUp: members are being added, because there are fewer voters than spec.replicas.
 	ReasonScalingUp = "ScalingUp"
 	// ReasonScalingDown: members are being removed, because there are more voters than spec.replicas.
@@ -47,8 +50,8 @@ const (
 	ReasonJoining = "Joining"
 	// ReasonMemberLost: a member whose data is gone is being removed, for another one to take its place.
 	ReasonMemberLost = "MemberLost"
-	// ReasonMemberFailed: a member that was down for longer than spec.recovery.replaceAfter is being removed, for another one
-	// to take its place.
+	// ReasonMemberFailed: a member that was down for longer than spec.recovery.replaceAfter, or
+	// replaceEmptyAfter, is being removed, for another one to take its place.
 	ReasonMemberFailed = "MemberFailed"
 	// ReasonCorruptMember: a member whose data differs from that of a quorum is being removed, or the alarm CORRUPT taken back.
 	ReasonCorruptMember = "CorruptMember"
@@ -66,6 +69,10 @@ const (
 	ReasonMemberDown = "MemberDown"
 	// ReasonQuorumLost: too few members answer for reads and writes; those with a volume are started.
 	ReasonQuorumLost = "QuorumLost"
+	// ReasonPodsNotReady: the members serve, and the Service for clients leads to none of them,
+	// because something beside etcd keeps their Pods from being ready: another container, or a
+	// readiness gate.
+	ReasonPodsNotReady = "PodsNotReady"
 	// ReasonUnreachable: no member answers the operator.
 	ReasonUnreachable = "Unreachable"
 	// ReasonAlarm: etcd has raised an alarm (NOSPACE or CORRUPT).
@@ -77,6 +84,9 @@ const (
 
 	// ReasonDataLost: the volume of a member is gone or holds another one's data; it is never started empty.
 	ReasonDataLost = "DataLost"
+	// ReasonVolumeReplaced: the volume of a member is another object than the one that its record names, restored or copied; the
+	// message says how to accept it, and how to give the member up. No member is started on it.
+	ReasonVolumeReplaced = "VolumeReplaced"
 	// ReasonClusterIDMismatch: data of several etcd clusters meets under one name.
 	ReasonClusterIDMismatch = "ClusterIDMismatch"
 	// ReasonForeignMember: etcd lists a member that Quorate did not make.

@@ -253,6 +253,15 @@ type Recovery struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m"
 	ReplaceAfter *Duration `json:"replaceAfter,omitempty"`
+
+	// replaceEmptyAfter is how long a member may be down whose volume came back empty, from 10s to
+	// 24h: etcd was told to find its data there, and says that it found none. Waiting mends only a
+	// volume that was mounted too late. A member is given up under the same conditions as with
+	// replaceAfter, its successor's volume first, and where replaceAfter is shorter that counts. A
+	// change restarts nothing. Default 30s.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s"
+	ReplaceEmptyAfter *Duration `json:"replaceEmptyAfter,omitempty"`
 }
 
 // Resources are the cpu and memory of each member's container.

@@ -8,16 +8,24 @@ import (
 // Manager is the field manager of everything that Quorate applies, and the value of the managed-by label.
 const Manager = "quorate"
 
-// Labels and annotations that Quorate writes. Selectors use LabelCluster and LabelMember only: the app.kubernetes.io
-// labels are for people and their tools.
+// Labels and annotations that Quorate writes. Selectors use LabelCluster, LabelMember and LabelClients
+// only: the app.kubernetes.io labels are for people and their tools.
 const (
 	LabelCluster = "etcd.quorate.dev/cluster"
 	LabelMember  = "etcd.quorate.dev/member"
+
+	// LabelClients says, on a Pod, whether the Service for clients leads to it while it is ready: ClientsIn
+	// or ClientsOut. A Pod of an earlier release gets it while it runs.
+	LabelClients = "etcd.quorate.dev/clients"
 
 	// AnnotationClusterID and AnnotationMemberID say, on a PersistentVolumeClaim, whose data it holds, as etcd's own
 	// hexadecimal IDs. They are written only after the member itself has answered with these IDs from this volume.
 	AnnotationClusterID = "etcd.quorate.dev/cluster-id"
 	AnnotationMemberID  = "etcd.quorate.dev/member-id"
+
+	// AnnotationVolumeUID says, beside these two, which PersistentVolumeClaim they were written on. Where it names another one, the
+	// claim was restored or copied, and no member is started on it. Without it a claim is trusted: Quorate writes it anew.
+	AnnotationVolumeUID = "etcd.quorate.dev/volume-uid"
 
 	// AnnotationBootstrap says, on a PersistentVolumeClaim, for which first start it was made: token, slash, size. An
 	// interrupted first start goes on with the same two, so that all first members agree about the cluster's ID.
@@ -68,11 +76,24 @@ const (
 	AnnotationInitialCorruptCheck = "etcd.quorate.dev/initial-corrupt-check"
 
 	// AnnotationPrevious says, on a Pod whose image was changed under it and that has not answered from the new one yet, which
-	// container ran before, and from which image: "<container ID> <image>".
+	// container ran before, and from which image: "<container ID> <image>". The image is the one that was asked for; where a policy
+	// of the API server had made another one of it, that follows: "<container ID> <image> <image that ran>".
 	AnnotationPrevious = "etcd.quorate.dev/previous"
+
+	// AnnotationApplied says, on a Pod, what was asked for in it, whatever a policy of the API server has made of that: the image,
+	// and a hash of what cannot change with the image under a Pod, which are arguments, pull policy and pull secrets: "<image> <hash>".
+	// Pods of earlier releases do not have it.
+	AnnotationApplied = "etcd.quorate.dev/applied"
 
 	// AnnotationRevision says, on a Pod, of which parts of the spec it was made, as a hash for each.
 	AnnotationRevision = "etcd.quorate.dev/revision"
+)
+
+// The values of LabelClients. A member is out from before a planned change of it until it serves again,
+// and is never taken out by hand: what Quorate finds so it writes back.
+const (
+	ClientsIn  = "true"
+	ClientsOut = "false"
 )
 
 // JoinPending is the value of AnnotationJoin before a member has it.

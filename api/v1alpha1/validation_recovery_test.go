@@ -104,5 +104,28 @@ func TestAdmitRecovery(t *testing.T) {
 			args:   args{object: `spec: {recovery: {replaceAfter: 5}}`},
 			want:   []string{`spec.recovery.replaceAfter: Invalid value: "integer": spec.recovery.replaceAfter in body must be of type string: "integer"`},
 		},
+		"EmptyShortest": {
+			reason: "a mount that is late has some time all the same",
+			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 10s}}`},
+		},
+		"EmptyLongest": {
+			reason: "as with replaceAfter",
+			args:   args{object: `spec: {recovery: {replaceAfter: 5m, replaceEmptyAfter: 24h}}`},
+		},
+		"EmptyTooShort": {
+			reason: "a member that restarts would be given up",
+			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 9s}}`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "9s": recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+		},
+		"EmptyTooLong": {
+			reason: "nobody waits for days",
+			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 25h}}`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "25h": recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+		},
+		"EmptyNoUnit": {
+			reason: "a unit is needed",
+			args:   args{object: `spec: {recovery: {replaceEmptyAfter: '30'}}`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "30": recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+		},
 	})
 }

@@ -36,6 +36,10 @@ const leaseName = "quorate"
 // released and the next operator starts at once.
 const shutdown = 20 * time.Second
 
+// proxiesFollow is how long kube-proxy lets pass at least between two times that it follows what has
+// changed (minSyncPeriod of iptables and nftables, by default).
+const proxiesFollow = time.Second
+
 // operatorOptions are the flags of "quorate operator".
 type operatorOptions struct {
 	watchNamespaces []string
@@ -112,6 +116,8 @@ func (o *operatorOptions) run(ctx context.Context) error {
 		Scrape:      membership.Scrape,
 		StallAfter:  o.stallAfter,
 		MaxChanging: o.maxChanging,
+
+		ProxiesFollow: proxiesFollow,
 	}
 	if err := r.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler: %w", err)

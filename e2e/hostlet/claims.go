@@ -198,7 +198,7 @@ func (h *Hostlet) release(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// mounts of the Pod's container, their directories made.
+// mounts of the container that runs, their directories made.
 func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, env []corev1.EnvVar) ([]mount, error) {
 	dirs := map[string]string{}
 	for i := range pod.Spec.Volumes {
@@ -220,7 +220,7 @@ func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, env []corev1.EnvV
 		}
 	}
 	var mounts []mount
-	for _, m := range pod.Spec.Containers[0].VolumeMounts {
+	for _, m := range mainContainer(pod).VolumeMounts {
 		subPath, err := subPath(m, env)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package hostlet
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"quorate.dev/e2e/node"
 )
 
 // mount says which directory of this machine a container sees at path.
@@ -19,7 +22,7 @@ type mount struct{ path, dir string }
 // command to run the Pod's container: the binary of its image with paths and
 // names of this machine.
 func (h *Hostlet) command(ctx context.Context, w *worker, imageDir string) (*exec.Cmd, error) {
-	pod, c := w.pod, &w.pod.Spec.Containers[0]
+	pod, c := w.pod, mainContainer(w.pod)
 	if err := supported(pod); err != nil {
 		return nil, err
 	}
@@ -60,10 +63,7 @@ func (h *Hostlet) command(ctx context.Context, w *worker, imageDir string) (*exe
 
 // supported reports what a Pod asks for that would silently not be done.
 func supported(pod *corev1.Pod) error {
-	if len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) > 0 {
-		return fmt.Errorf("pod %s: only a single container and no init containers are supported", pod.Name)
-	}
-	c := &pod.Spec.Containers[0]
+	c := mainContainer(pod)
 	for _, p := range []*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
 		if p != nil && p.HTTPGet == nil && p.TCPSocket == nil {
 			return fmt.Errorf("container %s: only httpGet and tcpSocket probes are supported", c.Name)
@@ -184,12 +184,21 @@ func (h *Hostlet) pull(ctx context.Context, image string) (string, error) {
 
 var versionTag = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)$`)
 
-// imageVersion reads the etcd version off an image's tag.
+// imageVersion reads the etcd version off an image's tag or, where there is none, its digest.
 func imageVersion(image string) (string, error) {
-	name, _, _ := strings.Cut(image, "@")
-	tag := versionTag.FindStringSubmatch(name)
-	if tag == nil {
-		return "", fmt.Errorf("image %q has no tag that names an etcd version", image)
+	name, digest, _ := strings.Cut(image, "@")
+	if tag := versionTag.FindStringSubmatch(name); tag != nil {
+		return tag[1], nil
 	}
-	return tag[1], nil
+	for _, version := range node.EtcdVersions() {
+		if digest == Digest(version) {
+			return version, nil
+		}
+	}
+	return "", fmt.Errorf("image %q has no tag that names an etcd version, and no digest of one", image)
+}
+
+// Digest is that of the image of a released etcd version, in every registry.
+func Digest(version string) string {
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(version)))
 }

@@ -120,6 +120,8 @@ func TestImageVersion(t *testing.T) {
 	}{
 		"Tag":       {reason: "with v", image: "gcr.io/etcd-development/etcd:v3.6.16", want: "3.6.16"},
 		"TagDigest": {reason: "a digest does not hide the tag", image: "localhost:5000/etcd:3.6.16@sha256:abc", want: "3.6.16"},
+		"Digest":    {reason: "a digest alone is that of a released version", image: "localhost:5000/etcd@" + Digest("3.6.16"), want: "3.6.16"},
+		"Unknown":   {reason: "or of nothing that there is", image: "localhost:5000/etcd@sha256:abc"},
 		"Latest":    {reason: "a tag that is no version", image: "etcd:latest"},
 		"NoTag":     {reason: "a port is no tag", image: "localhost:5000/etcd"},
 	}

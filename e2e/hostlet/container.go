@@ -44,7 +44,7 @@ func (w *worker) start() {
 		return
 	}
 	w.pod = pod
-	c := &pod.Spec.Containers[0]
+	c := mainContainer(pod)
 	if c.Image != w.image {
 		w.turnTo(c.Image)
 	}
@@ -214,7 +214,7 @@ func (w *worker) await(r *run) {
 // Pod asks for it.
 func (w *worker) lastWords(r *run, code int32) string {
 	const most = 2 << 10 // as kubelet has it
-	if code == 0 || w.pod.Spec.Containers[0].TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+	if code == 0 || mainContainer(w.pod).TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
 		return ""
 	}
 	data, err := os.ReadFile(w.log.Name())
@@ -233,7 +233,7 @@ func (w *worker) ended(t corev1.ContainerStateTerminated) {
 	if !restarts(w.pod, &w.status) {
 		return
 	}
-	image := w.pod.Spec.Containers[0].Image
+	image := mainContainer(w.pod).Image
 	failed := t.Reason == "StartError" && image == w.image
 	if image != w.image {
 		w.turnTo(image)

@@ -12,6 +12,9 @@
 //   - kubelet: downward API, restarts with back-off, images, cpu and memory
 //     changed in place (nothing is limited), probes, graceful deletion, and a
 //     Pod status that shows all of it;
+//   - the controller of EndpointSlices: one for each Service that selects Pods,
+//     without ports and with addresses that lead nowhere, as late as
+//     [Hostlet.LagEndpoints] says;
 //   - the controllers that keep a claim while a Pod uses it, and note on it
 //     whether one does, and that collect Pods, claims, Services and disruption
 //     budgets whose owners are gone.
@@ -32,11 +35,13 @@
 //
 // # What it does not do
 //
-// One container a Pod, no init containers, no volumes but claims and emptyDir,
-// no environment from Secrets or ConfigMaps: such a Pod waits with
-// CreateContainerConfigError and says why. No resource limits, no user IDs, no
-// affinity, no Service addresses, no TLS by DNS name. Only background deletion
-// of owners is collected. A Pod's localhost is the machine's.
+// One process a Pod, of the container called etcd or the first: other
+// containers are only said to run, and init containers to be done. No volumes
+// but claims and emptyDir, no environment from Secrets or ConfigMaps: such a
+// Pod waits with CreateContainerConfigError and says why. No resource limits,
+// no user IDs, no affinity, no Service addresses, no TLS by DNS name. Only
+// background deletion of owners is collected. A Pod's localhost is the
+// machine's.
 // Addresses other than 127.0.0.1 answer without set-up on Linux only, and only
 // there do the processes die with the test binary whatever ends it.
 package hostlet

@@ -122,7 +122,7 @@ func (h *Hostlet) Uncordon(ctx context.Context) error {
 // LoseNode takes the Pod's node off the network, as if no other Pod were on
 // it: the process says nothing any more, nobody reports on it, and its deletion
 // is not confirmed. That the Pod is not ready is then the word of the node
-// controller; giving it up, by deletion, is left to the caller.
+// controller, which gives no reason for it; giving it up, by deletion, is left to the caller.
 func (h *Hostlet) LoseNode(namespace, pod string) error {
 	return h.with(namespace, pod, func(w *worker) error {
 		if w.run != nil {
@@ -130,7 +130,7 @@ func (h *Hostlet) LoseNode(namespace, pod string) error {
 		}
 		w.lost = true
 		status := *w.published.DeepCopy()
-		setCondition(&status, corev1.PodReady, false, "NodeNotReady", "")
+		setCondition(&status, corev1.PodReady, false, "", "")
 		w.patch(status)
 		return nil
 	})

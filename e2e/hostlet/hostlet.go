@@ -40,6 +40,9 @@ type Options struct {
 	BackoffBase time.Duration
 	// BackoffMax is where the doubling stops; 5 s by default.
 	BackoffMax time.Duration
+	// NoEndpoints leaves Services without EndpointSlices, as where an API server
+	// is all there is.
+	NoEndpoints bool
 	// Logf receives what happens to processes, t.Logf for example.
 	Logf func(format string, args ...any)
 }
@@ -53,9 +56,10 @@ type Hostlet struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	mu       sync.Mutex
-	workers  map[types.NamespacedName]*worker
-	cordoned bool
+	mu          sync.Mutex
+	workers     map[types.NamespacedName]*worker
+	cordoned    bool
+	endpointLag time.Duration
 }
 
 // Start looks after the API server at cfg until ctx ends or Stop is called.
@@ -110,7 +114,7 @@ func (h *Hostlet) start(ctx context.Context, cfg *rest.Config) error {
 		return fmt.Errorf("new manager: %w", err)
 	}
 	h.client, h.reader = mgr.GetClient(), mgr.GetAPIReader()
-	if err := errors.Join(h.createNode(ctx), h.createStorageClass(ctx), h.setupPods(ctx, mgr), h.setupClaims(mgr), setupGarbage(mgr)); err != nil {
+	if err := errors.Join(h.createNode(ctx), h.createStorageClass(ctx), h.setupPods(ctx, mgr), h.setupClaims(mgr), h.setupEndpoints(mgr), setupGarbage(mgr)); err != nil {
 		return err
 	}
 	go func() {

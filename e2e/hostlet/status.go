@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podStatus is the status of the Pod that kubelet would report for its one
-// container in state c. What prev already says keeps its times.
+// podStatus is the status of the Pod that kubelet would report while the
+// container that runs is in state c. What prev already says keeps its times.
 func podStatus(pod *corev1.Pod, prev *corev1.PodStatus, c *corev1.ContainerStatus, addr string) corev1.PodStatus {
 	status := *prev.DeepCopy()
 	status.ObservedGeneration = pod.Generation
@@ -23,10 +23,12 @@ func podStatus(pod *corev1.Pod, prev *corev1.PodStatus, c *corev1.ContainerStatu
 	}
 	container := c.DeepCopy()
 	if c.State.Running != nil { // it has what it asks for at once
-		container.Resources = pod.Spec.Containers[0].Resources.DeepCopy()
+		container.Resources = mainContainer(pod).Resources.DeepCopy()
 	}
-	status.ContainerStatuses = []corev1.ContainerStatus{*container}
+	status.ContainerStatuses = append([]corev1.ContainerStatus{*container}, others(pod, *status.StartTime)...)
+	status.InitContainerStatuses = initialized(pod, *status.StartTime)
 
+	ready := c.Ready && gatesOpen(pod)
 	reason, message := "", ""
 	switch {
 	case status.Phase == corev1.PodSucceeded:
@@ -35,10 +37,12 @@ func podStatus(pod *corev1.Pod, prev *corev1.PodStatus, c *corev1.ContainerStatu
 		reason = "PodFailed"
 	case !c.Ready:
 		reason, message = "ContainersNotReady", fmt.Sprintf("containers with unready status: [%s]", c.Name)
+	case !ready:
+		reason, message = "ReadinessGatesNotReady", "not all readiness gates are True"
 	}
 	setCondition(&status, corev1.PodInitialized, true, "", "")
 	setCondition(&status, corev1.ContainersReady, c.Ready, reason, message)
-	setCondition(&status, corev1.PodReady, c.Ready, reason, message)
+	setCondition(&status, corev1.PodReady, ready, reason, message)
 	return status
 }
 

@@ -51,7 +51,7 @@ func newWorker(ctx context.Context, h *Hostlet, pod *corev1.Pod, addr netip.Addr
 	if err != nil {
 		return nil, err
 	}
-	c := &pod.Spec.Containers[0]
+	c := mainContainer(pod)
 	return &worker{
 		host: h, ctx: ctx, uid: pod.UID, addr: addr, claims: claimNames(pod), log: log,
 		pod: pod, published: pod.Status, others: map[string]pastBackoff{},
@@ -112,7 +112,7 @@ func (w *worker) sync() {
 		return
 	}
 	deleted := w.pod.DeletionTimestamp != nil
-	changed := w.pod.Spec.Containers[0].Image != w.image
+	changed := mainContainer(w.pod).Image != w.image
 	switch {
 	case w.run != nil && deleted:
 		w.stop(w.grace(), "deleted")

@@ -281,6 +281,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replaceAfter
       type:
         namedType: dev.quorate.api.v1alpha1.Duration
+    - name: replaceEmptyAfter
+      type:
+        namedType: dev.quorate.api.v1alpha1.Duration
 - name: dev.quorate.api.v1alpha1.Resources
   map:
     fields:

@@ -17,6 +17,12 @@ type RecoveryApplyConfiguration struct {
 	// only while the others are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
 	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
 	ReplaceAfter *apiv1alpha1.Duration `json:"replaceAfter,omitempty"`
+	// replaceEmptyAfter is how long a member may be down whose volume came back empty, from 10s to
+	// 24h: etcd was told to find its data there, and says that it found none. Waiting mends only a
+	// volume that was mounted too late. A member is given up under the same conditions as with
+	// replaceAfter, its successor's volume first, and where replaceAfter is shorter that counts. A
+	// change restarts nothing. Default 30s.
+	ReplaceEmptyAfter *apiv1alpha1.Duration `json:"replaceEmptyAfter,omitempty"`
 }
 
 // RecoveryApplyConfiguration constructs a declarative configuration of the Recovery type for use with
@@ -30,5 +36,13 @@ func Recovery() *RecoveryApplyConfiguration {
 // If called multiple times, the ReplaceAfter field is set to the value of the last call.
 func (b *RecoveryApplyConfiguration) WithReplaceAfter(value apiv1alpha1.Duration) *RecoveryApplyConfiguration {
 	b.ReplaceAfter = &value
+	return b
+}
+
+// WithReplaceEmptyAfter sets the ReplaceEmptyAfter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ReplaceEmptyAfter field is set to the value of the last call.
+func (b *RecoveryApplyConfiguration) WithReplaceEmptyAfter(value apiv1alpha1.Duration) *RecoveryApplyConfiguration {
+	b.ReplaceEmptyAfter = &value
 	return b
 }

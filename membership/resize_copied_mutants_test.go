@@ -1,0 +1,59 @@
+package membership
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestCopiedMutants: what keeps a volume that has come back as another object from being started, written on or deleted, and its
+// member from being given up.
+func TestCopiedMutants(t *testing.T) {
+	copied := ringBound{sizes: []uint8{3}, first: 3, copies: true, still: true, calls: 1, states: 300_000, budget: ringBudget{losses: 1, kills: 1}}
+	safely := copied
+	safely.safety = true
+	shrunk := safely
+	shrunk.sizes, shrunk.budget = []uint8{1, 3}, ringBudget{losses: 1, specs: 1}
+	behind := safely
+	behind.budget.delays = 1
+	trusting := func(o Observed) Observed { return each(o, func(i *Instance) { i.Volume.Replaced = false }) }
+
+	testRingMutants(t, map[string]ringMutant{
+		"Trusted": {
+			reason: "A voter starts with less than it has acknowledged", bound: safely,
+			mutant: ringReplace(started, func(d Desired, o Observed) (Step, bool) { return started(d, trusting(o)) }), want: "S18",
+		},
+		"Lost": {
+			reason: "Its member is removed, and what was restored is of no use to anybody", bound: safely,
+			mutant: ringPlanner{rules: rules, see: func(o Observed) Observed {
+				return each(o, func(i *Instance) { i.Volume.Retired = i.Volume.Replaced })
+			}},
+			want: "S18: a member is given up",
+		},
+		"Discarded": {
+			reason: "It is deleted because its member is none any more", bound: shrunk,
+			mutant: ringReplace(retired, func(d Desired, o Observed) (Step, bool) { return retired(d, trusting(o)) }), want: "S18",
+		},
+		"Recorded": {
+			reason: "What runs on the volume of before is written on the one that has come instead", bound: safely,
+			mutant: ringReplace(recorded, func(d Desired, o Observed) (Step, bool) {
+				return recorded(d, each(o, func(i *Instance) {
+					if i.Volume.Replaced {
+						i.Volume.Replaced, i.Volume.Version = false, Version{3, 7, 0}
+					}
+				}))
+			}),
+			want: "S18",
+		},
+		"WithoutVolumeReplaced": {
+			reason: "Nobody is told of it", bound: copied, mutant: ringWithout(volumeReplaced), want: "it says that all is well",
+		},
+		"AskedFirst": {
+			reason: "A person is asked before the others are started", bound: copied,
+			mutant: ringPlanner{rules: slices.Insert(slices.Clone(rules), ruleIndex(started), volumeReplaced)}, want: "it asks a person before",
+		},
+		"StartedUnchecked": {
+			reason: "An operator that is behind starts a member on it", bound: behind,
+			mutant: ringPlanner{rules: rules, operator: ringCareless{startsUnchecked: true}}, want: "S18",
+		},
+	})
+}

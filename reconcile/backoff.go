@@ -1,0 +1,85 @@
+package reconcile
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// How members that ended are told apart by their last words and exit codes, and how long a Pod that
+// was recreated is left alone.
+
+// noCluster is what etcd says when it was told to join a cluster, has no write-ahead log and
+// reaches no member. One that finds its log never says that: it reads no other member's list then
+// (NewServer in server/etcdserver/server.go of 3.5, bootstrapExistingClusterNoWAL in bootstrap.go
+// since).
+const noCluster = "cannot fetch cluster info from peer urls"
+
+// cameBackEmpty reports whether etcd has ended because it found no data where it was told to find
+// its own (render.Resume), and has not got any further since. A Pod that is told to join may say
+// the same because it does not reach the others.
+func cameBackEmpty(pod *corev1.Pod, unfenced bool, now time.Time) bool {
+	const soon = 10 * time.Second // it ends within one second, unless it finds data
+	s := containerStatus(pod)
+	if s == nil || unfenced || ended(pod) || pod.Annotations[api.AnnotationProvisions] != "" {
+		return false
+	}
+	exit := lastExit(s)
+	lasts := s.Ready || s.State.Running != nil && s.State.Running.StartedAt.Add(soon).Before(now)
+	return exit != nil && exit.ExitCode != 0 && strings.Contains(exit.Message, noCluster) && !lasts
+}
+
+// backOff reports whether the kubelet waits before it starts etcd again, though what ended it came
+// from outside: a signal, a lack of memory, the end of its node. Its data is as it was then, and a
+// new Pod starts at once. What etcd ends of its own accord it would do again: it exits with 1, and
+// Go panics with 2.
+func backOff(pod *corev1.Pod) bool {
+	s := containerStatus(pod)
+	if s == nil || s.State.Waiting == nil || s.State.Waiting.Reason != "CrashLoopBackOff" || putOff(pod) || ended(pod) {
+		return false
+	}
+	exit := lastExit(s)
+	if exit == nil || strings.Contains(exit.Message, `"level":"fatal"`) || strings.Contains(exit.Message, `"level":"panic"`) {
+		return false
+	}
+	const killed, terminated, unknown = 128 + 9, 128 + 15, 255
+	switch exit.ExitCode {
+	case 0, killed, terminated: // 0 after SIGTERM, as the first process of its container
+		return true
+	case unknown: // of a container that containerd finds gone, and of one that cannot be executed
+		return exit.Reason == "Unknown"
+	default:
+		return exit.Reason == "OOMKilled"
+	}
+}
+
+// pause is how old a Pod must be before it is recreated for its kubelet's back-off: ten seconds, as
+// long as the first back-off, and a quarter of the time for which a cluster that has formed has not
+// been available, so that what is no help is done ever more seldom. The Pod's age and the condition
+// outlive the operator.
+func pause(c *api.EtcdCluster, lost time.Duration) time.Duration {
+	const least = 10 * time.Second
+	if c.Status.ClusterID == "" {
+		return least
+	}
+	return max(least, lost/4)
+}
+
+// unavailableSince is since when a cluster that has formed does not serve, as its status remembers;
+// now while it does. The zero time where it has never formed.
+func unavailableSince(c *api.EtcdCluster, now time.Time) time.Time {
+	available := meta.FindStatusCondition(c.Status.Conditions, api.ConditionAvailable)
+	switch {
+	case c.Status.ClusterID == "":
+		return time.Time{}
+	case available == nil || available.Status == metav1.ConditionTrue:
+		return now
+	default:
+		return available.LastTransitionTime.Time
+	}
+}

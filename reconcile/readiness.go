@@ -1,0 +1,174 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// What a Pod's readiness says of etcd. The condition Ready is about all containers and all
+// readiness gates of a Pod, and two write it: the kubelet and the node controller.
+
+// marked reports whether the node controller has taken the Pod's readiness back, because its node
+// is not heard of. It sets Ready to False and changes nothing else (MarkPodsNotReady in
+// pkg/controller/util/node/controller_utils.go, the same from Kubernetes 1.33 to 1.37): a condition
+// that was True has no reason then, and ContainersReady stays True. The kubelet gives a reason
+// wherever it finds a Pod not ready: ContainersNotReady, ReadinessGatesNotReady,
+// UnknownContainerStatuses, PodFailed or PodCompleted (pkg/kubelet/status/generate.go). A Pod that
+// its kubelet has found not ready before gets no mark: only its deletion, which Kubernetes decides
+// five minutes later, tells that its node is away.
+func marked(pod *corev1.Pod) bool {
+	ready, containers := podCondition(pod, corev1.PodReady), podCondition(pod, corev1.ContainersReady)
+	return ready != nil && ready.Status != corev1.ConditionTrue && ready.Reason == "" &&
+		(containers == nil || containers.Status == corev1.ConditionTrue)
+}
+
+// nodeGone reports whether etcd runs as far as the kubelet has last said, and the node controller
+// says that nothing has been heard of that since. Or the Pod was deleted, its grace is over, and no
+// kubelet confirms it.
+func nodeGone(pod *corev1.Pod, now time.Time) bool {
+	if !pod.DeletionTimestamp.IsZero() {
+		const margin = 10 * time.Second // for the kubelet to confirm that it has killed what did not end by itself
+		return pod.Spec.NodeName != "" && pod.DeletionTimestamp.Add(margin).Before(now)
+	}
+	s := containerStatus(pod)
+	return s != nil && s.Ready && s.State.Running != nil && marked(pod)
+}
+
+// beside is what else than etcd keeps the Pod from being ready, in words that follow its name;
+// empty where nothing does.
+func beside(pod *corev1.Pod) string {
+	ready := map[string]bool{}
+	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+		ready[s.Name] = s.Ready
+	}
+	var unready []string
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways && !ready[c.Name] {
+			unready = append(unready, "its container "+c.Name+" is not ready")
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		if c.Name != render.Container && !ready[c.Name] {
+			unready = append(unready, "its container "+c.Name+" is not ready")
+		}
+	}
+	for _, gate := range pod.Spec.ReadinessGates {
+		if c := podCondition(pod, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
+			unready = append(unready, "its readiness gate "+string(gate.ConditionType)+" is not True")
+		}
+	}
+	return strings.Join(unready, ", ")
+}
+
+// notReadySince is when the containers of the Pod stopped being ready or, where they never were,
+// began. A Pod of last year whose container was restarted a second ago has had no more time than a
+// new one. A readiness gate is no part of that.
+func notReadySince(pod *corev1.Pod) time.Time {
+	if c := podCondition(pod, corev1.ContainersReady); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime.Time
+	}
+	if ready := podCondition(pod, corev1.PodReady); ready != nil && !ready.LastTransitionTime.IsZero() {
+		return ready.LastTransitionTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// downSince is since when patience with the member runs. Where its readiness is not etcd's alone,
+// it may have been taken back long before etcd went down: patience then runs since the cluster is
+// degraded at the earliest, as its status remembers.
+func downSince(c *api.EtcdCluster, pod *corev1.Pod, now time.Time) time.Time {
+	since := notReadySince(pod)
+	containers := podCondition(pod, corev1.ContainersReady)
+	if !pod.DeletionTimestamp.IsZero() && !marked(pod) && containers != nil && containers.Status == corev1.ConditionTrue {
+		since = pod.DeletionTimestamp.Time // all that is known: it ran, and was to be gone by then
+	}
+	if beside(pod) == "" && !marked(pod) || !votes(c, pod.Name) {
+		return since
+	}
+	degraded := meta.FindStatusCondition(c.Status.Conditions, api.ConditionDegraded)
+	switch {
+	case degraded == nil:
+		return since
+	case degraded.Status != metav1.ConditionTrue:
+		return now // it served a moment ago
+	case degraded.LastTransitionTime.After(since):
+		return degraded.LastTransitionTime.Time
+	default:
+		return since
+	}
+}
+
+// votes reports whether the status remembers the member as a voter.
+func votes(c *api.EtcdCluster, name string) bool {
+	return slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool {
+		return m.Name == name && m.ID != "" && m.Role != api.RoleLearner
+	})
+}
+
+// readyFacts tells what the kubelet has found of etcd: whether it is ready, and whether that has
+// been so, or the opposite since it has started, for longer than waiting helps. One look that fails
+// is no such time: a cluster that has formed must have been without service for as long.
+func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, unreadyLong bool) {
+	s := containerStatus(pod)
+	if s == nil || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || marked(pod) {
+		return false, false, false
+	}
+	since := s.State.Running.StartedAt.Time
+	if l.lost.After(since) {
+		since = l.lost
+	}
+	if s.Ready {
+		for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
+			if c := podCondition(pod, kind); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
+				since = c.LastTransitionTime.Time
+			}
+		}
+		return true, since.Before(l.overdue), false
+	}
+	started := s.Started != nil && *s.Started
+	return false, false, started && since.Before(l.overdue) && down.Before(l.overdue)
+}
+
+// heard takes back what the node controller says of a member that answers: its kubelet is away, and
+// etcd is not.
+func heard(p *membership.Pod, pod *corev1.Pod) {
+	if pod.DeletionTimestamp.IsZero() && marked(pod) {
+		p.Problem, p.Damaged, p.Overdue, p.Forsaken = "", false, false, false
+	}
+}
+
+// unreadyBeside is the step of a cluster whose members serve, and whose Pods are kept from being ready by
+// something beside etcd alone: the Service for clients leads to none of them. False where a member
+// has yet to be found ready.
+func unreadyBeside(seen observed, overdue time.Time) (membership.Step, bool) {
+	var why []string
+	lasts := true
+	for name, pod := range seen.pods {
+		s, what := containerStatus(pod), beside(pod)
+		if s == nil || !s.Ready || what == "" {
+			return membership.Step{}, false
+		}
+		why = append(why, name+" ("+what+")")
+		ready := podCondition(pod, corev1.PodReady)
+		lasts = lasts && ready != nil && ready.LastTransitionTime.Time.Before(overdue)
+	}
+	slices.Sort(why)
+	step := membership.Step{
+		Action: membership.Wait, Reason: membership.Reason(api.ReasonPodsNotReady),
+		Message: "the members serve, and the Service for clients leads to none of them, because their Pods are not ready for other reasons than etcd: " + strings.Join(why, "; "),
+	}
+	if lasts {
+		step.Action = membership.Stall
+		step.Message += ". Mend those containers and readiness gates, or take them out of the Pods"
+	}
+	return step, len(why) > 0
+}
