@@ -25,7 +25,7 @@ func (w *ring) land(f ringFlight, yield func(to ring, violation string)) {
 		t.raft, t.named, t.matched = raftLearner, false, false
 	case flightPromote:
 		t.raft, t.matched = raftVoter, false
-		if w.rightQuorum() && w.hashes.data.of(int(f.seat)) != dataRight {
+		if w.misfed(int(f.seat)) {
 			violation = "S20: a learner that was fed wrong data gets a vote"
 		}
 	case flightRemove:

@@ -71,7 +71,7 @@ func TestHashMutants(t *testing.T) {
 				}
 				return step, ok
 			}),
-			want: "S20: a learner that was fed",
+			want: "S20: a learner stays",
 		},
 		"AddedUncompared": {
 			reason: "A learner is added whatever feeds it",

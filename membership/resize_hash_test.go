@@ -126,6 +126,26 @@ func (w *ring) rightQuorum() bool {
 	return right >= Quorum(w.voters())
 }
 
+// misfed reports whether a learner that is about to get a vote has wrong data that a comparison would
+// have shown: a voter that serves has it as well. Where the one that has fed it is away, those that
+// are right must be a quorum beside the learner: it is found then, and goes.
+func (w *ring) misfed(i int) bool {
+	if !w.rightQuorum() || w.hashes.data.of(i) == dataRight {
+		return false
+	}
+	right, shown := 0, false
+	for j := range w.seats {
+		switch s := &w.seats[j]; {
+		case s.raft != raftVoter || s.disk != diskData:
+		case w.hashes.data.of(j) == dataRight:
+			right++
+		case s.serves():
+			shown = true
+		}
+	}
+	return shown || right < Quorum(w.voters()+1)
+}
+
 // ringSubject is what a comparison is about, but for the processes.
 type ringSubject struct {
 	voters, learners, serving, alarm uint8
@@ -290,15 +310,18 @@ func (x *ringExplorer) hashes(s *ringState, asked bool, yield func(ringEdge)) {
 // judgeHash says what is wrong with a decision about data.
 func (w *ring) judgeHash(t *ringDecision) string {
 	s, right := &w.seats[t.target], w.hashes.data.of(t.target) == dataRight
+	found, _ := w.agreed()
 	switch a := t.step.Action; {
 	case a == AddLearner && w.voters() > 1 && !w.proved():
 		return "S20: a learner is to be fed before the voters are known to be equal"
+	case a == Remove && s.raft == raftVoter && t.step.Reason == CorruptMember && w.hasLearner():
+		return "S20: a learner stays that may have been fed by the member that goes"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == CorruptMember && right && w.rightQuorum():
 		return "S19: a member whose data is right goes for corruption"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == MemberFailed && s.accused() && right && w.rightQuorum():
 		return "S19: a member whose data is right goes since etcd's check has ended it"
-	case a == MoveLeader && t.step.Reason == CorruptMember && !right && w.rightQuorum():
-		return "S19: the leadership goes to a member whose data is wrong"
+	case a == MoveLeader && t.step.Reason == CorruptMember && found>>t.target&1 == 0:
+		return "S19: the leadership goes to a member that was not found to be right" // it may have gone wrong since
 	default:
 		return ""
 	}
