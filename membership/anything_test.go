@@ -88,6 +88,9 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 				i.Endpoint.Alarms = []Alarm{{AlarmCorrupt, ID(0xa0+r.IntN(5)) * id()}, {AlarmNoSpace, i.Endpoint.MemberID}}[:1+r.IntN(2)]
 			}
 		}
+		if i.Endpoint.Answered() && !some() {
+			i.Hash = Hash{Revision: 7, Compacted: int64(r.IntN(8) / 7), Sum: uint32(r.IntN(4) / 3)}
+		}
 		if o.Bootstrapping != nil && !some() {
 			o.Bootstrapping[i.Name] = uid(uint8(r.IntN(3)))
 		}
@@ -135,6 +138,14 @@ func resized(r *rand.Rand) (Desired, Observed) {
 	}
 	if few(8) {
 		alarm(r.IntN(next), []AlarmKind{AlarmCorrupt, AlarmCorrupt, AlarmNoSpace}[r.IntN(3)], ID(0xa0+r.IntN(next+1)))(&d, &o)
+	}
+	for range r.IntN(6) / 3 {
+		if n := r.IntN(next); o.Instances[n].Hash != (Hash{}) {
+			hash(n, []uint32{0xbad, 0xbad, 0xbae}[r.IntN(3)])(&d, &o)
+		}
+	}
+	if few(12) {
+		uncompared(r.IntN(next))(&d, &o)
 	}
 	if few(10) {
 		noQuorum(&d, &o)

@@ -75,6 +75,7 @@ func (g *rollGlance) facts(anew bool, c rollCareless) (Desired, Observed) {
 		in.Pod.Changing = in.Pod.Exists() && !in.Pod.Provisions && !s.settled()
 		if s.runs != rollNone {
 			in.Endpoint = g.answer(s, in.ID, quorate, down)
+			in.Hash = Hash{Revision: 1} // all data is right here
 		}
 		o.Instances = append(o.Instances, in)
 	}

@@ -22,13 +22,22 @@ const CallTimeout = 2 * time.Second
 
 // Client is what is asked of one member. Every call has CallTimeout, and its error names the call and the member once.
 type Client interface {
+	Reporter
+	Changer
+	Downgrader
+	Close() error
+}
+
+// Reporter tells of a member and of its cluster, and changes nothing.
+type Reporter interface {
 	// Status is the member's own account of itself. It needs no quorum.
 	Status(ctx context.Context) (Endpoint, error)
 	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never stale.
 	Members(ctx context.Context) ([]Member, error)
-	Changer
-	Downgrader
-	Close() error
+	// Hash is that of the member's data at a revision, or at its present one where the revision is 0.
+	// It reads the whole database, under HashTimeout instead of CallTimeout, and the member applies
+	// nothing meanwhile. It needs no quorum. ErrCompacted: that revision is compacted.
+	Hash(ctx context.Context, revision int64) (Hash, error)
 }
 
 // Changer changes the cluster. Nothing that changes the list of members is tried again by itself,
@@ -66,7 +75,10 @@ func Dial(host string, port int) (Client, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints:   []string{"http://" + address},
 		DialTimeout: CallTimeout,
-		Logger:      zap.NewNop(), // what fails is returned, and logged once by the caller
+		// A call that takes long (Hash) must not wait for an answer on a connection that is dead.
+		DialKeepAliveTime:    10 * time.Second,
+		DialKeepAliveTimeout: 5 * time.Second,
+		Logger:               zap.NewNop(), // what fails is returned, and logged once by the caller
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dial etcd %s: %w", address, err)
@@ -97,6 +109,7 @@ func (c *client) Status(ctx context.Context) (Endpoint, error) {
 	return Endpoint{
 		ClusterID: ID(r.Header.ClusterId),
 		MemberID:  ID(r.Header.MemberId),
+		Revision:  r.Header.Revision,
 		Leader:    ID(r.Leader),
 		Version:   version,
 		Learner:   r.IsLearner,

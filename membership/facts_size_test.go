@@ -69,6 +69,7 @@ func voter(n int) change {
 	return func(d *Desired, o *Observed) {
 		learner(n)(d, o)
 		o.Instances[len(o.Instances)-1].Endpoint.Learner = false
+		o.Instances[len(o.Instances)-1].Hash = equal
 		o.Members[len(o.Members)-1].Learner = false
 	}
 }

@@ -9,6 +9,7 @@ var (
 	etcd37   = Version{3, 7, 3}
 	firstOf3 = First{Token: "new", Size: 3}
 	earlier  = First{Token: "old", Size: 3}
+	equal    = Hash{Revision: 7, Compacted: 2, Sum: 0xe0}
 )
 
 // fresh is what an operator sees first of an EtcdCluster of three.
@@ -31,6 +32,7 @@ func formed3() (Desired, Observed) {
 		i.Volume = Volume{UID: fmt.Sprintf("volume-%d", n), ClusterID: 0xc1, MemberID: i.ID, First: firstOf3, Version: etcd36}
 		i.Pod = Pod{UID: fmt.Sprintf("pod-%d", n)}
 		i.Endpoint = Endpoint{ClusterID: 0xc1, MemberID: i.ID, Leader: 0xa0, Version: etcd36, RaftIndex: 9}
+		i.Hash = equal
 		o.Members = append(o.Members, Member{ID: i.ID, Name: i.Name, PeerURLs: []string{"http://" + i.Name + ".m.ns.svc:2380"}})
 	}
 	return d, o
@@ -57,10 +59,10 @@ func ephemeral(d *Desired, _ *Observed) { d.Ephemeral = true }
 func suspended(d *Desired, _ *Observed) { d.Suspended = true }
 func deleted(d *Desired, _ *Observed)   { d.Deleting = true }
 
-func noPod(i *Instance)         { i.Pod, i.Endpoint = Pod{}, Endpoint{} }
+func noPod(i *Instance)         { silent(i); i.Pod = Pod{} }
 func noVolume(i *Instance)      { i.Volume = Volume{} }
 func gone(i *Instance)          { noPod(i); noVolume(i) }
-func silent(i *Instance)        { i.Endpoint = Endpoint{} }
+func silent(i *Instance)        { i.Endpoint, i.Hash = Endpoint{}, Hash{} }
 func leaderless(i *Instance)    { i.Endpoint.Leader = 0 }
 func unrecorded(i *Instance)    { i.Volume.ClusterID, i.Volume.MemberID, i.Volume.Replaced = 0, 0, false }
 func going(i *Instance)         { i.Volume.Terminating = true }
@@ -127,6 +129,20 @@ func mislabel(n int) change {
 // firstStart is a first start in which all members answer.
 func firstStart() []change {
 	return []change{noLatch, intended, onAll(unrecorded)}
+}
+
+// hash is what the data of a voter amounts to, at the revision of all the others.
+func hash(n int, sum uint32) change {
+	return on(n, func(i *Instance) { i.Hash = equal; i.Hash.Sum = sum })
+}
+
+// uncompared voters answer.
+func uncompared(n ...int) change {
+	return func(_ *Desired, o *Observed) {
+		for _, n := range n {
+			o.Instances[n].Hash = Hash{}
+		}
+	}
 }
 
 // corruptMember is an alarm that all know of that answer.

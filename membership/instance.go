@@ -1,9 +1,6 @@
 package membership
 
-import (
-	"cmp"
-	"slices"
-)
+import "cmp"
 
 // Instance is what one member runs in and keeps its data on.
 type Instance struct {
@@ -14,6 +11,8 @@ type Instance struct {
 	Volume   Volume
 	Pod      Pod
 	Endpoint Endpoint
+	// Hash of its data, as it was compared with the other voters' since each of them started.
+	Hash Hash
 }
 
 // Volume is where a member keeps its data. The zero Volume means that there is none.
@@ -132,6 +131,7 @@ type Endpoint struct {
 	Leader              ID // 0: it knows none
 	Version             Version
 	Learner             bool
+	Revision            int64 // of the data
 	RaftIndex           uint64
 	Applied             uint64 // of the raft log
 	DBSize              int64  // bytes
@@ -177,18 +177,10 @@ func (e Endpoint) Member() ID { return cmp.Or(e.MemberID, e.Publishing, e.Fetchi
 // Healthy reports whether the member answered, follows or is a leader, and knows of no alarm.
 func (e Endpoint) Healthy() bool { return e.Answered() && e.Leader != 0 && len(e.Alarms) == 0 }
 
-// Corrupt reports whether etcd distrusts the member's data.
-func (i Instance) Corrupt() bool {
-	return slices.ContainsFunc(i.Endpoint.Alarms, func(a Alarm) bool {
-		return a.Kind == AlarmCorrupt && (a.Member == 0 || a.Member == i.ID)
-	})
-}
-
-// Serves reports whether the member takes part in the cluster: it answered, follows or leads, and its data is to be trusted.
-// An alarm of another member says nothing against it.
-func (i Instance) Serves() bool {
-	return i.Endpoint.Answered() && i.Endpoint.Leader != 0 && !i.Corrupt()
-}
+// Serves reports whether the member takes part in the cluster: it answered, and follows or leads.
+// The alarm CORRUPT says nothing against it: etcd names a member that differs from the leader, and
+// the leader may be the one that is wrong.
+func (i Instance) Serves() bool { return i.Endpoint.Answered() && i.Endpoint.Leader != 0 }
 
 // Publishes reports whether the member follows a leader and serves no clients yet. As a voter it votes; it is not counted
 // among those that serve before it answers.

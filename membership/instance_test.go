@@ -16,9 +16,9 @@ func TestServes(t *testing.T) {
 		"Following":      {reason: "it follows", args: answers, serves: true, healthy: true},
 		"Leading":        {reason: "it leads", args: Endpoint{MemberID: 0xa1, Leader: 0xa1}, serves: true, healthy: true},
 		"NoSpace":        {reason: "it takes part, and a person must act", args: with(Alarm{AlarmNoSpace, 0xa1}), serves: true},
-		"Corrupt":        {reason: "its data is not to be trusted", args: with(Alarm{AlarmCorrupt, 0xa1})},
+		"Corrupt":        {reason: "who leads may be the one that is wrong", args: with(Alarm{AlarmCorrupt, 0xa1}), serves: true},
 		"CorruptAnother": {reason: "another's alarm says nothing against it", args: with(Alarm{AlarmCorrupt, 0xa2}), serves: true},
-		"CorruptSomeone": {reason: "nobody knows whose data is wrong: it may be its own", args: with(Alarm{AlarmCorrupt, 0})},
+		"CorruptSomeone": {reason: "that accuses all, and finds none", args: with(Alarm{AlarmCorrupt, 0}), serves: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ var rules = []rule{
 	lostMajority,     // too few volumes are left for a quorum: start nothing empty, ever
 	quorumLost,       // the volumes are there, the members not yet: only wait
 	foreignMember,    // etcd lists somebody we did not make: report, do not fight
-	corrupt,          // etcd distrusts the data of one member, which goes, or of nobody knows whom
+	corrupt,          // members whose data differs from that of a quorum go; an alarm is only an accusation
 	retired,          // who is no member any more leaves nothing behind
 	halfway,          // who is being changed is back before anybody comes or goes
 	interrupted,      // no downgrade while a member is missing

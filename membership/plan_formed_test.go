@@ -3,10 +3,6 @@ package membership
 import "testing"
 
 func TestPlanFormed(t *testing.T) {
-	distrusted := Step{
-		Action: Stall, Reason: AlarmRaised,
-		Message: "etcd has raised the alarm CORRUPT: members disagree about the data, and etcd refuses writes. It cannot be told which of them is right: compare them with etcdctl endpoint hashkv, remove the wrong one with etcdctl member remove <ID>, then etcdctl alarm disarm",
-	}
 	testPlan(t, map[string]planCase{
 		// lostMajority
 		"LostMajority": {
@@ -101,71 +97,6 @@ func TestPlanFormed(t *testing.T) {
 				Action: Stall, Reason: ForeignMember,
 				Message: "etcd lists members that Quorate did not make: fe (http://c:1), x ff (http://a:1, http://b:1); remove them with etcdctl member remove <ID>",
 			},
-		},
-
-		// corrupt
-		"Corrupt": {
-			reason: "The member whose data differs goes before its alarm does",
-			base:   formed3,
-			args:   []change{corruptMember(0xa1)},
-			want: Step{
-				Action: Remove, Members: []string{"m-1"}, ID: 0xa1, Reason: CorruptMember,
-				Message: "removing m-1, whose data differs from the others' (CORRUPT); a new member takes its place",
-			},
-		},
-		"CorruptLearner": {
-			reason: "It has no vote: it goes whoever serves",
-			base:   formed3,
-			args:   []change{size(4), learner(3), corruptMember(0xa3), on(1, silent)},
-			want: Step{
-				Action: Remove, Members: []string{"m-3"}, ID: 0xa3, Reason: CorruptMember,
-				Message: "removing m-3, whose data differs from the others' (CORRUPT); a new member takes its place",
-			},
-		},
-		"CorruptRemoved": {
-			reason: "Whose alarm it is was removed: now the alarm goes, before what is left of the member",
-			base:   formed3,
-			args:   []change{corruptMember(0xa1), removed(1)},
-			want:   Step{Action: Disarm, ID: 0xa1, Reason: CorruptMember, Message: "taking back the alarm of a1, which is no member any more"},
-		},
-		"CorruptBeforeNoSpace": {
-			reason: "Wrong data is worse than no room",
-			base:   formed3,
-			args:   []change{alarm(2, AlarmNoSpace, 0xa2), corruptMember(0xa2)},
-			want: Step{
-				Action: Remove, Members: []string{"m-2"}, ID: 0xa2, Reason: CorruptMember,
-				Message: "removing m-2, whose data differs from the others' (CORRUPT); a new member takes its place",
-			},
-		},
-		"CorruptNobodyKnowsWhose": {
-			reason: "No choice between them is ours",
-			base:   formed3,
-			args:   []change{corruptMember(0)},
-			want:   distrusted,
-		},
-		"CorruptTwo": {
-			reason: "Two alarms may both be wrong about who is",
-			base:   formed3,
-			args:   []change{corruptMember(0xa1), corruptMember(0xa2)},
-			want:   distrusted,
-		},
-		"CorruptNotWithoutQuorum": {
-			reason: "With another one down, the rest would be no quorum",
-			base:   formed3,
-			args:   []change{corruptMember(0xa1), on(2, silent)},
-			want:   distrusted,
-		},
-		"CorruptOnly": {
-			reason: "A single member cannot be removed",
-			base:   formed1,
-			args:   []change{corruptMember(0xa0)},
-			want:   distrusted,
-		},
-		"CorruptBeforeLost": {
-			reason: "Only who is to be trusted counts for the quorum that lets a lost member go",
-			base:   formed3,
-			args:   []change{corruptMember(0xa1), on(2, gone)},
-			want:   distrusted,
 		},
 
 		// alarmed

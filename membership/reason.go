@@ -31,6 +31,7 @@ const (
 	Unreachable        Reason = "Unreachable"
 	AlarmRaised        Reason = "Alarm"
 	CorruptMember      Reason = "CorruptMember"
+	DataDiffers        Reason = "DataDiffers"
 	DataLost           Reason = "DataLost"
 	VolumeReplaced     Reason = "VolumeReplaced"
 	ForeignMember      Reason = "ForeignMember"

@@ -82,8 +82,16 @@ var ringBounds = map[string]struct {
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, patience: true, nodes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1}},
 	},
 	"Corrupt": {
-		reason: "etcd finds that a member's data is wrong, and may not know whose",
-		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2, corruptions: 1}},
+		reason: "The data of one of three goes wrong, and etcd may accuse any member that runs",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, hashes: true, leads: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{corruptions: 1}},
+	},
+	"CorruptResized": {
+		reason: "The same while the size changes",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, hashes: true, leads: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{corruptions: 1, specs: 1, kills: 1}},
+	},
+	"CorruptBeyond": {
+		reason: "Two of three go wrong, in the same way or each in its own",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, hashes: true, leads: true, still: true, beyond: true, calls: 1, states: 1_500_000, budget: ringBudget{corruptions: 2, kills: 1}},
 	},
 	"Hands": {
 		reason: "People change etcd's members behind the operator's back",
@@ -196,6 +204,16 @@ var ringBounds = map[string]struct {
 	"FiveWriting": {
 		reason: "Five members, while clients write and a disk is lost",
 		bound:  ringBound{sizes: []uint8{5}, first: 5, wipes: true, patience: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
+		full:   true,
+	},
+	"CorruptFive": {
+		reason: "Two of five go wrong",
+		bound:  ringBound{sizes: []uint8{5}, first: 5, hashes: true, leads: true, still: true, calls: 1, states: 4_000_000, budget: ringBudget{corruptions: 2, kills: 1}},
+		full:   true,
+	},
+	"CorruptLosing": {
+		reason: "One of three goes wrong, and one loses its disk, or patience with it runs out",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, hashes: true, leads: true, still: true, wipes: true, patience: true, beyond: true, calls: 1, states: 4_000_000, budget: ringBudget{corruptions: 1, losses: 1}},
 		full:   true,
 	},
 }

@@ -53,14 +53,17 @@ func (s *ringState) canonical() {
 		}
 		if m.disk != diskData {
 			m.holds = false
+			w.hashes.data.set(i, dataRight)
 		}
 		if (m.claim == claimNone || m.retired) && m.pod == podNone && !m.member() && s.unreferenced(i) {
 			*m = ringSeat{}
 			w.kinds, w.young = w.kinds&^(1<<i), w.young&^(1<<i)
+			w.hashes.clear(i)
 			continue
 		}
 		if to != i {
 			w.kinds, s.old.kinds = moveBit(w.kinds, i, to), moveBit(s.old.kinds, i, to)
+			w.hashes.move(i, to)
 			w.young, s.old.young = moveBit(w.young, i, to), moveBit(s.old.young, i, to)
 			w.seats[to], *m = *m, ringSeat{}
 			s.old.seats[to], s.old.seats[i] = s.old.seats[i], ringSeat{}
@@ -76,7 +79,6 @@ func (s *ringState) canonical() {
 	}
 	move(&w.leader)
 	move(&w.alarm)
-	move(&w.corrupt)
 	move(&s.old.alarm)
 	for n := range w.flights {
 		if w.flights[n].action != flightNone {
@@ -109,7 +111,7 @@ func (s *ringState) unreferenced(i int) bool {
 			return false
 		}
 	}
-	return int(w.alarm) != i+1 && int(w.corrupt) != i+1 && (s.behind == behindNot || s.old.seats[i] == ringSeat{} && s.used>>i&1 == 0 && int(s.old.alarm) != i+1)
+	return int(w.alarm) != i+1 && (s.behind == behindNot || s.old.seats[i] == ringSeat{} && s.used>>i&1 == 0 && int(s.old.alarm) != i+1)
 }
 
 func flightLess(a, b ringFlight) bool {
@@ -139,7 +141,6 @@ func (s *ringState) pack() ringKey {
 	g.put(3, w.size)
 	g.put(3, w.leader)
 	g.put(4, w.alarm)
-	g.put(3, w.corrupt)
 	g.put(2, uint8(w.stranger))
 	for _, f := range w.flights {
 		g.put(3, uint8(f.action))
@@ -149,7 +150,6 @@ func (s *ringState) pack() ringKey {
 	g.put(2, s.budget.kills)
 	g.put(3, s.budget.specs)
 	g.put(2, s.budget.hands)
-	g.put(1, s.budget.corruptions)
 	g.put(1, s.budget.delays)
 	if s.behind != behindNot {
 		g.put(7, s.same)
@@ -170,14 +170,16 @@ func (s *ringState) pack() ringKey {
 	b.put(7, w.young)
 	b.flag(s.old.backOff)
 	b.put(7, s.old.young)
-	k[6] = uint64(b)
+	k[6] = uint64(b)<<45 | w.hashes.bits()<<2 | uint64(s.budget.corruptions)
 	return k
 }
 
 func (k ringKey) unpack() ringState {
 	var s ringState
 	w := &s.ring
-	b := ringBits(k[6])
+	s.budget.corruptions = uint8(k[6] & 3)
+	w.hashes = hashesOf(k[6] >> 2)
+	b := ringBits(k[6] >> 45)
 	s.old.young = b.take(7)
 	s.old.backOff = b.take(1) == 1
 	w.young = b.take(7)
@@ -196,7 +198,6 @@ func (k ringKey) unpack() ringState {
 		s.old.seats[6] = seatOf(k[2] >> 21)
 	}
 	s.budget.delays = g.take(1)
-	s.budget.corruptions = g.take(1)
 	s.budget.hands = g.take(2)
 	s.budget.specs = g.take(3)
 	s.budget.kills = g.take(2)
@@ -206,7 +207,6 @@ func (k ringKey) unpack() ringState {
 		w.flights[n].action = ringCall(g.take(3))
 	}
 	w.stranger = ringRole(g.take(2))
-	w.corrupt = g.take(3)
 	w.alarm = g.take(4)
 	w.leader = g.take(3)
 	w.size = g.take(3)

@@ -25,6 +25,9 @@ func (w *ring) land(f ringFlight, yield func(to ring, violation string)) {
 		t.raft, t.named, t.matched = raftLearner, false, false
 	case flightPromote:
 		t.raft, t.matched = raftVoter, false
+		if w.misfed(int(f.seat)) {
+			violation = "S20: a learner that was fed wrong data gets a vote"
+		}
 	case flightRemove:
 		to.expel(int(f.seat))
 	case flightMove:
@@ -125,9 +128,7 @@ func (w *ring) expel(i int) {
 	if int(w.leader) == i+1 {
 		w.leader = 0
 	}
-	if int(w.corrupt) == i+1 {
-		w.corrupt = 0
-	}
+	w.hashes.data.set(i, dataRight) // it is nobody's data any more
 }
 
 // commits yields every smallest quorum of voters that run, one of which has the latest write, and the leader.

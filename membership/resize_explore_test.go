@@ -60,6 +60,7 @@ func exploreRing(b ringBound, p ringPlanner) (*ringExplorer, *ringStory) {
 	x := newRingExplorer(b, p)
 	start := ringState{ring: ringOf(int(b.first)), budget: b.budget}
 	start.ring.size, start.ring.backOff = max(b.first, b.size), b.backOff
+	start.ring.hashes.matter = b.hashes
 	mostSteps, mostNames := b.most()
 	x.add(&start, -1)
 	for at := 0; at < len(x.states); at++ {
@@ -199,6 +200,9 @@ func (x *ringExplorer) successors(s *ringState, visit func(*ringEdge)) {
 				}
 			}
 		}
+		if x.bound.hashes && !x.operator.ignoresStarts && (e.to.ring.subject() != s.ring.subject() || e.to.ring.restarted(&s.ring)) {
+			e.to.ring.hashes.forget()
+		}
 		e.to.canonical()
 		if e.to != *s || e.violation != "" {
 			visit(&e)
@@ -238,6 +242,7 @@ func (x *ringExplorer) fresh(s *ringState, yield func(ringEdge)) {
 		}
 		x.carryOut(s, t, &pass{operator: x.operator, retain: x.bound.retain, kind: s.ring.kind, seen: &s.ring.seats, same: 0x7f}, "", yield)
 		x.call(s, t, yield)
+		x.hashes(s, asked, yield)
 	}
 	if !x.bound.backOff || !s.ring.quorate() || s.ring.serving(-1) == 0 {
 		return
@@ -254,7 +259,7 @@ func (x *ringExplorer) call(s *ringState, t *ringDecision, yield func(ringEdge))
 	if t.step.Action == Disarm {
 		to := *s
 		to.ring = s.ring.disarmed(t.target)
-		yield(ringEdge{what: "Disarm", who: 1 << t.target, to: to})
+		yield(ringEdge{what: "Disarm", who: 1 << t.target & 0x7f, to: to})
 		return
 	}
 	f := callOf(t)
@@ -313,7 +318,7 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 		to := *s
 		to.budget.delays--
 		to.behind, to.old = b, s.ring
-		to.old.flights, to.old.leader, to.old.corrupt = [2]ringFlight{}, 0, 0
+		to.old.flights, to.old.leader, to.old.hashes = [2]ringFlight{}, 0, ringHashes{}
 		to.same, to.used = 0, 0
 		for i := range s.ring.seats {
 			if s.ring.seats[i].pod != podNone {
@@ -338,7 +343,8 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 // leaves less than a quorum its data), S17 (who moves to another volume has a successor first); and
 // from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16). S18: a
 // Pod is recreated because of its kubelet's back-off only without a quorum, and not again and
-// again. L4: where members serve and the operator reaches none of them, a person is told.
+// again. S19 and S20: no member whose data is right goes for corruption while a quorum is right, and no
+// learner that was fed wrong data gets a vote. L4: where members serve and the operator reaches none of them, a person is told.
 func TestExploreResize(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range ringBounds {

@@ -26,6 +26,7 @@ type ringBound struct {
 	leads    bool // it matters who leads
 	retain   bool // the volumes of former members
 	beyond   bool // more may be lost than a cluster survives
+	hashes   bool // data may be wrong, so that it matters whether it was compared
 	safety   bool // look for safety only, and not how it goes on
 	states   int  // at most
 }
@@ -88,6 +89,18 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 		to := *s
 		violation := to.ring.launch(i)
 		change("its container starts", i, &to, violation)
+		if m.disk != diskData && b.hashes {
+			to.ring.fed(i, func(w ring) {
+				otherwise := to
+				otherwise.ring = w
+				change("its container starts, and another one feeds it", i, &otherwise, violation)
+			})
+		}
+		if m.disk == diskData && to.ring.runsInconsistent(i) {
+			ended := to
+			ended.ring.seats[i].pod = podExited
+			change("its container starts, and etcd ends it: another one has other data", i, &ended, violation)
+		}
 		if s := &to.ring.seats[i]; b.late && s.raft == raftLearner && s.pod == podUp {
 			s.pod = podMute
 			change("its container starts, and it serves nobody yet", i, &to, violation)
@@ -148,7 +161,7 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 
 // damaged reports whether it may be that the member never comes back.
 func (s *ringSeat) damaged() bool {
-	return s.member() && (s.pod == podCrashed || s.pod == podExited || s.cutOff)
+	return s.member() && (s.pod == podCrashed || s.pod == podExited && !s.accused() || s.cutOff)
 }
 
 // calm reports whether one more voter may fail.
@@ -198,16 +211,8 @@ func (b *ringBound) misfortune(s *ringState, i int, change ringChange) {
 	if s.budget.losses > 0 {
 		b.losses(s, i, change)
 	}
-	if s.budget.corruptions > 0 && s.ring.alarm == 0 && s.ring.corrupt == 0 && m.member() && m.disk == diskData && m.runs() {
-		to := *s
-		to.budget.corruptions--
-		to.ring.corrupt = uint8(i) + 1
-		if b.beyond || to.ring.survives() {
-			to.ring.alarm = uint8(i) + 1
-			change("its data is found to be wrong", i, &to, "")
-			to.ring.alarm = ringNobody
-			change("its data is wrong, and etcd cannot tell whose it is", i, &to, "")
-		}
+	if b.hashes {
+		b.corruption(s, i, change)
 	}
 }
 

@@ -22,13 +22,15 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 		case s.runs() && (!s.member() || !asked):
 			s.pod = podCrashed
 		}
-		empty := s.pod == podExited && s.member() && s.disk != diskData && !s.unfenced
+		empty, accused := s.pod == podExited && s.member() && s.disk != diskData && !s.unfenced, s.accused()
 		s.disk = diskNone
 		switch {
 		case s.fetches():
 			s.disk = diskBlank // to tell it from one that has its data
 		case empty:
 			s.disk = diskWiped // etcd says so
+		case accused:
+			s.disk = diskData // and so it does here
 		}
 		s.matched = false
 		s.holds = leads && s.holds && s.pod == podUp
@@ -52,6 +54,9 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 			taken |= 1 << f.seat
 		}
 	}
+	compared, sums := w.known(asked)
+	g.rest.put(7, compared)
+	g.rest = g.rest<<14 | ringBits(sums)
 	g.rest.put(7, unfit)
 	g.rest.put(7, taken)
 	g.rest.put(3, w.size)
@@ -114,6 +119,9 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 	stranger := ringRole(rest.take(2))
 	leader, alarm, size, taken := rest.take(3), rest.take(4), rest.take(3), rest.take(7)
 	unfit := rest.take(7)
+	sums := ringData(rest & 0x3fff)
+	rest >>= 14
+	compared := rest.take(7)
 	d := Desired{Size: int(size), Version: Version{3, 7, 1}, Token: "token", Retain: retain}
 	o := Observed{ClusterID: ringClusterID, Reach: reach, Remembered: true}
 	e := Endpoint{ClusterID: ringClusterID, Version: d.Version}
@@ -162,6 +170,9 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 			if s.disk == diskBlank {
 				i.Endpoint.Publishing, i.Endpoint.Fetching = 0, ringID(n)
 			}
+		}
+		if s.pod == podUp && compared>>n&1 == 1 {
+			i.Hash = Hash{Revision: 1, Sum: uint32(sums.of(n))}
 		}
 		if s.pod == podUp {
 			i.Endpoint = e
@@ -212,6 +223,8 @@ func (s *ringSeat) podFacts(overdue bool) Pod {
 		p.Problem = "cannot be scheduled"
 	case s.pod == podCrashed:
 		p.Problem, p.Damaged = "has crashed", true
+	case s.accused():
+		p.Problem = inconsistency
 	case s.pod == podExited:
 		p.Problem, p.Damaged = "exited with code 1", true
 	case s.runs() && s.forsaken:

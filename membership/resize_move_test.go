@@ -24,7 +24,7 @@ func (w *ring) judgeMove(t *ringDecision) string {
 		return s.spare && s.claim == claimKept && !s.terminating
 	}):
 		return "S17: a second volume is made for one successor"
-	case goes && n <= int(w.size):
+	case goes && n <= int(w.size) && t.step.Reason != CorruptMember:
 		return "S17: who serves goes, and fewer than wanted stay"
 	case goes && !w.unfit(t.target) && w.another(t.target, unfitServes):
 		return "S17: who is where the spec asks for goes, and who is not stays"

@@ -18,6 +18,8 @@ type ringCareless struct {
 	ignoresVersions bool // writes to volumes and Pods, and deletes them, though they have changed since its look or are others
 	reusesNames     bool // lets the volume of a learner that goes before it has started be that of the next
 	joinsUnchecked  bool // starts learners without a look at the volume, whatever Pod is there
+	ignoresStarts   bool // goes by a comparison that was made before a member has started, or another one votes
+	checksAlways    bool // leaves etcd's check at the start on with a member that was ended by it
 	startsUnchecked bool // starts members without another look at the volume
 	makesUnchecked  bool // makes the Pods of members to come without a look at the volume
 }
@@ -46,6 +48,8 @@ func (p *ringPlanner) decide(g ringGlance, retain bool) ringDecision {
 	}
 	if t.step.ID != 0 {
 		t.target = int(t.step.ID - ringID(0))
+	} else if t.step.Action == Disarm {
+		t.target = ringNobody - 1
 	}
 	return t
 }
@@ -227,9 +231,11 @@ func (p *pass) fence(w *ring, t *ringDecision) uint8 {
 
 // judge says what is wrong with a decision that was made on facts as they are.
 func (w *ring) judge(t *ringDecision, taken uint8) string {
+	if t.step.Action == Disarm {
+		return w.judgeDisarm(t.target)
+	}
 	s, n := &w.seats[t.target], w.voters()
-	trusted := int(w.alarm) != t.target+1 && w.alarm != ringNobody
-	serves := s.serves() && trusted
+	serves, corrupt := s.serves(), t.step.Reason == CorruptMember
 	switch a := t.step.Action; {
 	case t.step.Reason == BackOff && a == Stop:
 		return w.judgeBackOff(t)
@@ -241,7 +247,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S4: a learner is added beside another one, or beside a stranger"
 	case a == AddLearner && (!s.spare || s.claim != claimKept || s.retired || s.pod != podReady):
 		return "S4: a learner is added for which nothing is prepared"
-	case a == Promote && (s.raft != raftLearner || !s.runs() || !trusted):
+	case a == Promote && (s.raft != raftLearner || !s.runs()):
 		return "S6: who does not take part is promoted"
 	case a == Promote && s.fetches():
 		return "S6: who has no data is promoted"
@@ -253,9 +259,9 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S5: who is no member is removed"
 	case a == Remove && s.raft == raftVoter && (n == 1 || w.serving(t.target) < Quorum(n-1)):
 		return "S5: without who is removed there is no quorum"
-	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && t.step.Reason != ScalingDown && t.step.Reason != Moving:
+	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && t.step.Reason != ScalingDown && t.step.Reason != Moving && !corrupt:
 		return "S5: who serves is removed, and not because it is one too many"
-	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && w.serving(-1) < n:
+	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && w.serving(-1) < n && !corrupt:
 		return "S5: who serves is removed while another one does not"
 	case a == Remove && s.raft == raftVoter && s.claim == claimCopied && t.step.Reason != ScalingDown && t.step.Reason != Moving && t.step.Reason != CorruptMember:
 		return "S18: a member is given up for a volume that a person may accept"
@@ -263,7 +269,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S15: a member is taken away before its successor can be made"
 	case a == MoveLeader && (s.raft != raftVoter || !serves):
 		return "S15: the leadership goes to who does not serve"
-	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && (t.step.Reason == ScalingDown || t.step.Reason == Moving || t.step.Reason == MemberLost && serves):
+	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && (t.step.Reason == ScalingDown || t.step.Reason == Moving || t.step.Reason == MemberLost && serves || corrupt):
 		return "S15: the leader is removed, and not its leadership first"
 	case a == Join && s.raft != raftLearner:
 		return "S2: who is no learner joins"
@@ -274,7 +280,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	case a == Discard && w.serving(-1) < n && t.names(w, func(s *ringSeat) bool { return !s.spare }):
 		return "S10: a former member's volume is deleted while not all voters serve"
 	default:
-		return w.judgeMove(t)
+		return max(w.judgeMove(t), w.judgeHash(t))
 	}
 }
 

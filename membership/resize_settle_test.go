@@ -97,7 +97,11 @@ func (x *ringExplorer) settled(w ring) ring {
 			s.pod = podReady
 		}
 		if (s.pod == podWaiting || s.pod == podCrashed && !w.backOff || s.pod == podExited) && !s.terminating {
+			had := s.disk == diskData
 			w.launch(i) // what must not happen here is found by the search
+			if had && w.runsInconsistent(i) {
+				s.pod = podExited
+			}
 		}
 	}
 	putOff := w.backOff && !w.quorate() // for so long that nobody would wait for it
@@ -121,6 +125,7 @@ func (x *ringExplorer) settled(w ring) ring {
 
 // turn is one complete pass of a fresh operator, and what etcd makes of it.
 func (x *ringExplorer) turn(w ring) (next ring, t *ringDecision, names int) {
+	w.compare(x.operator)
 	t = x.decide(w.glance(0, true, false, x.bound.leads))
 	next = w
 	p := pass{operator: x.operator, retain: x.bound.retain, kind: w.kind, seen: &w.seats, same: 0x7f}
@@ -144,6 +149,10 @@ func (x *ringExplorer) turn(w ring) (next ring, t *ringDecision, names int) {
 				p.effects(&next, t.step.Action, i, stagesOf(t.step.Action))
 			}
 		}
+	}
+	next.hashes.unchecked = w.checks(x.operator)
+	if !x.operator.ignoresStarts {
+		next.hashes.forget()
 	}
 	for i, unfenced := 0, p.fence(&next, t); i < ringSeats; i++ {
 		if unfenced>>i&1 == 1 {
@@ -179,6 +188,7 @@ func (w *ring) disarmed(i int) ring {
 
 // rest judges a world in which nothing happens any more.
 func (x *ringExplorer) rest(w ring) string {
+	w.compare(x.operator)
 	t := x.ringPlanner.decide(w.glance(0, true, true, x.bound.leads), x.bound.retain).step
 	switch {
 	case w.crowded(0):
@@ -187,18 +197,18 @@ func (x *ringExplorer) rest(w ring) string {
 		return "L5: it does the same over and over, and nothing comes of it: " + t.String()
 	case t.Action == Wait:
 		return "L3: it waits for nothing: " + t.String()
-	case t.Action == None && w.atGoal():
+	case t.Action == None && w.atGoal() && w.alike(x.bound.beyond):
 		return ""
 	case t.Action == None:
 		return "it says that all is well: " + t.String()
-	case w.stranger != raftNone && t.Reason == ForeignMember, w.alarm == ringNobody && t.Reason == AlarmRaised && strings.Contains(t.Message, "CORRUPT"):
+	case w.stranger != raftNone && t.Reason == ForeignMember, w.voters() == 1 && t.Reason == AlarmRaised && strings.Contains(t.Message, "CORRUPT"):
 	case t.Reason == VolumeReplaced && w.copied():
 		if left := w.untended(); left >= 0 {
 			return "it asks a person before it has cared for " + seatName(left) + ": " + t.String()
 		}
 	case !x.bound.beyond:
 		return "L1: it stalls though no more was lost than it survives: " + t.String()
-	case w.survives() && w.alarm == 0 && w.stranger == raftNone:
+	case w.survives() && w.stranger == raftNone:
 		return "L1: it stalls though a quorum has its data: " + t.String()
 	}
 	for _, verb := range []string{"remove ", "Bring ", "restore ", "kubectl delete pvc "} {
@@ -235,5 +245,5 @@ func (w *ring) atGoal() bool {
 			return false
 		}
 	}
-	return w.voters() == int(w.size) && w.alarm == 0 && w.corrupt == 0 && w.stranger == raftNone
+	return w.voters() == int(w.size) && w.alarm == 0 && w.stranger == raftNone
 }

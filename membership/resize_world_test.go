@@ -21,10 +21,10 @@ type ring struct {
 	flights  [2]ringFlight // calls to etcd that are under way
 	leader   uint8         // the seat that leads, and 1; 0: it does not matter who
 	alarm    uint8         // CORRUPT: the seat that it names, and 1; or nobody
-	corrupt  uint8         // the seat whose data is wrong, and 1
-	stranger ringRole      // of a member that a person has added and never started
-	backOff  bool          // without a quorum a kubelet's back-off is longer than anything else
-	young    uint8         // the seats whose Pods were created a moment ago
+	hashes   ringHashes
+	stranger ringRole // of a member that a person has added and never started
+	backOff  bool     // without a quorum a kubelet's back-off is longer than anything else
+	young    uint8    // the seats whose Pods were created a moment ago
 }
 
 // ringNobody is what etcd's alarm names where it cannot tell whose data is wrong.
@@ -168,7 +168,7 @@ func (w *ring) hasLearner() bool {
 func (w *ring) serving(but int) int {
 	n := 0
 	for i := range w.seats {
-		if i != but && w.seats[i].raft == raftVoter && w.seats[i].serves() && int(w.alarm) != i+1 && w.alarm != ringNobody {
+		if i != but && w.seats[i].raft == raftVoter && w.seats[i].serves() {
 			n++
 		}
 	}
@@ -191,7 +191,7 @@ func (w *ring) another(but int, is func(i int, s *ringSeat) bool) bool {
 // intact reports whether a member has its data, as far as anybody may count on it.
 func (w *ring) intact(i int) bool {
 	s := &w.seats[i]
-	return s.disk == diskData && s.claim == claimKept && !s.cutOff && (!s.forsaken || s.runs()) && int(w.corrupt) != i+1
+	return s.disk == diskData && s.claim == claimKept && !s.cutOff && (!s.forsaken || s.runs()) && w.hashes.data.of(i) == dataRight
 }
 
 // survives reports whether a quorum of the voters is intact, in the configuration as it is and as every call under way
@@ -254,6 +254,7 @@ func (w *ring) launch(i int) (violation string) {
 		s.pod = podExited // the leader tells it of entries that it has lost, and it panics
 	default:
 		s.pod, s.disk, s.holds = podUp, diskData, false
+		w.feed(i)
 	}
 	if s.pod == podUp {
 		s.forsaken = false
@@ -290,6 +291,7 @@ func (w *ring) vanish(i int) {
 		s.disk, s.holds = diskData, false
 	}
 	w.young &^= 1 << i
+	w.hashes.unchecked &^= 1 << i
 	if int(w.leader) == i+1 {
 		w.leader = 0
 	}
@@ -384,7 +386,9 @@ func (w *ring) String() string {
 			{"Pod " + [...]string{"", "provisioning", "provisioned", "pending", "up", "crashed", "exited", "up, and serves nobody"}[s.pod], s.pod != podNone},
 			{"terminating", s.terminating}, {"unfenced", s.unfenced}, {"on a lost node", s.cutOff}, {"forsaken", s.forsaken},
 			{"young", w.young>>i&1 == 1},
-			{"corrupt", int(w.corrupt) == i+1}, {"named by an alarm", int(w.alarm) == i+1},
+			{[...]string{"", "wrong data", "other wrong data"}[w.hashes.data.of(i)], w.hashes.data.of(i) != dataRight},
+			{"compared: " + [...]string{"right", "wrong", "wrong otherwise"}[w.hashes.sums.of(i)], w.hashes.compared>>i&1 == 1},
+			{"starts unchecked", w.hashes.unchecked>>i&1 == 1}, {"named by an alarm", int(w.alarm) == i+1},
 		} {
 			if flag.on {
 				b.WriteString(" " + flag.text)

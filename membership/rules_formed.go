@@ -107,41 +107,6 @@ func foreignMember(_ Desired, o Observed) (Step, bool) {
 	}, len(foreign) > 0
 }
 
-// corrupt: what a single member has that the others have not is wrong, and etcd refuses all writes while it is there, and
-// still serves reads. The member goes first and the alarm after it. Where etcd cannot tell whose data is wrong, no choice is
-// ours.
-func corrupt(_ Desired, o Observed) (Step, bool) {
-	var suspects []ID
-	for _, i := range o.Instances {
-		for _, a := range i.Endpoint.Alarms {
-			if a.Kind == AlarmCorrupt {
-				suspects = append(suspects, a.Member)
-			}
-		}
-	}
-	slices.Sort(suspects)
-	suspects = slices.Compact(suspects)
-	if len(suspects) == 0 {
-		return Step{}, false
-	}
-	if id := suspects[0]; len(suspects) == 1 && id != 0 {
-		if o.Member(id) == nil {
-			return Step{Action: Disarm, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}, true
-		}
-		n := slices.IndexFunc(o.Instances, func(i Instance) bool { return i.ID == id })
-		if i := o.Instances[n]; o.Member(id).Learner || o.mayRemove(i) {
-			return Step{
-				Action: Remove, Members: []string{i.Name}, ID: id, Reason: CorruptMember,
-				Message: "removing " + i.Name + ", whose data differs from the others' (CORRUPT); a new member takes its place",
-			}, true
-		}
-	}
-	return Step{
-		Action: Stall, Reason: AlarmRaised,
-		Message: "etcd has raised the alarm CORRUPT: members disagree about the data, and etcd refuses writes. It cannot be told which of them is right: compare them with etcdctl endpoint hashkv, remove the wrong one with etcdctl member remove <ID>, then etcdctl alarm disarm",
-	}, true
-}
-
 // lastVolume: the only voter cannot be removed, and its data goes when its Pod does.
 func lastVolume(_ Desired, o Observed) (Step, bool) {
 	doomed := names(o.voters(), o.lost)

@@ -60,15 +60,22 @@ func joined(d Desired, o Observed) (Step, bool) {
 // promoted: etcd itself judges whether the learner has caught up. It does not ask whether it still runs, nor what becomes
 // of the quorum if it does not; and a voter must never start empty. One that follows the leader need not serve clients yet: it
 // counts as failing for those that come after it until it does. The second of two must, for without it nothing is decided.
+// A learner cannot be compared itself (etcd answers HashKV on voters alone): its data is right if the
+// voters are equal still after it has got it.
 func promoted(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		fit := i.Serves() || i.Publishes() && len(o.voters()) > 1
-		if fit && i.Volume.Recorded() && !i.Volume.Replaced && !i.Pod.Unfenced && !i.Pod.Terminating && o.mayGrow() {
-			return Step{
-				Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining,
-				Message: "making the learner " + i.Name + " a voter",
-			}, true
+		if !fit || !i.Volume.Recorded() || i.Volume.Replaced || i.Pod.Unfenced || i.Pod.Terminating || !o.mayGrow() {
+			continue
 		}
+		step := Step{
+			Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining,
+			Message: "making the learner " + i.Name + " a voter",
+		}
+		if unproved := o.unproved(o.voters()); unproved != "" {
+			return Step{Action: Wait, Reason: Joining, Message: "waiting until " + unproved + ", before " + step.Message}, true
+		}
+		return step, true
 	}
 	return Step{}, false
 }

@@ -79,7 +79,8 @@ func replaces(i Instance) Step {
 	}
 }
 
-// shrunk: the least valuable member goes, its leadership first.
+// shrunk: the least valuable member goes, its leadership first. Those that stay are compared before:
+// where one of them is wrong, the one that goes may be needed to tell.
 func shrunk(d Desired, o Observed) (Step, bool) {
 	voters := o.byValue()
 	if len(voters) <= d.Size {
@@ -98,6 +99,10 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 	}
 	if publishing := slices.DeleteFunc(notServing(voters), func(i Instance) bool { return !i.Publishes() }); victim.Serves() && len(publishing) > 0 {
 		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting to remove %s: %s", who, problems(publishing))}, true
+	}
+	stay := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Name == victim.Name })
+	if unproved := o.unproved(stay); unproved != "" {
+		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting until %s, before %s is removed", unproved, who)}, true
 	}
 	if heir, ok := mostAdvanced(rest); ok && victim.Leads() {
 		return handsOver(who, heir, reason), true
@@ -192,7 +197,7 @@ func prepared(d Desired, o Observed) (Step, bool) {
 	return step, len(missing) > 0
 }
 
-// added: as a learner, which has no vote until it has caught up.
+// added: as a learner, which has no vote until it has caught up. It takes its data from the leader.
 func added(d Desired, o Observed) (Step, bool) {
 	i, moves := moving(d, o)
 	if len(o.voters()) >= d.Size && (!moves || !o.allServe()) || len(o.learners()) > 0 || !o.mayGrow() {
@@ -207,6 +212,9 @@ func added(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: AddLearner, Members: []string{name}, Reason: ScalingUp, Message: "adding " + name + " as a learner"}
 	if moves {
 		step.Reason, step.Message = Moving, step.Message+", "+instead(o, i)
+	}
+	if unproved := o.unproved(o.voters()); name != "" && unproved != "" {
+		return Step{Action: Wait, Reason: step.Reason, Message: "waiting until " + unproved + ", before " + step.Message}, true
 	}
 	return step, name != ""
 }

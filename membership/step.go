@@ -43,7 +43,7 @@ const (
 	// Downgrade tells etcd that the cluster is about to run an earlier minor. CancelDowngrade takes that back.
 	Downgrade       Action = "Downgrade"
 	CancelDowngrade Action = "CancelDowngrade"
-	// Disarm takes back the CORRUPT alarm of a member that is no more.
+	// Disarm takes back the CORRUPT alarm that names a member, or none.
 	Disarm Action = "Disarm"
 	// Discard deletes the volumes of the named instances, which are no members, or marks those that are to be kept.
 	Discard Action = "Discard"

@@ -154,13 +154,13 @@ func TestAtLeader(t *testing.T) {
 		"Silent":  {reason: "the first that serves passes it on", seen: func(seen *observed) { down(seen, 1) }, want: result{Asked: "db-0"}},
 		"PodGone": {reason: "an answer without a Pod has no address", seen: func(seen *observed) { delete(seen.pods, "db-1") }, want: result{Asked: "db-0"}},
 		"Corrupt": {
-			reason: "etcd distrusts the leader's data",
+			reason: "who is accused leads all the same, and is asked",
 			seen: func(seen *observed) {
 				for n := range seen.Instances {
 					seen.Instances[n].Endpoint.Alarms = []membership.Alarm{{Kind: membership.AlarmCorrupt, Member: 0xa1}}
 				}
 			},
-			want: result{Asked: "db-0"},
+			want: result{Asked: "db-1"},
 		},
 		"NoLeader": {
 			reason: "nobody can change anything now",

@@ -149,6 +149,10 @@ func (c *faultyEtcd) Status(ctx context.Context) (membership.Endpoint, error) {
 }
 func (c *faultyEtcd) Close() error { return c.real.Close() }
 
+func (c *faultyEtcd) Hash(ctx context.Context, revision int64) (membership.Hash, error) {
+	return c.real.Hash(ctx, revision)
+}
+
 func (c *faultyEtcd) Members(ctx context.Context) ([]membership.Member, error) {
 	members, err := c.real.Members(ctx)
 	c.fault.mu.Lock()

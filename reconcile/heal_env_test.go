@@ -127,15 +127,6 @@ func TestReplaced(t *testing.T) {
 			reason: "the same of the leader",
 			leader: true, strike: removeByHand,
 		},
-		"Corrupt": {
-			reason: "a member whose data etcd distrusts goes, and the alarm with it",
-			strike: func(s *stage, c *api.EtcdCluster, victim string) { s.raiseCorrupt(c, memberID(c, victim)) },
-		},
-		"CorruptLeader": {
-			reason: "the same of the leader",
-			leader: true,
-			strike: func(s *stage, c *api.EtcdCluster, victim string) { s.raiseCorrupt(c, memberID(c, victim)) },
-		},
 	}
 	for name, tc := range share.Of(t, cases, 9) {
 		t.Run(name, func(t *testing.T) {
@@ -189,6 +180,19 @@ func TestKept(t *testing.T) {
 			reason: "a process that was killed is started again on its data",
 			leader: true, replaceAfter: soonReplaced,
 			strike: func(s *stage, _ *api.EtcdCluster, victim string) { s.must(s.hostlet.Kill(s.ns, victim)) },
+		},
+		"Accused": {
+			reason: "a member that etcd accuses is no worse than the others: their data is equal",
+			strike: func(s *stage, c *api.EtcdCluster, victim string) { s.raiseCorrupt(c, memberID(c, victim)) },
+		},
+		"AccusedLeader": {
+			reason: "the same of the leader, of etcd 3.5",
+			leader: true, version: etcd35,
+			strike: func(s *stage, c *api.EtcdCluster, victim string) { s.raiseCorrupt(c, memberID(c, victim)) },
+		},
+		"AllAccused": {
+			reason: "an alarm that names no member accuses all of them", version: etcd37,
+			strike: func(s *stage, c *api.EtcdCluster, _ string) { s.raiseCorrupt(c, 0) },
 		},
 	}
 	for name, tc := range cases {

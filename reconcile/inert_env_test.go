@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -45,16 +44,6 @@ func TestInert(t *testing.T) {
 			reason:  "so is a voter, though it counts for the quorum and is not there",
 			strike:  func(s *stage, c *api.EtcdCluster) func() { return s.addForeign(c, (*clientv3.Client).MemberAdd) },
 			stalled: api.ReasonForeignMember, message: "etcdctl member remove",
-		},
-		"CorruptNobodyKnowsWho": {
-			reason: "where etcd cannot tell whose data is wrong, nobody goes",
-			strike: func(s *stage, c *api.EtcdCluster) func() {
-				s.raiseCorrupt(c, 0)
-				return func() {
-					s.alarm(c, &etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_DEACTIVATE, Alarm: etcdserverpb.AlarmType_CORRUPT})
-				}
-			},
-			stalled: api.ReasonAlarm, message: "etcdctl alarm disarm",
 		},
 	}
 	for name, tc := range cases {

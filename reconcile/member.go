@@ -3,6 +3,8 @@ package reconcile
 import (
 	"cmp"
 
+	corev1 "k8s.io/api/core/v1"
+
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/render"
@@ -57,12 +59,30 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 		m.InitialCluster = pod.Annotations[api.AnnotationInitialCluster]
 		m.InitialClusterState = pod.Annotations[api.AnnotationInitialClusterState]
 	case seen.Formed():
-		m.InitialCorruptCheck = seen.Reach == membership.ReachQuorum || pod != nil && render.ChecksAtStart(pod) // no write for every hiccup
+		m.InitialCorruptCheck = checksAtStart(seen, pod, i)
 		m.InitialCluster, m.InitialClusterState = render.Resume(c, name), render.StateExisting
 	default:
 		m.InitialCluster, m.InitialClusterState = firstCluster(c, i.Volume.First.Size), render.StateNew
 	}
 	return m
+}
+
+// checksAtStart reports whether etcd is to compare the data of a member with that of its peers at its
+// next start. A member that was ended by that is started without it, so that all can be compared, and
+// until they have been and it is known to be right. It differs from the one that is wrong again
+// otherwise. A Pod that has it keeps it: no write for every hiccup.
+func checksAtStart(seen observed, pod *corev1.Pod, i membership.Instance) bool {
+	quorum := seen.Reach == membership.ReachQuorum
+	switch {
+	case pod == nil:
+		return quorum && !seen.Differ()
+	case render.ChecksAtStart(pod):
+		return !inconsistent(pod)
+	default:
+		s := containerStatus(pod)
+		accused := s != nil && saysInconsistent(s)
+		return quorum && !seen.Differ() && (!accused || seen.Right(i))
+	}
 }
 
 // firstMember is what render must know of a member of a first start.

@@ -43,6 +43,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
+	r.compared(ctx, c, &seen)
 	tried := errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen), r.tryImage(ctx, c, seen))
 	if tried != nil { // what they would tell is not known: no reason to leave a member down, nor the status as it is
 		log.FromContext(ctx).Info("Dry run shows nothing", "error", tried.Error())

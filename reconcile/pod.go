@@ -35,8 +35,11 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 		p.Problem, p.Damaged = "is on a node that does not answer ("+pod.Spec.NodeName+")", true
 	}
 	p.Damaged = p.Damaged || damaged(pod)
+	if inconsistent(pod) {
+		p.Failing = false // it is started again without that check
+	}
 	since := downSince(c, pod, l.now)
-	p.Overdue = p.Problem != "" && since.Before(l.overdue)
+	p.Overdue = p.Problem != "" && !inconsistent(pod) && since.Before(l.overdue)
 	p.Forsaken = p.Problem != "" && p.Damaged && since.Before(l.forsaken)
 	p.Empty = cameBackEmpty(pod, p.Unfenced, l.now)
 	p.EmptyLong = p.Empty && since.Before(l.emptied)
@@ -122,7 +125,7 @@ func damaged(pod *corev1.Pod) bool {
 	case "OOMKilled", "StartError", "ContainerCannotRun":
 		return false
 	}
-	notItsData := []string{"flag", "unrecognized level", "exec format error"}
+	notItsData := []string{"flag", "unrecognized level", "exec format error", "found data inconsistency with peers"}
 	return exit.ExitCode != 0 && !slices.ContainsFunc(notItsData, func(said string) bool { return strings.Contains(exit.Message, said) })
 }
 
@@ -143,6 +146,19 @@ func volumeOnLostNode(reason string) bool {
 	reasons := elsewhere.FindString(reason)
 	rest := strings.TrimPrefix(reason, reasons)
 	return affinity.MatchString(reasons) && (rest == "" || strings.HasPrefix(rest, " "))
+}
+
+// inconsistent reports whether etcd has ended since its check at the start has found another member
+// with other data (InitialCheck in server/etcdserver/corrupt.go), and was not started again since. It
+// says that the two differ, and not which of them is wrong.
+func inconsistent(pod *corev1.Pod) bool {
+	s := containerStatus(pod)
+	return s != nil && s.State.Running == nil && saysInconsistent(s)
+}
+
+func saysInconsistent(s *corev1.ContainerStatus) bool {
+	exit := lastExit(s)
+	return exit != nil && strings.Contains(exit.Message, "found data inconsistency with peers")
 }
 
 // atGate reports whether the kubelet has done all that comes before the start of a member to come (render.Provisioner), or

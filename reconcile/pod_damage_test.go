@@ -94,7 +94,7 @@ func TestDamaged(t *testing.T) {
 // would be the same for a new member, and what is wrong with the data would not.
 func TestDamagedWords(t *testing.T) {
 	for what, want := range map[string]bool{
-		"unknown-flag": false, "flag-value": false, "flags-disagree": false, "fence": true, "corrupt-db": true, "corrupt-wal": true,
+		"unknown-flag": false, "flag-value": false, "flags-disagree": false, "fence": true, "corrupt-db": true, "corrupt-wal": true, "inconsistent": false,
 	} {
 		for _, version := range []string{"3.5.35", "3.6.16", "3.7.3"} {
 			log, err := os.ReadFile(filepath.Join("testdata", "lastwords", version+"-"+what+".log"))

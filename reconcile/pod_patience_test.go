@@ -162,6 +162,17 @@ func TestPatience(t *testing.T) {
 			reason: "the kubelet has not seen yet that it may start", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses = etcdStatus(gated) },
 			want: membership.Pod{NeverRan: true},
 		},
+		"Inconsistent": {
+			reason: "etcd's check accuses one of two members: it is started again without it, however long that takes",
+			mutate: func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{
+					State:                waiting("CrashLoopBackOff", ""),
+					LastTerminationState: exited(1, "Error", `{"level":"fatal","msg":"discovery failed","error":"a0 found data inconsistency with peers"}`),
+				})
+				p.CreationTimestamp = metav1.NewTime(for6)
+			},
+			want: membership.Pod{Problem: "exited with code 1: discovery failed: a0 found data inconsistency with peers"},
+		},
 		"ProvisionerEvicted": {
 			reason: "it has prepared nothing",
 			mutate: func(p *corev1.Pod) {

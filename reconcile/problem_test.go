@@ -43,6 +43,9 @@ func TestLastWords(t *testing.T) {
 		"3.5.35-corrupt-db":     {reason: "a stack trace follows the log's own line", want: corruptDB},
 		"3.6.16-corrupt-db":     {reason: "a stack trace follows the log's own line", want: corruptDB},
 		"3.7.3-corrupt-db":      {reason: "a stack trace follows the log's own line", want: corruptDB},
+		"3.5.35-inconsistent":   {reason: "it accuses one of two, and says not which", want: "discovery failed: e69ee1e35ed1a086 found data inconsistency with peers"},
+		"3.6.16-inconsistent":   {reason: "it accuses one of two, and says not which", want: "discovery failed: 2c8d37264cb6153e found data inconsistency with peers"},
+		"3.7.3-inconsistent":    {reason: "it accuses one of two, and says not which", want: "discovery failed: 53bb7928f8e2c4fb found data inconsistency with peers"},
 		"3.5.35-corrupt-wal":    {reason: "fatal is the last line", want: "discovery failed: walpb: crc mismatch"},
 		"3.6.16-corrupt-wal": {
 			reason: "fatal is the last line",

@@ -39,7 +39,7 @@ type blindness struct {
 var calls = []string{
 	"Get.EtcdCluster", "Get.Pod", "Get.PersistentVolumeClaim", "Get.Service", "Get.PodDisruptionBudget",
 	"List.EtcdClusterList", "List.PodList", "List.PersistentVolumeClaimList",
-	"Status", "Members", "Scrape",
+	"Status", "Members", "Hash", "Scrape",
 }
 
 const allCalls = "AllCalls"
@@ -222,4 +222,15 @@ func (c *blindEtcd) Members(ctx context.Context) (members []membership.Member, e
 		return err
 	})
 	return members, err
+}
+
+func (c *blindEtcd) Hash(ctx context.Context, revision int64) (hash membership.Hash, err error) {
+	if !c.b.fails("Hash") {
+		return c.real.Hash(ctx, revision)
+	}
+	err = refusedByEtcd(ctx, replyLost, func(ctx context.Context, silent membership.Client) error {
+		hash, err = silent.Hash(ctx, revision)
+		return err
+	})
+	return hash, err
 }

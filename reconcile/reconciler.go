@@ -54,6 +54,8 @@ type Reconciler struct {
 	written  written
 	changing turns
 	draining drains
+	// comparing is the data of members.
+	comparing comparisons
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
 	identity   string
 	unanswered sync.Map
@@ -91,6 +93,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	r.identity = host + "_" + string(uuid.NewUUID())
 	whoseTurn := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.changing.wake = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
+		r.comparing.wake = r.changing.wake
 		return nil
 	})
 	// Claims have no owner while they are to be retained, so that all children are found by label.
@@ -132,6 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		left(membership.Step{Action: membership.None})
 		r.written.forget(request.NamespacedName)
 		r.draining.forget(request.NamespacedName)
+		r.comparing.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
 	if r.written.behind(cluster) {

@@ -184,10 +184,11 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 		reason, message = api.ReasonNotFormed, "the cluster has not formed yet"
 	case size(c) == 0:
 		reason, message = api.ReasonHibernated, "spec.replicas is 0"
-	case slices.ContainsFunc(s.Members, func(m api.MemberStatus) bool {
+	case seen.Differ(), slices.ContainsFunc(s.Members, func(m api.MemberStatus) bool {
 		i, _ := seen.Instance(m.Name)
 		return m.ID != "" && m.Role != api.RoleLearner && m.Health != api.HealthHealthy && !i.Publishes()
 	}), meta.IsStatusConditionTrue(s.Conditions, api.ConditionDegraded) && int(s.ReadyReplicas) < size(c):
+		// Where data differs, one member is not healthy, whichever it is.
 		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor
 		// is a member that follows and does not serve yet.
 		degraded, reason, message = metav1.ConditionTrue, string(step.Reason), step.Message

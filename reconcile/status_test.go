@@ -291,6 +291,20 @@ func TestStatus(t *testing.T) {
 					condition(api.ConditionStalled, metav1.ConditionTrue, "ChangeNotSupported", "spec.replicas is 5"))
 			},
 		},
+		"Different": {
+			reason: "they serve, and one of them serves what is wrong",
+			seen: func(seen *observed) {
+				for n, sum := range []uint32{1, 2, 3} {
+					seen.Instances[n].Hash = membership.Hash{Revision: 7, Sum: sum}
+				}
+			},
+			step: step(membership.Stall, membership.DataDiffers, "no quorum is equal"),
+			want: func(s *api.EtcdClusterStatus) {
+				s.Conditions = conditions(ready(metav1.ConditionFalse, "DataDiffers", "no quorum is equal"), serves,
+					condition(api.ConditionDegraded, metav1.ConditionTrue, "DataDiffers", "no quorum is equal"),
+					condition(api.ConditionStalled, metav1.ConditionTrue, "DataDiffers", "no quorum is equal"))
+			},
+		},
 		"Refused": {
 			reason: "what the spec asks for cannot be had, and what runs goes on",
 			step:   step(membership.Stall, "Refused", "quota"),

@@ -53,8 +53,10 @@ const (
 	// ReasonMemberFailed: a member that was down for longer than spec.recovery.replaceAfter, or
 	// replaceEmptyAfter, is being removed, for another one to take its place.
 	ReasonMemberFailed = "MemberFailed"
-	// ReasonCorruptMember: a member whose data differs from the others' is being removed, or its alarm taken back.
+	// ReasonCorruptMember: a member whose data differs from that of a quorum is being removed, or the alarm CORRUPT taken back.
 	ReasonCorruptMember = "CorruptMember"
+	// ReasonDataDiffers: the data of the members differs, and no quorum of them is equal.
+	ReasonDataDiffers = "DataDiffers"
 	// ReasonRetiring: the Pod or the volume of who is no member any more is being taken away.
 	ReasonRetiring = "Retiring"
 	// ReasonRecording: what a member said of itself is being written down on its volume.

@@ -1,0 +1,119 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The rules of members whose data differs. What etcd says about that is an accusation: its check at
+// the start ends a member that differs from any other one, its periodic check names a follower that
+// differs from the leader, and a wrong leader accuses those that are right. A finding is what the
+// hashes of all voters at one revision say, where a quorum of them is equal.
+
+// corrupt: a member that differs from a quorum of equal ones goes. Where there is no such quorum, it
+// cannot be told which of them is right, and nothing is done before a person has decided.
+func corrupt(_ Desired, o Observed) (Step, bool) {
+	groups, rest := o.compared()
+	right, alarms := o.right(), o.corruptAlarms()
+	switch {
+	case len(groups) > 1 && right != nil:
+		return expelled(o, right, slices.Concat(groups[1:]...)), true
+	case len(groups) > 1:
+		return undecided(groups, rest), true
+	case len(alarms) > 0:
+		return accused(o, alarms[0], right, rest), true
+	default:
+		return Step{}, false
+	}
+}
+
+// expelled: first a learner, which may have been fed by a member that is wrong, and cannot be
+// compared; then the leadership; then one member after the other, if those that are right are a
+// quorum of what is left.
+func expelled(o Observed, right, wrong []Instance) Step {
+	learners := o.learners()
+	if len(learners) > 0 {
+		i := learners[0]
+		return Step{
+			Action: Remove, Members: []string{i.Name}, ID: i.ID, Reason: CorruptMember,
+			Message: "removing the learner " + i.Name + ", which may have got its data from a member whose data differs; another one takes its place",
+		}
+	}
+	i := wrong[len(wrong)-1]
+	heir, ok := mostAdvanced(right)
+	if n := slices.IndexFunc(wrong, Instance.Leads); n >= 0 && ok {
+		return handsOver(wrong[n].Name+" (its data differs from that of a quorum)", heir, CorruptMember)
+	}
+	if others := slices.DeleteFunc(slices.Clone(right), func(i Instance) bool { return !i.Serves() }); len(others) < Quorum(len(o.voters())-1) {
+		return Step{
+			Action: Wait, Reason: CorruptMember,
+			Message: fmt.Sprintf("waiting to remove %s, whose data differs from that of a quorum: without it those that serve would be no quorum; %s", i.Name, problems(notServing(o.voters()))),
+		}
+	}
+	return Step{
+		Action: Remove, Members: []string{i.Name}, ID: i.ID, Reason: CorruptMember,
+		Message: fmt.Sprintf("removing %s, whose data differs from that of a quorum (%s); a new member takes its place", i.Name, list(names(right, func(Instance) bool { return true }))),
+	}
+}
+
+// undecided: members that are away may still decide it.
+func undecided(groups [][]Instance, rest []Instance) Step {
+	of := groups[0][0].Hash
+	step := Step{
+		Action: Stall, Reason: DataDiffers,
+		Message: fmt.Sprintf("the data of the members differs, and no quorum of them is equal: at revision %d, compacted at %d, %s", of.Revision, of.Compacted, camps(groups, rest)),
+	}
+	if len(rest) > 0 && !slices.ContainsFunc(rest, func(i Instance) bool { return i.Pod.Overdue }) {
+		step.Action = Wait
+		step.Message += ". Waiting for those to be compared"
+		return step
+	}
+	step.Message += ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one " +
+		"(etcdctl get <KEY> --consistency=s --endpoints=<MEMBER>), remove those that are wrong, one after the other " +
+		"(etcdctl member remove <ID>), and then take back the alarm, if there is one (etcdctl alarm disarm)"
+	return step
+}
+
+// accused: etcd has raised the alarm, and refuses writes. It is taken back where its member is gone,
+// or a quorum is equal and no voter differs. A learner cannot be compared, and to remove it costs
+// nothing: it differs from the leader, which may have fed it.
+func accused(o Observed, id ID, right, rest []Instance) Step {
+	if id != 0 && o.Member(id) == nil {
+		return Step{Action: Disarm, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}
+	}
+	n := slices.IndexFunc(o.learners(), func(i Instance) bool { return i.ID == id })
+	if id != 0 && n >= 0 {
+		i := o.learners()[n]
+		return Step{
+			Action: Remove, Members: []string{i.Name}, ID: id, Reason: CorruptMember,
+			Message: "removing the learner " + i.Name + ", whose data differs from the leader's (alarm CORRUPT); another one takes its place",
+		}
+	}
+	if right == nil || len(o.voters()) == 1 {
+		return unheard(o, rest)
+	}
+	whose := "the alarm CORRUPT, which names no member"
+	if id != 0 {
+		whose = "the alarm CORRUPT of " + id.String()
+	}
+	return Step{
+		Action: Disarm, ID: id, Reason: CorruptMember,
+		Message: "taking back " + whose + ": the data of a quorum is equal (" + list(names(right, func(Instance) bool { return true })) + "), and no voter differs",
+	}
+}
+
+// unheard: the accusation cannot be judged yet, or there is no other member to compare with.
+func unheard(o Observed, rest []Instance) Step {
+	const alarm = "etcd has raised the alarm CORRUPT, and refuses writes: members disagree about the data. "
+	if len(o.voters()) == 1 {
+		return Step{
+			Action: Stall, Reason: AlarmRaised,
+			Message: alarm + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (etcdctl alarm disarm), or restore a snapshot into a new EtcdCluster",
+		}
+	}
+	step := Step{Action: Wait, Reason: AlarmRaised, Message: alarm + "Waiting until a quorum has been compared"}
+	if away := notServing(rest); len(away) > 0 {
+		step.Message += ": " + problems(away)
+	}
+	return needsPerson(step, rest)
+}
