@@ -155,17 +155,15 @@ type ringSubject struct {
 func (w *ring) subject() ringSubject {
 	s := ringSubject{alarm: w.alarm, surplus: w.voters() > int(w.size)}
 	for i := range w.seats {
-		switch m := &w.seats[i]; {
-		case m.raft == raftVoter:
+		m := &w.seats[i]
+		if m.raft == raftVoter {
 			s.voters |= 1 << i
-			if m.serves() {
-				s.serving |= 1 << i
-			}
-		case m.raft == raftLearner:
+		}
+		if m.raft == raftLearner {
 			s.learners |= 1 << i
-			if m.runs() {
-				s.serving |= 1 << i
-			}
+		}
+		if m.raft == raftVoter && m.serves() || m.raft == raftLearner && m.runs() {
+			s.serving |= 1 << i
 		}
 	}
 	return s

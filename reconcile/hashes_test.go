@@ -142,7 +142,7 @@ func TestCompareData(t *testing.T) {
 		},
 		"WrittenAllTheTime": {
 			reason: "it is given up after a few tries, and nothing is known",
-			answer: func(name string, n int, revision int64) (membership.Hash, error) {
+			answer: func(name string, _ int, revision int64) (membership.Hash, error) {
 				return hash(revision+int64(name[0]), 7, 1), nil
 			},
 			want: result{Asked: []string{"a 7", "b 7", "c 7", "a 9", "b 9", "c 9", "a 9", "b 9", "c 9", "a 9", "b 9", "c 9"}},

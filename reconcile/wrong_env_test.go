@@ -181,8 +181,9 @@ func (w wrongRun) decide(s *stage, c *api.EtcdCluster) {
 	for _, name := range []string{"db-0", "db-1"} {
 		removeByHand(s, c, name)
 	}
+	etcd := s.etcd(c)
 	s.byHand(func(ctx context.Context) error {
-		_, err := s.etcd(c).AlarmDisarm(ctx, &clientv3.AlarmMember{})
+		_, err := etcd.AlarmDisarm(ctx, &clientv3.AlarmMember{})
 		return err
 	}, nil)
 	want := []string{"db-2", "db-3", "db-4"}
