@@ -144,7 +144,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{on(2, forsaken), on(2, func(i *Instance) { i.Pod.Forsaken = false }), func(d *Desired, _ *Observed) { d.Patience = "5m" }},
 			want: Step{
 				Action: Wait, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-2 is on a node that does not answer; another one takes the place of who is down for 5m",
+				Message: "waiting for members that do not serve: m-2 is on a node that does not answer; a member that is down for 5m is replaced (spec.recovery.replaceAfter)",
 			},
 		},
 		"MemberDownBeforeGrown": {

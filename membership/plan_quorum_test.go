@@ -29,8 +29,8 @@ func TestPlanQuorum(t *testing.T) {
 			Message: "recreating the Pods of " + list(members) + ": there is no quorum, and their kubelets wait before they start etcd again (CrashLoopBackOff)",
 		}
 	}
-	const ports = "Open ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
-	const peers = ", enough for a quorum, and nothing else is known against them: they may not reach each other. Open port 2380 among the members (NetworkPolicy, service mesh)"
+	const ports = "Allow ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
+	const peers = ", enough for a quorum, and does not serve: the members may not reach each other. Allow port 2380 among the members (NetworkPolicy, service mesh)"
 	crash := func(i *Instance) { killed(i); i.Pod.BackOff, i.Pod.Overdue = false, true }
 	testPlan(t, map[string]planCase{
 		// backedOff
@@ -126,7 +126,7 @@ func TestPlanQuorum(t *testing.T) {
 			args:   []change{nobodyAnswers, onAll(readyLong)},
 			want: Step{
 				Action: Stall, Reason: Unreachable,
-				Message: "no member answers the operator, and the kubelets of m-0, m-1, m-2 find that etcd serves: the network between them is closed. " + ports,
+				Message: "no member answers the operator, and kubelets report that etcd serves in m-0, m-1, m-2. " + ports,
 			},
 		},
 		"DisconnectedFromMost": {
@@ -135,7 +135,7 @@ func TestPlanQuorum(t *testing.T) {
 			args:   []change{nobodyAnswers, on(1, readyLong), on(2, stuck)},
 			want: Step{
 				Action: Stall, Reason: Unreachable,
-				Message: "no member answers the operator, and the kubelets of m-1 find that etcd serves: the network between them is closed. " + ports,
+				Message: "no member answers the operator, and kubelets report that etcd serves in m-1. " + ports,
 			},
 		},
 		"DisconnectedLately": {
@@ -167,7 +167,7 @@ func TestPlanQuorum(t *testing.T) {
 			args:   []change{intended, onAll(blankVolume), onAll(newPod), onAll(readyLong)},
 			want: Step{
 				Action: Stall, Reason: Unreachable,
-				Message: "no member answers the operator, and the kubelets of m-0, m-1, m-2 find that etcd serves: the network between them is closed. " + ports,
+				Message: "no member answers the operator, and kubelets report that etcd serves in m-0, m-1, m-2. " + ports,
 			},
 		},
 		"DisconnectedFirstLately": {
@@ -211,7 +211,7 @@ func TestPlanQuorum(t *testing.T) {
 			},
 			want: Step{
 				Action: Wait, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-1 has a volume that came back empty; another one takes the place of a member whose volume has been empty for 30s",
+				Message: "waiting for members that do not serve: m-1 has a volume that came back empty; a member whose volume came back empty is replaced after 30s (spec.recovery.replaceEmptyAfter)",
 			},
 		},
 		"EmptiedUnrecorded": {

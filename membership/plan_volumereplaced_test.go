@@ -7,17 +7,17 @@ func TestPlanVolumeReplaced(t *testing.T) {
 	down := func(i *Instance) { restored(i); noPod(i) }
 	one := Step{
 		Action: Stall, Reason: VolumeReplaced,
-		Message: "the record on PersistentVolumeClaim m-1 names another object: restored or copied, perhaps with data of an earlier day. No member is started there. To give up m-1, for a new member to come instead: kubectl delete pvc m-1 -n prod. To accept what was restored: kubectl annotate pvc m-1 -n prod etcd.quorate.dev/volume-uid-",
+		Message: "PersistentVolumeClaim m-1 was restored or copied: its annotation etcd.quorate.dev/volume-uid names another claim, and its data may be old. No member is started on it. To replace the member by a new one, which gets the data from the others: kubectl delete pvc --wait=false m-1 -n prod. To start on the data as it is: kubectl annotate pvc m-1 -n prod etcd.quorate.dev/volume-uid- (acknowledged writes are lost if it is older than the last run of the member)",
 	}
 	majority := func(claims, command string) Step {
 		return Step{
 			Action: Stall, Reason: VolumeReplaced,
-			Message: "the record on PersistentVolumeClaim " + claims + " names another object: restored or copied, perhaps with data of an earlier day. No member is started there, and there is no quorum without. To give up " + claims + ", for a new member to come instead: kubectl delete pvc " + command + " -n prod (without a quorum the data is lost then). To accept what was restored: kubectl annotate pvc " + command + " -n prod etcd.quorate.dev/volume-uid-",
+			Message: "PersistentVolumeClaim " + claims + " was restored or copied: its annotation etcd.quorate.dev/volume-uid names another claim, and its data may be old. No member is started on it, and without it there is no quorum. To replace the member by a new one, which gets the data from the others: kubectl delete pvc --wait=false " + command + " -n prod (without a quorum there are no others, and the data is lost). To start on the data as it is: kubectl annotate pvc " + command + " -n prod etcd.quorate.dev/volume-uid- (acknowledged writes are lost if it is older than the last run of the member)",
 		}
 	}
 	leftover := Step{
 		Action: Stall, Reason: VolumeReplaced,
-		Message: "the record on PersistentVolumeClaim m-3 names another object, and a member that is none any more. Copy from it what is of use, and delete it: kubectl delete pvc m-3 -n prod",
+		Message: "PersistentVolumeClaim m-3 was restored or copied, and belongs to no member. Copy what you need from it, and delete it: kubectl delete pvc m-3 -n prod",
 	}
 	testPlan(t, map[string]planCase{
 		"OneOfThree": {
@@ -74,7 +74,7 @@ func TestPlanVolumeReplaced(t *testing.T) {
 			args: []change{inNamespace, size(4), learner(3), on(3, restored)},
 			want: Step{
 				Action: Stall, Reason: VolumeReplaced,
-				Message: "the record on PersistentVolumeClaim m-3 names another object: restored or copied, perhaps with data of an earlier day. No member is started there. To give up m-3, for a new member to come instead: kubectl delete pvc m-3 -n prod. To accept what was restored: kubectl annotate pvc m-3 -n prod etcd.quorate.dev/volume-uid-",
+				Message: "PersistentVolumeClaim m-3 was restored or copied: its annotation etcd.quorate.dev/volume-uid names another claim, and its data may be old. No member is started on it. To replace the member by a new one, which gets the data from the others: kubectl delete pvc --wait=false m-3 -n prod. To start on the data as it is: kubectl annotate pvc m-3 -n prod etcd.quorate.dev/volume-uid- (acknowledged writes are lost if it is older than the last run of the member)",
 			},
 		},
 		"GivenUp": {

@@ -86,7 +86,7 @@ func quorumLost(_ Desired, o Observed) (Step, bool) {
 	if o.Reach == ReachNone {
 		step.Reason, step.Message = Unreachable, "no member answers: "+problems(o.known())
 	}
-	if stalled, ok := o.disconnected(step, o.known()); ok {
+	if stalled, ok := o.disconnected(step, o.knownVoters()); ok {
 		return stalled, o.Reach != ReachQuorum
 	}
 	return needsPerson(step, o.known()), o.Reach != ReachQuorum
@@ -139,10 +139,10 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 	step.Message = "waiting for members that do not serve: " + problems(down)
 	damaged := slices.DeleteFunc(slices.Clone(down), func(i Instance) bool { return !i.Pod.Damaged || !o.mayRemove(i) })
 	if d.Patience != "" && slices.ContainsFunc(damaged, func(i Instance) bool { return !i.Pod.Empty }) {
-		step.Message += "; another one takes the place of who is down for " + d.Patience
+		step.Message += "; a member that is down for " + d.Patience + " is replaced (spec.recovery.replaceAfter)"
 	}
 	if d.EmptyPatience != "" && slices.ContainsFunc(damaged, func(i Instance) bool { return i.Pod.Empty }) {
-		step.Message += "; another one takes the place of a member whose volume has been empty for " + d.EmptyPatience
+		step.Message += "; a member whose volume came back empty is replaced after " + d.EmptyPatience + " (spec.recovery.replaceEmptyAfter)"
 	}
 	return needsPerson(step, down), len(down) > 0
 }

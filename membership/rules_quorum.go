@@ -12,7 +12,7 @@ import "slices"
 func backedOff(d Desired, o Observed) (Step, bool) {
 	// A learner has no vote. And no member is ready without a quorum, which the operator may not
 	// reach.
-	members := slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner })
+	members := o.knownVoters()
 	unseen := o.Reach == ReachNone && slices.ContainsFunc(members, func(i Instance) bool { return i.Pod.Ready })
 	enough := len(names(members, func(i Instance) bool { return i.Endpoint.Answered() })) >= Quorum(len(members))
 	if o.Reach == ReachQuorum || d.Ephemeral || unseen || enough { // in memory, data goes with the Pod
@@ -41,12 +41,12 @@ func (o Observed) disconnected(step Step, members []Instance) (Step, bool) {
 	switch {
 	case o.Reach == ReachNone && lasts:
 		step.Action, step.Reason = Stall, Unreachable
-		step.Message = "no member answers the operator, and the kubelets of " + list(serve) + " find that etcd serves: the network between them is closed. " +
-			"Open ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
+		step.Message = "no member answers the operator, and kubelets report that etcd serves in " + list(serve) + ". " +
+			"Allow ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
 	case o.Reach != ReachQuorum && len(apart) >= Quorum(len(members)):
 		step.Action = Stall
-		step.Message += ". etcd runs in " + list(apart) + ", enough for a quorum, and nothing else is known against them: they may not reach each other. " +
-			"Open port 2380 among the members (NetworkPolicy, service mesh)"
+		step.Message += ". etcd runs in " + list(apart) + ", enough for a quorum, and does not serve: the members may not reach each other. " +
+			"Allow port 2380 among the members (NetworkPolicy, service mesh)"
 	default:
 		return step, false
 	}

@@ -48,7 +48,7 @@ func volumeReplaced(d Desired, o Observed) (Step, bool) {
 	claims := list(names(doubted, func(Instance) bool { return true }))
 	return Step{
 		Action: Stall, Reason: VolumeReplaced,
-		Message: "the record on PersistentVolumeClaim " + claims + " names another object, and a member that is none any more. Copy from it what is of use, and delete it: " + d.kubectl("delete pvc", doubted, ""),
+		Message: "PersistentVolumeClaim " + claims + " was restored or copied, and belongs to no member. Copy what you need from it, and delete it: " + d.kubectl("delete pvc", doubted, ""),
 	}, len(doubted) > 0
 }
 
@@ -56,15 +56,15 @@ func volumeReplaced(d Desired, o Observed) (Step, bool) {
 func (d Desired) replaced(members []Instance, quorum bool) Step {
 	claims := list(names(members, func(Instance) bool { return true }))
 	step := Step{Action: Stall, Reason: VolumeReplaced}
-	step.Message = "the record on PersistentVolumeClaim " + claims + " names another object: restored or copied, perhaps with data of an earlier day. No member is started there"
+	step.Message = "PersistentVolumeClaim " + claims + " was restored or copied: its annotation etcd.quorate.dev/volume-uid names another claim, and its data may be old. No member is started on it"
 	if quorum {
-		step.Message += ", and there is no quorum without"
+		step.Message += ", and without it there is no quorum"
 	}
-	step.Message += ". To give up " + claims + ", for a new member to come instead: " + d.kubectl("delete pvc", members, "")
+	step.Message += ". To replace the member by a new one, which gets the data from the others: " + d.kubectl("delete pvc --wait=false", members, "")
 	if quorum {
-		step.Message += " (without a quorum the data is lost then)"
+		step.Message += " (without a quorum there are no others, and the data is lost)"
 	}
-	step.Message += ". To accept what was restored: " + d.kubectl("annotate pvc", members, " etcd.quorate.dev/volume-uid-")
+	step.Message += ". To start on the data as it is: " + d.kubectl("annotate pvc", members, " etcd.quorate.dev/volume-uid-") + " (acknowledged writes are lost if it is older than the last run of the member)"
 	return step
 }
 

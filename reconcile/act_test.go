@@ -241,7 +241,7 @@ func TestLetIn(t *testing.T) {
 			}
 		}
 	}
-	kept := "the members serve, and the Service for clients leads to none of them, because their Pods are not ready for other reasons than etcd: " +
+	kept := "etcd serves, and the Service for clients has no ready endpoint, because of other containers or readiness gates: " +
 		"db-0 (its container proxy is not ready); db-1 (its container proxy is not ready); db-2 (its container proxy is not ready)"
 	waiting := func(reason membership.Reason, message string) membership.Step {
 		return membership.Step{Action: membership.Wait, Reason: reason, Message: message}
@@ -262,7 +262,7 @@ func TestLetIn(t *testing.T) {
 			seen:   besides(now.Add(-2*time.Minute), "db-0", "db-1", "db-2"),
 			want: membership.Step{
 				Action: membership.Stall, Reason: "PodsNotReady",
-				Message: kept + ". Mend those containers and readiness gates, or take them out of the Pods",
+				Message: kept + ". Repair these containers and readiness gates; where an admission policy adds them, change the policy, and then delete one Pod after the other",
 			},
 		},
 		"SomeKeptOut": {

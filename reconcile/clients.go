@@ -173,7 +173,7 @@ func (r *Reconciler) drain(ctx context.Context, c *api.EtcdCluster, seen observe
 		return nil
 	}
 	if r.draining.lasts(key, going) > drainFor {
-		log.FromContext(ctx).Info("Going on, clients may be led to a member that is touched", "waited", drainFor, "in vain", waits.message)
+		log.FromContext(ctx).Info("EndpointSlices did not follow: taking the step, clients may still connect to the member", "members", going, "waited", drainFor, "for", waits.message)
 		return nil
 	}
 	return waits
@@ -185,7 +185,7 @@ func (r *Reconciler) led(ctx context.Context, c *api.EtcdCluster) (map[types.UID
 	list := &discoveryv1.EndpointSliceList{}
 	err := r.Reader.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: c.ClientServiceName()})
 	if apierrors.IsForbidden(err) { // the installation is of an earlier release
-		log.FromContext(ctx).Error(err, "Clients may be led to a member that is touched")
+		log.FromContext(ctx).Error(err, "EndpointSlices cannot be listed: members are changed without leaving the Service for clients first; apply the output of quorate manifests of this version")
 		return nil, nil
 	}
 	if err != nil {

@@ -178,7 +178,7 @@ func TestClientsLag(t *testing.T) {
 				t.Errorf("%s: void: it took %s", tc.reason, took)
 			}
 			s.mu.Lock()
-			told := strings.Contains(strings.Join(s.logs, "\n"), "Going on, clients may be led to a member that is touched")
+			told := strings.Contains(strings.Join(s.logs, "\n"), "EndpointSlices did not follow: taking the step, clients may still connect to the member")
 			s.mu.Unlock()
 			if told != (tc.least > 0) {
 				t.Errorf("%s: that clients may be led to it is told: %t", tc.reason, told)

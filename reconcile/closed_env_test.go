@@ -52,8 +52,8 @@ func TestNetworkClosed(t *testing.T) {
 	s.create(c)
 	told := func(available metav1.ConditionStatus, reason string) {
 		t.Helper()
-		const message = "no member answers the operator, and the kubelets of db-0, db-1, db-2 find that etcd serves: the network between them is closed. " +
-			"Open ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
+		const message = "no member answers the operator, and kubelets report that etcd serves in db-0, db-1, db-2. " +
+			"Allow ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
 		s.await(c, "stalled, with the ports to open", func() bool {
 			stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
 			return stalled != nil && stalled.Reason == api.ReasonUnreachable && stalled.Message == message

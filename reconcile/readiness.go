@@ -164,11 +164,11 @@ func unreadyBeside(seen observed, overdue time.Time) (membership.Step, bool) {
 	slices.Sort(why)
 	step := membership.Step{
 		Action: membership.Wait, Reason: membership.Reason(api.ReasonPodsNotReady),
-		Message: "the members serve, and the Service for clients leads to none of them, because their Pods are not ready for other reasons than etcd: " + strings.Join(why, "; "),
+		Message: "etcd serves, and the Service for clients has no ready endpoint, because of other containers or readiness gates: " + strings.Join(why, "; "),
 	}
 	if lasts {
 		step.Action = membership.Stall
-		step.Message += ". Mend those containers and readiness gates, or take them out of the Pods"
+		step.Message += ". Repair these containers and readiness gates; where an admission policy adds them, change the policy, and then delete one Pod after the other"
 	}
 	return step, len(why) > 0
 }

@@ -101,7 +101,7 @@ func TestRestoredMember(t *testing.T) {
 
 	s.operate()
 	message := s.stalled(c, api.ReasonVolumeReplaced)
-	s.says(message, "kubectl delete pvc db-1 -n "+s.ns, "kubectl annotate pvc db-1 -n "+s.ns+" "+api.AnnotationVolumeUID+"-")
+	s.says(message, "kubectl delete pvc --wait=false db-1 -n "+s.ns, "kubectl annotate pvc db-1 -n "+s.ns+" "+api.AnnotationVolumeUID+"-")
 	uid := s.podUIDs(c)["db-2"]
 	s.deletePod("db-2") // the others are cared for all the same
 	s.anew("db-2", types.UID(uid))
@@ -160,7 +160,7 @@ func TestRestoredNamespace(t *testing.T) {
 
 			s.operate()
 			message := s.stalled(c, api.ReasonVolumeReplaced)
-			s.says(message, "kubectl delete pvc db-0 db-1 db-2 -n "+s.ns, "kubectl annotate pvc db-0 db-1 db-2 -n "+s.ns+" "+api.AnnotationVolumeUID+"-")
+			s.says(message, "kubectl delete pvc --wait=false db-0 db-1 db-2 -n "+s.ns, "kubectl annotate pvc db-0 db-1 db-2 -n "+s.ns+" "+api.AnnotationVolumeUID+"-")
 			if pods := s.pods(c); len(pods) > 0 {
 				t.Errorf("%s: Pods were made: %v", tc.reason, pods)
 			}

@@ -75,7 +75,7 @@ func (o *operatorOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "where to serve /healthz and /readyz; 0 means nowhere")
 	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are worked on at the same time")
 	f.IntVar(&o.maxChanging, "max-changing", 10, "clusters that change what they run (version, options, resources, volumes) at the same time; 0 means all")
-	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long a first member may fail to start before the cluster counts as stalled")
+	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long Pods may fail to start or to be ready, or members be unreachable, before the cluster is Stalled")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 }
 
