@@ -98,3 +98,6 @@ func room(bytes int64) change { return func(d *Desired, _ *Observed) { d.Room = 
 
 func retain(d *Desired, _ *Observed) { d.Retain = true }
 func unfenced(i *Instance)           { i.Pod.Unfenced = true }
+
+// forgottenID is an instance that was no member when etcd's list was read last.
+func forgottenID(i *Instance) { i.ID = 0 }

@@ -29,13 +29,14 @@ func (w *world) look() look {
 
 var every = [most]bool{true, true, true, true, true}
 
-// ask etcd. A Pod that is not there any more does not answer, and the next one of its name has another address.
+// ask etcd. A Pod that is not there any more does not answer, and the next one of its name has
+// another address. One that is being stopped is not asked (reconcile.listens).
 func (w *world) ask(l *look, same [most]bool) {
 	l.list = 0
 	for n, m := range w.members {
 		g := &l.members[n]
 		g.answer, g.led = 0, false
-		if m.pod.phase != up || g.pod.phase < starting || !same[n] {
+		if m.pod.phase != up || g.pod.phase < starting || g.pod.terminating || !same[n] {
 			continue
 		}
 		g.answer, g.led = m.disk, w.quorate(m.disk)
@@ -84,7 +85,7 @@ func (l *look) facts() (Desired, Observed) {
 		if n < l.list.size() && l.list != alien {
 			i.ID = l.list.memberID(n)
 		}
-		if i.ID == 0 {
+		if i.ID == 0 && (o.Reach == ReachQuorum || !o.Remembered) { // as package reconcile has it (roster.identify)
 			i.ID = i.Volume.MemberID
 		}
 		if g.answer != 0 {

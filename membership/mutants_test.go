@@ -173,7 +173,7 @@ func TestMutants(t *testing.T) {
 			reason: "A member is waited for whose data is gone",
 			bound:  with(three, budget{losses: 1}),
 			mutant: without(lostVoter),
-			want:   "it says that all is well",
+			want:   "L3",
 		},
 		"WithoutMemberDown": {
 			reason: "A cluster with a member that does not run is called healthy",

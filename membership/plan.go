@@ -37,7 +37,6 @@ var rules = []rule{
 	failedVoter,      // who has not come back for long goes, once its successor can be made
 	shrunk,           // too many voters: the least valuable one goes
 	added,            // too few: the next learner
-	lastVolume,       // the only voter's volume goes with its Pod
 	preparing,        // wait for the volumes of members to come
 	alarmed,          // etcd refuses writes
 	volumeReplaced,   // a volume is another object than the recorded one: accept it, or give its member up

@@ -97,27 +97,6 @@ func TestPlanReplaced(t *testing.T) {
 			args:   []change{on(0, going), on(2, gone)},
 			want:   lost("m-2", 0xa2),
 		},
-		"LostDoomed": {
-			reason: "It serves, and its volume goes with its Pod: it leaves while all are there",
-			base:   formed3,
-			args:   []change{on(2, going)},
-			want:   lost("m-2", 0xa2),
-		},
-		"LostDoomedLeader": {
-			reason: "It leads: nobody is to wait for an election because it leaves",
-			base:   formed3,
-			args:   []change{on(0, going)},
-			want: Step{
-				Action: MoveLeader, Members: []string{"m-1"}, ID: 0xa1, Reason: MemberLost,
-				Message: "moving the leadership from m-0 (its data goes with its Pod) to m-1",
-			},
-		},
-		"LostDoomedNotWhileOneIsDown": {
-			reason: "It still serves, and the one that is down may come back",
-			base:   formed5,
-			args:   []change{on(0, going), on(1, silent)},
-			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
-		},
 		"LostLastFirst": {
 			reason: "One at a time",
 			base:   formed5,

@@ -52,10 +52,13 @@ func TestPlanSize(t *testing.T) {
 			want:   shrinks("m-0", 0xa0, "2"),
 		},
 		"ShrinkLost": {
-			reason: "One whose volume is going is worth the least, even if it serves and another one is down",
+			reason: "One whose volume is going is worth more than one that is down, as long as its Pod lives",
 			base:   formed5,
 			args:   []change{size(3), leader(2), on(0, going), on(1, silent)},
-			want:   shrinks("m-0", 0xa0, "3"),
+			want: Step{
+				Action: Remove, Members: []string{"m-1"}, ID: 0xa1, Reason: ScalingDown,
+				Message: "removing m-1: spec.replicas is 3",
+			},
 		},
 		"ShrinkMovesLeader": {
 			reason: "The leader hands over before it goes, to one that stays",
@@ -78,13 +81,13 @@ func TestPlanSize(t *testing.T) {
 				Message: "moving the leadership from m-4 to m-0",
 			},
 		},
-		"ShrinkMovesLeaderToOneThatServes": {
-			reason: "One that follows nobody cannot lead, whatever it has, though it stays",
+		"ShrinkBeforeLeader": {
+			reason: "One that follows no leader goes before one whose volume is going, whatever it has",
 			base:   formed5,
 			args:   []change{size(4), leader(2), on(2, going), on(4, leaderless), on(4, func(i *Instance) { i.Endpoint.RaftIndex = 10 })},
 			want: Step{
-				Action: MoveLeader, Members: []string{"m-3"}, ID: 0xa3, Reason: ScalingDown,
-				Message: "moving the leadership from m-2 to m-3",
+				Action: Remove, Members: []string{"m-4"}, ID: 0xa4, Reason: ScalingDown,
+				Message: "removing m-4: spec.replicas is 4; then m-2",
 			},
 		},
 		"ShrinkWaits": {
@@ -191,16 +194,6 @@ func TestPlanSize(t *testing.T) {
 			want:   adds("m-5"),
 		},
 
-		// lastVolume
-		"LastVolume": {
-			reason: "Nobody else has the data: it warns while there is time",
-			base:   formed1,
-			args:   []change{on(0, going)},
-			want: Step{
-				Action: Stall, Reason: DataLost, Members: []string{"m-0"},
-				Message: "the volume of m-0 is being deleted, and goes when its Pod does; nobody else has its data. Save a snapshot, and restore it into a new EtcdCluster",
-			},
-		},
 		"LastVolumeIsRescued": {
 			reason: "A second member is asked for, and will have it",
 			base:   formed1,

@@ -71,6 +71,30 @@ func TestPlanStarted(t *testing.T) {
 				Message: "removing m-1, whose data is gone; a new member takes its place",
 			},
 		},
+		"StartNotRemovedEarlier": {
+			reason: "The only member is stopping and is not asked, and etcd's list was read without the other one: that would exit at once",
+			base:   formed1,
+			args:   []change{leftover(1), on(1, noPod), nobodyAnswers, on(1, forgottenID), on(0, stopping)},
+			want:   Step{Action: Wait, Reason: Unreachable, Message: "no member answers: m-0 is terminating"},
+		},
+		"StartNotListed": {
+			reason: "Where those of the last list do not come, that list may have been an early one",
+			base:   formed1,
+			args:   []change{leftover(1), on(1, noPod), nobodyAnswers, on(1, forgottenID), on(0, overdue)},
+			want: Step{
+				Action: Start, Members: []string{"m-1"}, Version: etcd36, Reason: Starting,
+				Message: "starting m-1 on the volumes that hold their data",
+			},
+		},
+		"StartNotListedBesideOneThatAnswers": {
+			reason: "All those of the last list answer, and are no quorum",
+			base:   formed1,
+			args:   []change{leftover(1), on(1, noPod), noQuorum, on(1, forgottenID)},
+			want: Step{
+				Action: Start, Members: []string{"m-1"}, Version: etcd36, Reason: Starting,
+				Message: "starting m-1 on the volumes that hold their data",
+			},
+		},
 		"StartNotGoing": {
 			reason: "A Pod on a volume that is being deleted would only lose it later",
 			base:   formed3,
@@ -150,8 +174,8 @@ func TestPlanStarted(t *testing.T) {
 			base:   formed3,
 			args:   []change{on(1, unrecorded), on(1, going)},
 			want: Step{
-				Action: Remove, Members: []string{"m-1"}, ID: 0xa1, Reason: MemberLost,
-				Message: "removing m-1, whose data is gone; a new member takes its place",
+				Action: Provision, Members: []string{"m-3"}, Version: etcd36, Reason: Moving,
+				Message: "preparing the volume of m-3, to take the place of m-1, whose volume is being deleted",
 			},
 		},
 		"RecordNotWithoutQuorum": {

@@ -117,6 +117,15 @@ func TestPlan(t *testing.T) {
 				Message: "the volume of m-2 is being deleted, and would go with its Pod; set spec.replicas back for another member to take its place first",
 			},
 		},
+		"HibernatedNotWithoutClaim": {
+			reason: "A claim that is gone from under its Pod leaves nothing when that ends",
+			base:   formed3,
+			args:   []change{size(0), on(2, noVolume)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-2"},
+				Message: "the volume of m-2 is gone, and would go with its Pod; set spec.replicas back for another member to take its place first",
+			},
+		},
 		"HibernatedWaits": {
 			reason: "It is not at rest before the last Pod is gone",
 			base:   formed3,

@@ -8,16 +8,16 @@ import (
 // promisesMove are those about who is replaced because of its volume.
 func promisesMove(d Desired, o Observed, s Step) error {
 	serving, voters := others(o, 0)
-	unfit, large := false, false
+	leaves, large := false, false
 	for _, i := range o.Instances {
 		if m := listing(o, i.ID); m != nil && !m.Learner {
-			unfit = unfit || i.Volume.Unfit != ""
+			leaves = leaves || i.Volume.Unfit != "" || (!i.Volume.Stays() || i.Volume.Retired) && i.Pod.Exists() && !i.Pod.Terminating
 			large = large || d.Room > 0 && i.Endpoint.DBSize >= d.Room
 		}
 	}
 	comes := s.Action == Provision && s.Reason == Moving || s.Action == AddLearner && voters >= d.Size
 	switch {
-	case comes && (voters != d.Size || !unfit):
+	case comes && (voters != d.Size || !leaves):
 		return errors.New("one more member than wanted comes, in nobody's place")
 	case comes && large:
 		return errors.New("the database is too large for the new volume")
@@ -25,6 +25,8 @@ func promisesMove(d Desired, o Observed, s Step) error {
 		return errors.New("a successor comes while a voter does not serve")
 	case (s.Action == Remove || s.Action == MoveLeader) && s.Reason == Moving && voters <= d.Size && !learns(o, s.ID):
 		return errors.New("a member goes before its successor votes")
+	case s.Action == Remove && serves(o, s.ID) && !learns(o, s.ID) && voters <= d.Size && s.Reason != CorruptMember:
+		return errors.New("a member that serves goes, and fewer than wanted stay")
 	case (s.Action == AddLearner || s.Action == Promote) && slices.ContainsFunc(o.Instances, func(i Instance) bool {
 		return slices.Contains(s.Members, i.Name) && i.Volume.Unfit != ""
 	}):
@@ -32,6 +34,12 @@ func promisesMove(d Desired, o Observed, s Step) error {
 	default:
 		return nil
 	}
+}
+
+func serves(o Observed, id ID) bool {
+	return slices.ContainsFunc(o.Instances, func(i Instance) bool {
+		return i.ID == id && i.Serves() && i.Pod.Exists() && !i.Pod.Terminating && !i.Pod.Ended
+	})
 }
 
 func learns(o Observed, id ID) bool {

@@ -42,7 +42,7 @@ var ringBounds = map[string]struct {
 	},
 	"LedDeleted": {
 		reason: "It matters who leads, and somebody deletes its volume",
-		bound:  ringBound{sizes: []uint8{3}, first: 3, leads: true, claims: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1}},
+		bound:  ringBound{sizes: []uint8{3}, first: 3, leads: true, claims: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1}},
 	},
 	"Deleted": {
 		reason: "Somebody deletes a volume, and Pods",
@@ -72,6 +72,34 @@ var ringBounds = map[string]struct {
 		reason: "Two of five come back as other objects, and one is lost",
 		bound:  ringBound{sizes: []uint8{5}, first: 5, copies: true, claims: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 2, kills: 1}},
 		full:   true,
+	},
+	"DeletedAll": {
+		reason: "Somebody deletes all volumes at once, and a Pod, while members serve",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, all: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1}},
+	},
+	"DeletedAllLed": {
+		reason: "It matters who leads",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, all: true, leads: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
+	},
+	"DeletedAllResized": {
+		reason: "The size changes meanwhile",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, all: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, specs: 1}},
+	},
+	"DeletedGrowing": {
+		reason: "All volumes are deleted while a third member comes, and again",
+		bound:  ringBound{sizes: []uint8{3}, first: 2, size: 3, all: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 2}},
+	},
+	"DeletedOnly": {
+		reason: "The volume of the only member is deleted, and those of its successors",
+		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, slow: true, claims: true, leads: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 2, specs: 1}},
+	},
+	"DeletedMoved": {
+		reason: "The spec asks for other volumes meanwhile",
+		bound:  ringBound{sizes: []uint8{2}, first: 2, claims: true, leads: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kinds: 1}},
+	},
+	"Stripped": {
+		reason: "A claim is gone from under its Pod, finalizer and all",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, strips: true, still: true, leads: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 2}},
 	},
 	"Wiped": {
 		reason: "The content of volumes is gone, and what does not come back is replaced",
@@ -178,12 +206,32 @@ var ringBounds = map[string]struct {
 	},
 	"DeletedCrashing": {
 		reason: "A volume and a Pod are deleted, processes crash, and clients write",
-		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, names: 5, crashes: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 2}},
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, names: 5, crashes: true, claims: true, calls: 1, states: 6_000_000, budget: ringBudget{losses: 1, kills: 1, specs: 2}},
+		full:   true,
+	},
+	"LedDeletedCrashing": {
+		reason: "It matters who leads, somebody deletes its volume, any process crashes, and clients write",
+		bound:  ringBound{sizes: []uint8{3}, first: 3, leads: true, claims: true, crashes: true, calls: 1, states: 6_000_000, budget: ringBudget{losses: 1, kills: 1}},
+		full:   true,
+	},
+	"DeletedAllCrashing": {
+		reason: "All volumes and a Pod are deleted, the size changes, processes crash, and clients write",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, all: true, crashes: true, calls: 1, states: 3_000_000, budget: ringBudget{losses: 1, kills: 1, specs: 1}},
+		full:   true,
+	},
+	"DeletedAllFive": {
+		reason: "All volumes of five are deleted, and a Pod",
+		bound:  ringBound{sizes: []uint8{5}, first: 5, all: true, still: true, crashes: true, one: true, calls: 1, states: 3_000_000, budget: ringBudget{losses: 1, kills: 1}},
+		full:   true,
+	},
+	"DeletedBehind": {
+		reason: "An operator acts on old views of members whose volumes are deleted",
+		bound:  ringBound{sizes: []uint8{2}, first: 2, all: true, still: true, safety: true, calls: 1, states: 3_000_000, budget: ringBudget{losses: 1, delays: 1}},
 		full:   true,
 	},
 	"FiveLosing": {
 		reason: "Five members, one of whose volumes is deleted while others crash",
-		bound:  ringBound{sizes: []uint8{3, 5}, first: 5, crashes: true, claims: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 1, losses: 1, kills: 1}},
+		bound:  ringBound{sizes: []uint8{3, 5}, first: 5, crashes: true, claims: true, still: true, calls: 1, states: 8_000_000, budget: ringBudget{specs: 1, losses: 1, kills: 1}},
 		full:   true,
 	},
 	"BeyondThree": {

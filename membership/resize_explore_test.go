@@ -171,7 +171,7 @@ func (x *ringExplorer) ending(w ring) []string {
 		s := ringState{ring: w}
 		s.canonical()
 		w = s.ring
-		next, t, _ := x.turn(w)
+		next, t, _ := x.turn(w, false)
 		lines = append(lines, t.step.String()+"\n       "+w.String())
 		if next == w && (!forsake(&next) || !patient) {
 			break
@@ -264,6 +264,9 @@ func (x *ringExplorer) call(s *ringState, t *ringDecision, yield func(ringEdge))
 	}
 	f := callOf(t)
 	if f.action == flightNone {
+		return
+	}
+	if x.operator.refuses(&s.ring.seats[t.target], f) {
 		return
 	}
 	if s.ring.flights[0] == f || s.ring.flights[x.bound.calls-1].action != flightNone {

@@ -17,6 +17,8 @@ type ringBound struct {
 	still    bool // clients write nothing
 	claims   bool // of losses: a volume is deleted by somebody
 	copies   bool // a volume comes back as another object, annotations and all, with the data of an earlier day
+	all      bool // so are all volumes at once
+	strips   bool // and a claim is gone from under its Pod
 	wipes    bool // its content is gone
 	nodes    bool // its node is lost
 	patience bool // may run out
@@ -34,10 +36,10 @@ type ringBound struct {
 // most steps and names that it may take to come to an end: so many for a cluster that changes its size and heals, and those of each
 // member that moves to another volume.
 func (b *ringBound) most() (steps, names int) {
-	if b.budget.kinds == 0 {
-		return 24, 5
+	moves := 0
+	if b.budget.kinds > 0 || b.all {
+		moves = int(slices.Max(b.sizes))
 	}
-	moves := int(slices.Max(b.sizes))
 	return 24 + 9*moves, 5 + moves
 }
 
@@ -189,7 +191,9 @@ func (b *ringBound) misfortune(s *ringState, i int, change ringChange) {
 		to := *s
 		to.budget.kills--
 		to.ring.kill(i)
-		change("its Pod is deleted by somebody", i, &to, "")
+		if b.beyond || !m.member() || !m.leaving() || to.ring.survives() { // its data goes with it
+			change("its Pod is deleted by somebody", i, &to, "")
+		}
 	}
 	if m.cutOff {
 		to := *s
@@ -237,6 +241,12 @@ func (b *ringBound) losses(s *ringState, i int, change ringChange) {
 			w.seats[i].holds = m.holds && m.pod != podNone
 		})
 	}
+	if b.strips && m.claim != claimNone && !m.retired && m.keeps() {
+		lose("its volume is gone from under its Pod", func(w *ring) {
+			n := &w.seats[i]
+			n.claim, n.spare, n.joins, n.recorded = claimNone, false, joinsNobody, false
+		})
+	}
 	if b.wipes && m.disk == diskData && m.member() {
 		lose("its disk is wiped", func(w *ring) {
 			w.seats[i].disk = diskWiped
@@ -255,7 +265,7 @@ func (b *ringBound) losses(s *ringState, i int, change ringChange) {
 	}
 }
 
-// people change the spec, or etcd's members.
+// people change the spec, or etcd's members, or delete all volumes at once.
 func (b *ringBound) people(s *ringState, change ringChange) {
 	for _, size := range b.sizes {
 		if s.budget.specs > 0 && s.ring.size != size {
@@ -282,6 +292,18 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 		to.budget.kinds--
 		to.ring.kind ^= 1
 		change("spec.storage changes", -1, &to, "")
+	}
+	if b.all && s.budget.losses > 0 {
+		to := *s
+		to.budget.losses--
+		for i := range to.ring.seats {
+			if m := &to.ring.seats[i]; m.claim == claimKept && !m.retired {
+				m.claim = claimDoomed
+			}
+		}
+		if b.beyond || to.ring.survives() {
+			change("all volumes are deleted", -1, &to, "")
+		}
 	}
 	if s.ring.stranger != raftNone && s.ring.quorate() {
 		to := *s

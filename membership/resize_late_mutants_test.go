@@ -34,7 +34,7 @@ func TestLateMutants(t *testing.T) {
 			want: "S2",
 		},
 		"PromotedUnrecorded": {
-			reason: "A voter of which nobody has written down that it has data is taken for lost",
+			reason: "A voter of which nobody has written down that it has data is never told to find that",
 			bound:  safely,
 			mutant: func() ringPlanner {
 				p := ringReplace(promoted, latePromotedIf(func(o Observed, i Instance) bool {
@@ -43,7 +43,7 @@ func TestLateMutants(t *testing.T) {
 				p.rules = slices.DeleteFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(recorded) })
 				return p
 			}(),
-			want: "S5",
+			want: "S2",
 		},
 		"PromotedWhoSaysNothing": {
 			reason: "A learner that has stopped since looks like one that does not serve yet",

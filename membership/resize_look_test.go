@@ -17,6 +17,8 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 		switch {
 		case s.serves() && s.member() && asked:
 			reach = max(reach, ReachSome)
+		case s.runs() && s.terminating: // it is not asked
+			s.pod = podUp
 		case s.runs() && s.member() && w.backOff: // it is not asked, and its kubelet is not away
 			s.pod = podMute
 		case s.runs() && (!s.member() || !asked):
@@ -25,7 +27,7 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 		empty, accused := s.pod == podExited && s.member() && s.disk != diskData && !s.unfenced, s.accused()
 		s.disk = diskNone
 		switch {
-		case s.fetches():
+		case s.fetches() && !s.terminating:
 			s.disk = diskBlank // to tell it from one that has its data
 		case empty:
 			s.disk = diskWiped // etcd says so
@@ -33,7 +35,7 @@ func (w *ring) glance(taken uint8, asked, overdue, leads bool) ringGlance {
 			s.disk = diskData // and so it does here
 		}
 		s.matched = false
-		s.holds = leads && s.holds && s.pod == podUp
+		s.holds = leads && s.holds && s.serves()
 		g.seats[i] = uint32(s.bits())
 	}
 	if reach == ReachSome && w.quorate() {
@@ -95,9 +97,13 @@ func (s *ringState) believes() ringGlance {
 			m.pod = podCrashed
 		}
 	}
-	g := mixed.glance(0, true, false, false)                                // with the names that were fresh then
-	if now := s.ring.glance(0, true, false, false); g.rest&reachBits != 0 { // whoever is heard speaks for all
-		g.rest = g.rest&^reachBits | now.rest&reachBits
+	g := mixed.glance(0, true, false, false) // with the names that were fresh then
+	if g.rest&reachBits != 0 {               // a member that is heard speaks for all
+		reach := ReachSome
+		if s.ring.quorate() {
+			reach = ReachQuorum
+		}
+		g.rest = g.rest&^reachBits | ringBits(reach)<<1
 	}
 	return g
 }
@@ -162,19 +168,19 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 		if unfit>>n&1 == 1 {
 			i.Volume.Unfit = "is of another kind"
 		}
-		if s.member() || s.recorded {
+		if s.member() || s.recorded && reach == ReachQuorum { // what only a volume says is not remembered
 			i.ID = ringID(n)
 		}
-		if s.pod == podMute && reach == ReachQuorum { // nobody knows it otherwise
+		if s.pod == podMute && !s.terminating && reach == ReachQuorum { // nobody knows it otherwise
 			i.Endpoint = Endpoint{ClusterID: ringClusterID, Version: d.Version, Publishing: ringID(n)}
 			if s.disk == diskBlank {
 				i.Endpoint.Publishing, i.Endpoint.Fetching = 0, ringID(n)
 			}
 		}
-		if s.pod == podUp && compared>>n&1 == 1 {
+		if s.serves() && compared>>n&1 == 1 {
 			i.Hash = Hash{Revision: 1, Sum: uint32(sums.of(n))}
 		}
-		if s.pod == podUp {
+		if s.serves() {
 			i.Endpoint = e
 			i.Endpoint.MemberID, i.Endpoint.Learner = ringID(n), s.raft == raftLearner
 			if s.holds {

@@ -17,6 +17,7 @@ type ringCareless struct {
 	neverFences     bool // leaves a Pod that joined as it is
 	ignoresVersions bool // writes to volumes and Pods, and deletes them, though they have changed since its look or are others
 	reusesNames     bool // lets the volume of a learner that goes before it has started be that of the next
+	spendsGoing     bool // does not remove a learner whose volume is being deleted, since that cannot be given to it any more
 	joinsUnchecked  bool // starts learners without a look at the volume, whatever Pod is there
 	ignoresStarts   bool // goes by a comparison that was made before a member has started, or another one votes
 	checksAlways    bool // leaves etcd's check at the start on with a member that was ended by it
@@ -164,11 +165,16 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 }
 
 // spend is done before a learner is removed that has yet to start: its volume becomes its own, so that the next member has
-// another name.
+// another name. One that is being deleted is used by no other member, and not written to.
 func (s *ringSeat) spend(f ringFlight, careless ringCareless) {
-	if f.action == flightRemove && s.raft == raftLearner && s.spare && !careless.reusesNames {
+	if f.action == flightRemove && s.raft == raftLearner && s.spare && s.claim == claimKept && !careless.reusesNames {
 		s.spare, s.joins = false, joinsNow
 	}
+}
+
+// refuses reports whether an operator that is careless cannot make the call.
+func (c ringCareless) refuses(s *ringSeat, f ringFlight) bool {
+	return c.spendsGoing && f.action == flightRemove && s.raft == raftLearner && s.spare && s.claim == claimDoomed
 }
 
 func stagesOf(a Action) int {
@@ -259,9 +265,9 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S5: who is no member is removed"
 	case a == Remove && s.raft == raftVoter && (n == 1 || w.serving(t.target) < Quorum(n-1)):
 		return "S5: without who is removed there is no quorum"
-	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && t.step.Reason != ScalingDown && t.step.Reason != Moving && !corrupt:
+	case a == Remove && s.raft == raftVoter && serves && t.step.Reason != ScalingDown && t.step.Reason != Moving && !corrupt:
 		return "S5: who serves is removed, and not because it is one too many"
-	case a == Remove && s.raft == raftVoter && serves && s.claim == claimKept && w.serving(-1) < n && !corrupt:
+	case a == Remove && s.raft == raftVoter && serves && s.claim != claimCopied && w.serving(-1) < n && !corrupt:
 		return "S5: who serves is removed while another one does not"
 	case a == Remove && s.raft == raftVoter && s.claim == claimCopied && t.step.Reason != ScalingDown && t.step.Reason != Moving && t.step.Reason != CorruptMember:
 		return "S18: a member is given up for a volume that a person may accept"
@@ -269,11 +275,11 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S15: a member is taken away before its successor can be made"
 	case a == MoveLeader && (s.raft != raftVoter || !serves):
 		return "S15: the leadership goes to who does not serve"
-	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && (t.step.Reason == ScalingDown || t.step.Reason == Moving || t.step.Reason == MemberLost && serves || corrupt):
+	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && !s.terminating && (t.step.Reason == ScalingDown || t.step.Reason == Moving || corrupt):
 		return "S15: the leader is removed, and not its leadership first"
 	case a == Join && s.raft != raftLearner:
 		return "S2: who is no learner joins"
-	case a == Start && w.quorate() && t.names(w, func(s *ringSeat) bool { return !s.member() }):
+	case a == Start && (w.quorate() || w.untended() >= 0) && t.names(w, func(s *ringSeat) bool { return !s.member() }):
 		return "S9: who was removed is started"
 	case a == Discard && t.names(w, func(s *ringSeat) bool { return s.member() }):
 		return "S10: the volume of a member is deleted"
@@ -304,6 +310,8 @@ func (w *ring) judgeBackOff(t *ringDecision) string {
 // judgeBlind judges what is decided when etcd cannot be reached.
 func (w *ring) judgeBlind(t *ringDecision) string {
 	switch {
+	case t.step.Action == Start && t.names(w, func(s *ringSeat) bool { return !s.member() }):
+		return "S9: who was removed is started"
 	case t.step.Action == Start || t.step.Action == Wait || t.step.Action == Stall:
 		return ""
 	case t.step.Reason == BackOff && t.step.Action == Stop:

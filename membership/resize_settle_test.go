@@ -41,7 +41,7 @@ func (x *ringExplorer) end(w ring) ringEnd {
 		}
 		x.ends[key] = ringEnd{violation: 1} // a circle, unless it proves otherwise
 		path = append(path, stop{key: key})
-		next, t, names := x.turn(w)
+		next, t, names := x.turn(w, impatient)
 		if next != w {
 			path[len(path)-1].names = names
 			if t.step.Acts() {
@@ -123,13 +123,15 @@ func (x *ringExplorer) settled(w ring) ring {
 	return w
 }
 
-// turn is one complete pass of a fresh operator, and what etcd makes of it.
-func (x *ringExplorer) turn(w ring) (next ring, t *ringDecision, names int) {
+// turn is one complete pass of a fresh operator, and what etcd makes of it. Overdue tells that what does
+// not run has not done so for long.
+func (x *ringExplorer) turn(w ring, overdue bool) (next ring, t *ringDecision, names int) {
 	w.compare(x.operator)
-	t = x.decide(w.glance(0, true, false, x.bound.leads))
+	t = x.decide(w.glance(0, true, overdue, x.bound.leads))
 	next = w
 	p := pass{operator: x.operator, retain: x.bound.retain, kind: w.kind, seen: &w.seats, same: 0x7f}
 	switch call := callOf(t); {
+	case call.action != flightNone && x.operator.refuses(&w.seats[t.target], call):
 	case call.action != flightNone:
 		w.seats[t.target].spend(call, x.operator)
 		landed := false

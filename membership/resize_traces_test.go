@@ -88,7 +88,7 @@ func modelled(sizes ...uint8) []traceEntry {
 			if w.leader == 0 {
 				w.leader = 1
 			}
-			next, t, _ := x.turn(w)
+			next, t, _ := x.turn(w, false)
 			d, o := w.glance(0, true, false, true).facts(false)
 			e := traceEntry{Desired: d, Observed: o, Effect: strings.TrimSpace(string(t.step.Action) + " " + strings.Join(t.step.Members, " ")), Outcome: outcomeDone}
 			if next == w {

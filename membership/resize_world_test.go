@@ -126,8 +126,15 @@ func (s *ringSeat) fetches() bool {
 	return s.pod == podMute && s.raft == raftLearner && !s.holds && !s.matched
 }
 
-// serves reports whether it answers clients, too.
-func (s *ringSeat) serves() bool { return s.pod == podUp }
+// serves reports whether it answers clients, too. A member that is being stopped is not asked any
+// more (reconcile.listens).
+func (s *ringSeat) serves() bool { return s.pod == podUp && !s.terminating }
+
+// leaving reports whether what the member has on its disk goes with its Pod. keeps reports whether
+// that is there for as long as nobody deletes the Pod: its volume was in use before the claim was
+// marked for deletion, or taken away.
+func (s *ringSeat) leaving() bool { return s.claim == claimDoomed || s.claim == claimNone }
+func (s *ringSeat) keeps() bool   { return s.pod >= podUp && !s.terminating }
 
 func (w *ring) voters() int {
 	n := 0
@@ -191,7 +198,7 @@ func (w *ring) another(but int, is func(i int, s *ringSeat) bool) bool {
 // intact reports whether a member has its data, as far as anybody may count on it.
 func (w *ring) intact(i int) bool {
 	s := &w.seats[i]
-	return s.disk == diskData && s.claim == claimKept && !s.cutOff && (!s.forsaken || s.runs()) && w.hashes.data.of(i) == dataRight
+	return s.disk == diskData && (s.claim == claimKept || s.leaving() && s.keeps()) && !s.cutOff && (!s.forsaken || s.runs()) && w.hashes.data.of(i) == dataRight
 }
 
 // survives reports whether a quorum of the voters is intact, in the configuration as it is and as every call under way
@@ -287,8 +294,12 @@ func (w *ring) sweep() {
 func (w *ring) vanish(i int) {
 	s := &w.seats[i]
 	s.pod, s.terminating, s.unfenced, s.cutOff, s.forsaken = podNone, false, false, false, false
-	if s.claim == claimCopied {
+	switch s.claim {
+	case claimCopied:
 		s.disk, s.holds = diskData, false
+	case claimNone:
+		s.discard()
+	case claimKept, claimDoomed:
 	}
 	w.young &^= 1 << i
 	w.hashes.unchecked &^= 1 << i
@@ -317,6 +328,11 @@ func (w *ring) crash(i int) {
 
 // crowded reports whether the model has no name left for a member to come, as never happens.
 func (w *ring) crowded(taken uint8) bool {
+	for _, f := range w.flights {
+		if f.action != flightNone {
+			taken |= 1 << f.seat
+		}
+	}
 	for i := range w.seats {
 		if w.seats[i] == (ringSeat{}) && taken>>i&1 == 0 {
 			return false

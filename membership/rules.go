@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,13 +66,18 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 	if d.Ephemeral { // the schema refuses it; stopping would lose every byte
 		return Step{Action: Stall, Reason: InvalidSpec, Message: "spec.replicas 0 would lose the data of storage.medium Memory; set it back"}, true
 	}
+	why := ""
 	doomed := names(o.Instances, func(i Instance) bool {
-		return o.holds(i) && i.Volume.Terminating && i.Pod.Exists() && !i.Pod.Terminating
+		goes := o.holds(i) && i.Volume.Terminating && i.Pod.Exists() && !i.Pod.Terminating // whether it has started yet or not
+		if goes || o.Doomed(i) {
+			why = cmp.Or(why, o.leaves(i), "is being deleted")
+		}
+		return goes || o.Doomed(i)
 	})
 	if o.Formed() && len(doomed) > 0 {
 		return Step{
 			Action: Stall, Reason: DataLost, Members: doomed,
-			Message: "the volume of " + list(doomed) + " is being deleted, and would go with its Pod; set spec.replicas back for another member to take its place first",
+			Message: "the volume of " + list(doomed) + " " + why + ", and would go with its Pod; set spec.replicas back for another member to take its place first",
 		}, true
 	}
 	if running := names(o.Instances, func(i Instance) bool { return i.Pod.Exists() && !i.Pod.Terminating }); len(running) > 0 {

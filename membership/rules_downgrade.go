@@ -52,7 +52,8 @@ func (o Observed) downgrade() Version {
 func halfway(d Desired, o Observed) (Step, bool) {
 	var waiting []Instance
 	for _, i := range o.voters() {
-		if i.Volume.Next != (Version{}) && !o.lost(i) && !i.Volume.InDoubt() && !i.Pod.Overdue {
+		arrived := i.Volume.Terminating && i.Endpoint.Version == i.Volume.Next && !i.Pod.Changing // that is not written to the volume any more
+		if i.Volume.Next != (Version{}) && !arrived && !o.lost(i) && !i.Volume.InDoubt() && !i.Pod.Overdue {
 			waiting = append(waiting, i)
 		}
 	}

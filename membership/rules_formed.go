@@ -15,8 +15,7 @@ import (
 func started(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Start, Reason: Starting}
 	for _, i := range o.Instances {
-		removed := o.Reach == ReachQuorum && o.Member(i.ID) == nil // etcd would exit at once, for ever
-		if i.Pod.Exists() || i.Volume.Terminating || removed || !o.holds(i) {
+		if i.Pod.Exists() || i.Volume.Terminating || o.removed(i) || !o.holds(i) {
 			continue
 		}
 		version := cmp.Or(i.Volume.Next, i.Volume.Version, d.Version)
@@ -29,6 +28,18 @@ func started(d Desired, o Observed) (Step, bool) {
 	}
 	step.Message = "starting " + list(step.Members) + " on the volumes that hold their data"
 	return step, len(step.Members) > 0
+}
+
+// removed reports whether the instance is no member any more: etcd would exit there at once, for
+// ever. While no list can be read, the one that was read last says so, for as long as a member of
+// that one may still answer: it may be that its Pod is only stopping.
+func (o Observed) removed(i Instance) bool {
+	if o.Reach == ReachQuorum {
+		return o.Member(i.ID) == nil
+	}
+	return o.Remembered && i.ID == 0 && slices.ContainsFunc(o.Instances, func(j Instance) bool {
+		return j.ID != 0 && o.holds(j) && !j.Endpoint.Answered() && !j.Pod.Overdue
+	})
 }
 
 // recorded: the process that runs on a volume says whose data it is; nothing else proves it better. A new member may have no
@@ -107,20 +118,11 @@ func foreignMember(_ Desired, o Observed) (Step, bool) {
 	}, len(foreign) > 0
 }
 
-// lastVolume: the only voter cannot be removed, and its data goes when its Pod does.
-func lastVolume(_ Desired, o Observed) (Step, bool) {
-	doomed := names(o.voters(), o.lost)
-	return Step{
-		Action: Stall, Reason: DataLost, Members: doomed,
-		Message: "the volume of " + list(doomed) + " is being deleted, and goes when its Pod does; nobody else has its data. Save a snapshot, and restore it into a new EtcdCluster",
-	}, len(doomed) > 0 && len(o.voters()) == 1
-}
-
 func alarmed(_ Desired, o Observed) (Step, bool) {
 	raised := slices.ContainsFunc(o.Instances, func(i Instance) bool { return len(i.Endpoint.Alarms) > 0 })
 	return Step{
 		Action: Stall, Reason: AlarmRaised,
-		Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm",
+		Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm" + o.leavePods(),
 	}, raised
 }
 
@@ -144,7 +146,9 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 	if d.EmptyPatience != "" && slices.ContainsFunc(damaged, func(i Instance) bool { return i.Pod.Empty }) {
 		step.Message += "; a member whose volume came back empty is replaced after " + d.EmptyPatience + " (spec.recovery.replaceEmptyAfter)"
 	}
-	return needsPerson(step, down), len(down) > 0
+	step = needsPerson(step, down)
+	step.Message += o.leavePods()
+	return step, len(down) > 0
 }
 
 // needsPerson turns a wait that has not helped into a stall, unless there is a quorum and the member will be replaced. The

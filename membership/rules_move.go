@@ -3,23 +3,57 @@ package membership
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// The rules of volumes that are not what the spec asks for, and cannot become that. Their members are replaced where the spec
-// says so: one successor is prepared, joins and gets its vote, and then one of them goes (shrunk), the least valuable first and
-// the leader last. So there are never fewer voters than wanted, and one more at most.
+// The rules of volumes that members are to leave: they are not what the spec asks for, and cannot
+// become that, and the spec wants their members to be replaced for it; or somebody deletes them,
+// and they go with the Pods that use them. One successor is prepared, joins and gets its vote, and
+// then one of them goes (shrunk), the least valuable first and the leader last. So there are never
+// fewer voters than wanted, and one more at most.
+
+// Doomed reports whether the member has its data for as long as its Pod lives, and not for longer.
+// Its claim is marked for deletion, and the finalizer kubernetes.io/pvc-protection keeps it until
+// the Pod ends; or the claim is gone from under the Pod, or is that of a member that was removed,
+// and the process still runs. A Pod that has yet to start does not count: kubelet and scheduler
+// refuse a claim that is being deleted. Nor does one that cannot start since it was changed: to put
+// it back may mean another Pod. What has come in the place of a claim is a person's to judge first.
+func (o Observed) Doomed(i Instance) bool {
+	runs := i.ID != 0 && i.Endpoint.Member() == i.ID
+	switch {
+	case o.holds(i) && !i.Volume.Terminating, i.Volume.InDoubt(), !i.Pod.Exists() || i.Pod.Terminating || i.Pod.Ended:
+		return false
+	default:
+		return runs || o.holds(i) && !i.Pod.NeverRan && !(i.changing() && i.inVain())
+	}
+}
+
+// leaves says why a member is to leave its volume, in words that follow "whose volume"; empty where
+// it is not.
+func (o Observed) leaves(i Instance) string {
+	switch {
+	case !o.Doomed(i):
+		return i.Volume.Unfit
+	case i.Volume.Terminating:
+		return "is being deleted"
+	case !i.Volume.Exists():
+		return "is gone"
+	default:
+		return "is retired"
+	}
+}
 
 // moving is the voter that goes next because of its volume, once its successor votes. It is begun only while all voters serve
 // and none has raised an alarm; what has been made for it stays while one of them does not for a moment.
 func moving(d Desired, o Observed) (Instance, bool) {
 	voters := o.byValue()
-	unfit := slices.IndexFunc(voters, func(i Instance) bool { return i.Volume.Unfit != "" })
-	if unfit < 0 || d.Ephemeral || len(voters) != d.Size || o.outgrows(d) {
+	next := slices.IndexFunc(voters, func(i Instance) bool { return o.leaves(i) != "" })
+	if next < 0 || d.Ephemeral || len(voters) != d.Size || o.outgrows(d) {
 		return Instance{}, false
 	}
 	begun := len(o.learners()) > 0 || slices.ContainsFunc(o.spares(), func(i Instance) bool { return usable(i) > 0 })
 	calm := !slices.ContainsFunc(voters, func(i Instance) bool { return !i.Endpoint.Healthy() })
-	return voters[unfit], begun || calm
+	return voters[next], begun || calm
 }
 
 // outgrows reports whether some member has a larger database than a new volume has room for. A member that came to such a one
@@ -30,24 +64,46 @@ func (o Observed) outgrows(d Desired) bool {
 
 // cramped: found out before anything is begun.
 func cramped(d Desired, o Observed) (Step, bool) {
-	unfit := names(o.voters(), func(i Instance) bool { return i.Volume.Unfit != "" })
+	stay := names(o.voters(), func(i Instance) bool { return o.leaves(i) != "" })
+	way := "Set storage.size back, or options.quotaBackendSize higher"
+	if !slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Volume.Unfit != "" }) {
+		way = "Set spec.storage.size or spec.options.quotaBackendSize higher"
+	}
 	return Step{
 		Action: Stall, Reason: VolumeTooSmall,
-		Message: fmt.Sprintf("%s stay on their volumes: the database is larger than it may be on new ones (%d MiB). Set storage.size back, or options.quotaBackendSize higher, or make the database smaller: compact, then defragment one member after the other", list(unfit), d.Room>>20),
-	}, len(unfit) > 0 && o.outgrows(d)
+		Message: fmt.Sprintf("%s stay on their volumes: the database is larger than it may be on new ones (%d MiB). %s, or make the database smaller: compact, then defragment one member after the other", list(stay), d.Room>>20, way) + o.leavePods(),
+	}, len(stay) > 0 && o.outgrows(d)
 }
 
 // instead says whose place a member to come is to take, why, and who comes after.
 func instead(o Observed, i Instance) string {
 	rest := slices.DeleteFunc(o.byValue(), func(j Instance) bool { return j.Name == i.Name })
-	return "to take the place of " + i.Name + ", whose volume " + i.Volume.Unfit + thenMoves(rest)
+	return "to take the place of " + i.Name + ", whose volume " + o.leaves(i) + o.thenMoves(rest)
 }
 
 // thenMoves says who goes after that because of their volumes.
-func thenMoves(rest []Instance) string {
-	unfit := names(rest, func(i Instance) bool { return i.Volume.Unfit != "" })
+func (o Observed) thenMoves(rest []Instance) string {
+	unfit := names(rest, func(i Instance) bool { return o.leaves(i) != "" })
 	if len(unfit) == 0 {
 		return ""
 	}
 	return "; then " + list(unfit)
+}
+
+// leavePods tells a person what keeps the data, where nothing goes on before that person has acted;
+// empty where no data goes.
+func (o Observed) leavePods() string {
+	doomed := slices.DeleteFunc(o.voters(), func(i Instance) bool { return !o.Doomed(i) })
+	if len(doomed) == 0 {
+		return ""
+	}
+	why := strings.TrimPrefix(o.leaves(doomed[0]), "is ")
+	if len(doomed) > 1 {
+		return ". The volumes of " + list(names(doomed, o.Doomed)) + " are " + why + ", and their data goes with their Pods: leave these Pods until other members have taken their places"
+	}
+	text := ". The volume of " + doomed[0].Name + " is " + why + ", and its data goes with its Pod: leave this Pod until another member has taken its place"
+	if len(o.voters()) == 1 {
+		text += ". It has the only copy of the data: save that with etcdctl snapshot save"
+	}
+	return text
 }

@@ -14,7 +14,7 @@ import (
 // that is not needed, on which nothing has ever run.
 func retired(d Desired, o Observed) (Step, bool) {
 	surplus := map[string]bool{}
-	wanted := wanting(d, o)
+	wanted := wanting(d, o) + len(names(o.voters(), o.lost)) // what was made for the place of a lost member is needed when it is removed
 	for n, i := range o.spares() {
 		surplus[i.Name] = n >= wanted || i.Volume.Unfit != ""
 	}
@@ -41,21 +41,14 @@ func retired(d Desired, o Observed) (Step, bool) {
 	return step, len(discard) > 0
 }
 
-// lostVoter: its data is gone and never comes back. It is removed whatever the size, its leadership first, and a new one takes its
-// place.
+// lostVoter: its data is gone and never comes back. It is removed whatever the size, before its
+// successor comes: etcd adds no member to three of which one is down.
 func lostVoter(_ Desired, o Observed) (Step, bool) {
-	goes := slices.DeleteFunc(o.voters(), func(i Instance) bool {
-		// One that serves from a volume that goes with its Pod is taken away only while all the others serve as well.
-		return !o.lost(i) || !o.mayRemove(i) || i.Serves() && !o.allServe()
-	})
+	goes := slices.DeleteFunc(o.voters(), func(i Instance) bool { return !o.lost(i) || !o.mayRemove(i) })
 	if len(goes) == 0 {
 		return Step{}, false
 	}
-	slices.SortStableFunc(goes, func(a, b Instance) int { return one(b.Leads()) - one(a.Leads()) })
-	i := goes[len(goes)-1] // the leader last
-	if heir, ok := o.Heir(i.Name); ok && i.Serves() && i.Leads() {
-		return handsOver(i.Name+" (its data goes with its Pod)", heir, MemberLost), true
-	}
+	i := goes[len(goes)-1]
 	return Step{
 		Action: Remove, Members: []string{i.Name}, ID: i.ID, Reason: MemberLost,
 		Message: "removing " + i.Name + ", whose data is gone; a new member takes its place",
@@ -94,8 +87,8 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 		}, notServing(voters)), true
 	}
 	reason, who := ScalingDown, victim.Name
-	if victim.Volume.Unfit != "" && len(voters) == d.Size+1 {
-		reason, who = Moving, victim.Name+" (its volume "+victim.Volume.Unfit+")"
+	if why := o.leaves(victim); why != "" && len(voters) == d.Size+1 {
+		reason, who = Moving, victim.Name+" (its volume "+why+")"
 	}
 	if publishing := slices.DeleteFunc(notServing(voters), func(i Instance) bool { return !i.Publishes() }); victim.Serves() && len(publishing) > 0 {
 		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting to remove %s: %s", who, problems(publishing))}, true
@@ -109,7 +102,7 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Remove, Members: []string{victim.Name}, ID: victim.ID, Reason: reason,
-		Message: fmt.Sprintf("removing %s: spec.replicas is %d", who, d.Size) + thenMoves(rest),
+		Message: fmt.Sprintf("removing %s: spec.replicas is %d", who, d.Size) + o.thenMoves(rest),
 	}, true
 }
 
@@ -134,24 +127,27 @@ func (o Observed) Surplus(size int) []Instance {
 	return voters[:max(len(voters)-size, 0)]
 }
 
-// value of a member, the least of which goes first. One that serves from a volume that goes with its Pod is worth more than
-// one that has been given up, and is needed for that one to go. One that is about to serve is worth what it will be then: it may
-// have come in the place of another one.
+// value of a member, the least of which goes first. One that serves from a volume that goes with
+// its Pod is worth more than one that does not serve, and is needed for that one to go. One that is
+// about to serve is worth what it will be then: it may have come in the place of another one. Of
+// those on volumes that they are to leave the leader is the last.
 func value(o Observed, i Instance) int {
 	serves := i.Serves() || i.Publishes()
 	switch {
 	case !serves && (o.lost(i) || i.Pod.Forsaken || i.emptied()):
 		return 0
-	case o.lost(i), i.Volume.InDoubt(): // it cannot start again
+	case i.Volume.InDoubt(): // it cannot start again
 		return 1
 	case !serves:
 		return 2
-	case i.Volume.Unfit != "": // the leader last
+	case o.Doomed(i):
 		return 3 + one(i.Leads())
+	case i.Volume.Unfit != "":
+		return 5 + one(i.Leads())
 	case i.Pod.Outdated:
-		return 5
+		return 7
 	default:
-		return 6
+		return 8
 	}
 }
 
@@ -224,15 +220,18 @@ func preparing(d Desired, o Observed) (Step, bool) {
 	if wanting(d, o) == 0 || len(spares) == 0 || slices.ContainsFunc(spares, Instance.ready) {
 		return Step{}, false
 	}
-	back := fmt.Sprintf("spec.replicas to %d", len(o.voters()))
+	back := fmt.Sprintf(", or set spec.replicas to %d", len(o.voters()))
 	step := Step{Action: Wait, Reason: ScalingUp, Message: "waiting for the volumes of members to come: " + problems(spares)}
 	if i, ok := moving(d, o); ok {
-		back = "spec.storage back"
+		back = ", or set spec.storage back"
+		if o.Doomed(i) { // there is no way back
+			back = ""
+		}
 		step.Reason, step.Message = Moving, step.Message+". It is "+instead(o, i)
 	}
 	if slices.ContainsFunc(spares, func(i Instance) bool { return i.Pod.Overdue }) {
 		step.Action, step.Reason = Stall, PodPending
-		step.Message += fmt.Sprintf(". The cluster goes on with the %s it has. Waiting has not helped: remove the cause, or set %s", plural(len(o.voters()), "voter"), back)
+		step.Message += fmt.Sprintf(". The cluster goes on with the %s it has. Waiting has not helped: remove the cause%s", plural(len(o.voters()), "voter"), back) + o.leavePods()
 	}
 	return step, true
 }

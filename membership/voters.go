@@ -113,9 +113,9 @@ func (i Instance) emptied() bool {
 	return i.Pod.EmptyLong && i.Volume.Recorded() && !i.Pod.Unfenced && !i.changing()
 }
 
-// lost reports whether the data of a member is gone, or goes with its Pod.
+// lost reports whether the data of a member is gone, or is going while its Pod ends.
 func (o Observed) lost(i Instance) bool {
-	return !o.holds(i) && !i.Volume.InDoubt() || i.Volume.Terminating
+	return (!o.holds(i) && !i.Volume.InDoubt() || i.Volume.Terminating) && !o.Doomed(i)
 }
 
 // runningVersion is what a new member is to run: the lowest version that a member runs, since an older binary than the

@@ -58,12 +58,14 @@ func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, 
 	return nil
 }
 
-// spend gives a learner that is about to go before it has started the volume that was made for it, so that the volume goes
-// with it: what comes next has another name, and nobody who is behind takes the one for the other.
+// spend gives a learner that is about to go before it has started the volume that was made for it,
+// so that the volume goes with it: what comes next has another name, and nobody who is behind takes
+// the one for the other. A volume that is being deleted is none that comes next, and is not written
+// to.
 func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	i, _ := seen.Instance(step.Members[0])
 	claim := seen.claims[i.Name]
-	if step.Action != membership.Remove || !i.Volume.Spare || claim == nil {
+	if step.Action != membership.Remove || !i.Volume.Spare || i.Volume.Terminating || claim == nil {
 		return nil
 	}
 	m := member(c, seen, i.Name)

@@ -176,6 +176,19 @@ func TestChangeMembership(t *testing.T) {
 				[]string{"Normal ScalingDown removing the learner db-3, which is not needed any more", "Normal ScalingDown Remove member db-3"},
 			},
 		},
+		"RemoveUnstartedGoing": {
+			reason: "a volume that is being deleted is no other member's, and nothing is written to it",
+			given: func(w *world) {
+				w.spare("db-3")
+				w.claims["db-3"].DeletionTimestamp, w.claims["db-3"].Finalizers = new(metav1.Now()), []string{"kubernetes.io/pvc-protection"}
+				w.asked.members = append(w.asked.members, membership.Member{ID: 0xa3, PeerURLs: []string{w.cluster.PeerURL("db-3")}, Learner: true})
+			},
+			want: result{
+				membership.Remove, []string{"remove a3 at db-1"},
+				append(intended, write{"delete", "Pod", "db-3", "pod-of-db-3", "5"}),
+				[]string{"Normal ScalingDown removing the learner db-3, which is not needed any more", "Normal ScalingDown Remove member db-3"},
+			},
+		},
 		"MoveLeader": {
 			reason: "the leader itself is asked to hand it over", given: func(w *world) { shrinking(w); w.lead("db-2") },
 			want: result{membership.MoveLeader, []string{"move to a0 at db-2"}, intended, []string{"Normal ScalingDown moving the leadership from db-2 to db-0"}},

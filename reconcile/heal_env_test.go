@@ -74,7 +74,7 @@ func TestReplaced(t *testing.T) {
 			leader: true, strike: deleteVolume,
 		},
 		"VolumeAloneOfLeader": {
-			reason: "it serves until it is removed, and hands over its leadership before that",
+			reason: "it serves until its successor votes, and hands over its leadership before it goes",
 			leader: true, strike: deleteClaim, after: handedOver,
 		},
 		"Wiped": {

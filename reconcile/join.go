@@ -18,7 +18,12 @@ import (
 // prepare makes the volumes of members to come, and the Pods that have them made, where there are none.
 func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if step.Reason == membership.Moving {
-		if err := r.changing.enter(c, r.MaxChanging); err != nil {
+		if !slices.ContainsFunc(seen.Instances, seen.Doomed) { // data that is about to go waits for no turn
+			if err := r.changing.enter(c, r.MaxChanging); err != nil {
+				return err
+			}
+		}
+		if err := r.confirm(ctx, c, step); err != nil { // a claim is often deleted with its Pod, and then its member goes first
 			return err
 		}
 	}

@@ -120,6 +120,11 @@ func TestPrepare(t *testing.T) {
 			reason: "of those that move to other volumes only so many do at a time", moves: true,
 			err: queuedError{1},
 		},
+		"RescueComesAtOnce": {
+			reason: "data that goes with a Pod waits for no turn; the cluster is looked at again, and its Pods are gone", moves: true,
+			seen: func(o *observed) { o.Instances[1].Volume.Terminating = true },
+			err:  errChanged,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +136,7 @@ func TestPrepare(t *testing.T) {
 			if tc.seen != nil {
 				tc.seen(&seen)
 			}
-			var objects []client.Object
+			objects := []client.Object{c.DeepCopy()}
 			for _, claim := range seen.claims {
 				objects = append(objects, claim)
 			}

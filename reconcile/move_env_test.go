@@ -199,8 +199,11 @@ func TestQuotaForbidsMoving(t *testing.T) {
 	who := identityOf(c)
 	s.watched(c, 3, 3)
 	s.change(c, func() { replaced("1Gi", hostlet.Expandable)(&c.Spec) })
-	if message := s.stalled(c, api.ReasonRefused); !strings.Contains(message, "exceeded quota") {
-		t.Errorf("the message does not say why: %s", message)
+	message := s.stalled(c, api.ReasonRefused)
+	for _, says := range []string{"exceeded quota", "to take the place of db-", "whose volume is of the storage class standard, and is to be of expandable"} {
+		if !strings.Contains(message, says) {
+			t.Errorf("the message does not say %q: %s", says, message)
+		}
 	}
 	load.await(20)
 	s.change(c, func() { replaced("1Gi", standard)(&c.Spec) })

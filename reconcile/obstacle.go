@@ -59,6 +59,8 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	case (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status):
 		message := "the API server refuses what the spec asks for: " + firstLine(status.Status().Message)
 		switch {
+		case planned.Reason == membership.Moving:
+			message += ", while " + planned.Message
 		case planned.Action == membership.Expand && cannotExpand(err):
 			message += ". Set spec.storage.size back, or spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes"
 		case planned.Action == membership.Expand:

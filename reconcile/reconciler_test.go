@@ -34,6 +34,7 @@ func TestObstacle(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		err    error
+		moves  bool            // the planned step prepares a successor
 		want   membership.Step // the zero Step: another try may get past it
 	}{
 		"None":     {reason: "nothing stands against it"},
@@ -51,6 +52,10 @@ func TestObstacle(t *testing.T) {
 		"Quota": {
 			reason: "the message says what to raise, and nothing of our own calls", err: fmt.Errorf("apply Pod db-0: %w", quota),
 			want: stall("Refused", `the API server refuses what the spec asks for: pods "db-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3`),
+		},
+		"QuotaForbidsMoving": {
+			reason: "it says for which member the volume is", err: fmt.Errorf("apply Pod db-0: %w", quota), moves: true,
+			want: stall("Refused", `the API server refuses what the spec asks for: pods "db-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3, while preparing the volume of db-3, to take the place of db-2, whose volume is being deleted`),
 		},
 		"Invalid": {
 			reason: "the API server knows better than the schema", err: fmt.Errorf("apply Pod db-0: %w", invalid),
@@ -96,6 +101,10 @@ func TestObstacle(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			planned := planned
+			if tc.moves {
+				planned.Reason, planned.Message = membership.Moving, "preparing the volume of db-3, to take the place of db-2, whose volume is being deleted"
+			}
 			got, ok := obstacle(tc.err, planned)
 			if diff := cmp.Diff(tc.want, got); diff != "" || ok != (tc.want.Action != "") {
 				t.Errorf("%s: %t, -want +got:\n%s", tc.reason, ok, diff)

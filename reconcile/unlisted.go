@@ -34,18 +34,18 @@ func (r *Reconciler) unlabelledPods(ctx context.Context, c *api.EtcdCluster, see
 	return nil
 }
 
-// unlabelledClaims adds the claims of members that had one before.
+// unlabelledClaims adds the claims of members that had one before. Where the label is there the cache
+// is behind, and a member that serves would get a successor as one whose claim is gone.
 func (r *Reconciler) unlabelledClaims(ctx context.Context, c *api.EtcdCluster, seen observed) error {
 	for _, m := range c.Status.Members {
 		if seen.claims[m.Name] != nil || m.Volume == "" {
 			continue
 		}
 		claim := &corev1.PersistentVolumeClaim{}
-		lost, err := r.lostLabel(ctx, c, m.Name, claim)
-		if err != nil {
+		if _, err := r.lostLabel(ctx, c, m.Name, claim); err != nil {
 			return fmt.Errorf("get PersistentVolumeClaim %s: %w", m.Name, err)
 		}
-		if lost && holdsDataOf(c, claim) && claim.Annotations[api.AnnotationMemberID] == m.ID {
+		if holdsDataOf(c, claim) && claim.Annotations[api.AnnotationMemberID] == m.ID {
 			seen.claims[m.Name] = claim
 		}
 	}

@@ -45,8 +45,8 @@ func TestUnlabelled(t *testing.T) {
 				w.claims["db-2"].Annotations[api.AnnotationMemberID] = "beef"
 			},
 			want: result{membership.Step{
-				Action: membership.Remove, Members: []string{"db-2"}, ID: 0xa2, Reason: membership.MemberLost,
-				Message: "removing db-2, whose data is gone; a new member takes its place",
+				Action: membership.Provision, Members: []string{"db-3"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Reason: membership.Moving,
+				Message: "preparing the volume of db-3, to take the place of db-2, whose volume is gone",
 			}, all, []string{"db-0", "db-1"}},
 		},
 	}
@@ -143,5 +143,26 @@ func TestClaimCacheBehind(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestMembersClaimCacheBehind: a member whose Pod is seen and whose claim is not yet, though it has its label, needs no successor.
+func TestMembersClaimCacheBehind(t *testing.T) {
+	w := serving(t)
+	for n := range w.cluster.Status.Members {
+		w.cluster.Status.Members[n].Volume = w.cluster.Status.Members[n].Name
+	}
+	w.address()
+	live := w.objects()
+	delete(w.claims, "db-1")
+	s := newStub(t, nil, w.objects()...)
+	s.Reader, s.Dial = newStub(t, nil, live...).Client, w.dial(nil)
+	seen, err := s.observe(t.Context(), w.cluster, s.Client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
+	if diff := cmp.Diff(want, membership.Plan(desired(w.cluster), seen.Observed)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

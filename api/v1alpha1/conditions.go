@@ -99,8 +99,9 @@ const (
 	ReasonQueued = "Queued"
 	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run that.
 	ReasonDowngrading = "Downgrading"
-	// ReasonMoving: members are replaced, one by one, by new ones on volumes as spec.storage asks for; the message says which, and
-	// what comes next.
+	// ReasonMoving: members are replaced, one by one, by new ones on volumes as spec.storage asks
+	// for, because theirs are not that or are being deleted; the message says which, and what comes
+	// next.
 	ReasonMoving = "Moving"
 	// ReasonVolumeTooSmall: the database is too large for volumes as spec.storage asks for, and no member is replaced.
 	ReasonVolumeTooSmall = "VolumeTooSmall"
