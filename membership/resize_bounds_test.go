@@ -255,8 +255,13 @@ var ringBounds = map[string]struct {
 		full:   true,
 	},
 	"CorruptFive": {
-		reason: "Two of five go wrong",
-		bound:  ringBound{sizes: []uint8{5}, first: 5, hashes: true, leads: true, still: true, calls: 1, states: 4_000_000, budget: ringBudget{corruptions: 2, kills: 1}},
+		reason: "Two of five go wrong, one after the other or at once",
+		bound:  ringBound{sizes: []uint8{5}, first: 5, hashes: true, leads: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{corruptions: 2}},
+		full:   true,
+	},
+	"CorruptFiveKilled": {
+		reason: "One of five goes wrong, and a Pod is deleted, as of the one that has fed a learner",
+		bound:  ringBound{sizes: []uint8{5}, first: 5, hashes: true, leads: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{corruptions: 1, kills: 1}},
 		full:   true,
 	},
 	"CorruptLosing": {
