@@ -279,7 +279,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 		return "S15: the leader is removed, and not its leadership first"
 	case a == Join && s.raft != raftLearner:
 		return "S2: who is no learner joins"
-	case a == Start && (w.quorate() || w.untended() >= 0) && t.names(w, func(s *ringSeat) bool { return !s.member() }):
+	case a == Start && w.startsRemoved(t):
 		return "S9: who was removed is started"
 	case a == Discard && t.names(w, func(s *ringSeat) bool { return s.member() }):
 		return "S10: the volume of a member is deleted"
@@ -307,10 +307,16 @@ func (w *ring) judgeBackOff(t *ringDecision) string {
 	}
 }
 
+// startsRemoved reports whether a removed member is started, though those that are members can
+// answer. Where none of these is left it does no harm: etcd knows, or finds no quorum.
+func (w *ring) startsRemoved(t *ringDecision) bool {
+	return (w.quorate() || w.untended() >= 0) && t.names(w, func(s *ringSeat) bool { return !s.member() })
+}
+
 // judgeBlind judges what is decided when etcd cannot be reached.
 func (w *ring) judgeBlind(t *ringDecision) string {
 	switch {
-	case t.step.Action == Start && t.names(w, func(s *ringSeat) bool { return !s.member() }):
+	case t.step.Action == Start && w.startsRemoved(t):
 		return "S9: who was removed is started"
 	case t.step.Action == Start || t.step.Action == Wait || t.step.Action == Stall:
 		return ""
