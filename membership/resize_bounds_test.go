@@ -205,8 +205,8 @@ var ringBounds = map[string]struct {
 		full:   true,
 	},
 	"DeletedCrashing": {
-		reason: "A volume and a Pod are deleted, processes crash, and clients write",
-		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, names: 5, crashes: true, claims: true, calls: 1, states: 6_000_000, budget: ringBudget{losses: 1, kills: 1, specs: 2}},
+		reason: "A volume and a Pod are deleted, processes crash one at a time, and clients write",
+		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, names: 5, crashes: true, one: true, claims: true, calls: 1, states: 6_000_000, budget: ringBudget{losses: 1, kills: 1, specs: 2}},
 		full:   true,
 	},
 	"LedDeletedCrashing": {
@@ -230,8 +230,8 @@ var ringBounds = map[string]struct {
 		full:   true,
 	},
 	"FiveLosing": {
-		reason: "Five members, one of whose volumes is deleted while others crash",
-		bound:  ringBound{sizes: []uint8{3, 5}, first: 5, crashes: true, claims: true, still: true, calls: 1, states: 8_000_000, budget: ringBudget{specs: 1, losses: 1, kills: 1}},
+		reason: "Five members, one of whose volumes is deleted while others crash, one at a time",
+		bound:  ringBound{sizes: []uint8{3, 5}, first: 5, crashes: true, one: true, claims: true, still: true, calls: 1, states: 8_000_000, budget: ringBudget{specs: 1, losses: 1, kills: 1}},
 		full:   true,
 	},
 	"BeyondThree": {
