@@ -24,7 +24,7 @@ func (o Observed) Doomed(i Instance) bool {
 	case o.holds(i) && !i.Volume.Terminating, i.Volume.InDoubt(), !i.Pod.Exists() || i.Pod.Terminating || i.Pod.Ended:
 		return false
 	default:
-		return runs || o.holds(i) && !i.Pod.NeverRan && !(i.changing() && i.inVain())
+		return runs || o.holds(i) && !i.Pod.NeverRan && (!i.changing() || !i.inVain())
 	}
 }
 
