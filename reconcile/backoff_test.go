@@ -39,6 +39,7 @@ func TestCameBackEmpty(t *testing.T) {
 	since := func(d time.Duration) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{readiness(corev1.ConditionFalse, now.Add(-d))}
+			p.Status.Conditions[0].Reason = "ContainersNotReady" // as its kubelet says it
 		}
 	}
 	runs := func(d time.Duration) func(*corev1.Pod) {
@@ -50,15 +51,19 @@ func TestCameBackEmpty(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		after  *api.Duration
+		found  time.Duration // since when the status says that it is empty; 0: it does not
 		mutate func(*corev1.Pod)
 		want   known
 	}{
 		"3.5":           {reason: "as etcd 3.5 says it", mutate: status("3.5.35-fence", nil), want: known{Empty: true}},
 		"3.6":           {reason: "as etcd 3.6 says it", mutate: status("3.6.16-fence", nil), want: known{Empty: true}},
 		"3.7":           {reason: "as etcd 3.7 says it", mutate: status("3.7.3-fence", nil), want: known{Empty: true}},
-		"Long":          {reason: "for longer than half a minute", mutate: status("3.6.16-fence", since(31*time.Second)), want: known{true, true}},
-		"LongPatient":   {reason: "the spec waits longer", after: new(api.Duration("1m")), mutate: status("3.6.16-fence", since(31*time.Second)), want: known{Empty: true}},
-		"LongImpatient": {reason: "the spec waits less", after: new(api.Duration("10s")), mutate: status("3.6.16-fence", since(11*time.Second)), want: known{true, true}},
+		"Long":          {reason: "for longer than half a minute", found: 31 * time.Second, mutate: status("3.6.16-fence", since(31*time.Second)), want: known{true, true}},
+		"LongPatient":   {reason: "the spec waits longer", after: new(api.Duration("1m")), found: 31 * time.Second, mutate: status("3.6.16-fence", since(31*time.Second)), want: known{Empty: true}},
+		"LongImpatient": {reason: "the spec waits less", after: new(api.Duration("10s")), found: 11 * time.Second, mutate: status("3.6.16-fence", since(11*time.Second)), want: known{true, true}},
+		"DownBefore":    {reason: "its node was away for minutes, and its volume is found empty for the first time", mutate: status("3.6.16-fence", since(4*time.Minute)), want: known{Empty: true}},
+		"FoundLately":   {reason: "it was found so a moment ago", found: 29 * time.Second, mutate: status("3.6.16-fence", since(4*time.Minute)), want: known{Empty: true}},
+		"FoundEarlier":  {reason: "it has been up since it was found so", found: time.Hour, mutate: status("3.6.16-fence", since(2*time.Second)), want: known{Empty: true}},
 		"TriedAgain":    {reason: "it ends within a second, as often as it starts", mutate: status("3.6.16-fence", runs(time.Second)), want: known{Empty: true}},
 		"RunsOn":        {reason: "it has found its data", mutate: status("3.6.16-fence", runs(11*time.Second))},
 		"Ready":         {reason: "it serves", mutate: status("3.6.16-fence", func(p *corev1.Pod) { runs(time.Second)(p); p.Status.ContainerStatuses[0].Ready = true })},
@@ -82,6 +87,9 @@ func TestCameBackEmpty(t *testing.T) {
 			c := newCluster()
 			if tc.after != nil {
 				c.Spec.Recovery = &api.Recovery{ReplaceEmptyAfter: tc.after}
+			}
+			if tc.found > 0 {
+				c.Status.Members = []api.MemberStatus{{Name: "db-0", ID: "a0", EmptySince: new(metav1.NewTime(now.Add(-tc.found)))}}
 			}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-0", UID: "pod", CreationTimestamp: metav1.NewTime(now), Annotations: fenced(c, "db-0")}}
 			tc.mutate(pod)
@@ -152,7 +160,9 @@ func TestYoung(t *testing.T) {
 		"OldLost":   {reason: "the quorum went a moment ago", age: 4 * time.Second, lost: 12 * time.Second},
 		"Again":     {reason: "after two minutes it is half a minute", age: 29 * time.Second, lost: 2 * time.Minute, want: true},
 		"AgainOld":  {reason: "and that is over", age: 31 * time.Second, lost: 2 * time.Minute},
-		"AfterHour": {reason: "after an hour it is a quarter of an hour", age: 14 * time.Minute, lost: time.Hour, want: true},
+		"AfterHour": {reason: "after an hour it is five minutes, as long as its kubelet waits at most", age: 5*time.Minute - time.Second, lost: time.Hour, want: true},
+		"HourOld":   {reason: "and that is over", age: 5*time.Minute + time.Second, lost: time.Hour},
+		"Woken":     {reason: "it was hibernated for a month, which was no outage", age: 5*time.Minute + time.Second, lost: 30 * 24 * time.Hour},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

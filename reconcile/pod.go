@@ -42,7 +42,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Overdue = p.Problem != "" && !inconsistent(pod) && since.Before(l.overdue)
 	p.Forsaken = p.Problem != "" && p.Damaged && since.Before(l.forsaken)
 	p.Empty = cameBackEmpty(pod, p.Unfenced, l.now)
-	p.EmptyLong = p.Empty && since.Before(l.emptied)
+	p.EmptyLong = p.Empty && emptySince(c, pod, since, l.now).Before(l.emptied)
 	if p.Empty {
 		p.Problem = "has a volume that came back empty: etcd was told to find its data there, and found none"
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
@@ -83,8 +82,8 @@ func notReadySince(pod *corev1.Pod) time.Time {
 }
 
 // downSince is since when patience with the member runs. Where its readiness is not etcd's alone,
-// it may have been taken back long before etcd went down: patience then runs since the cluster is
-// degraded at the earliest, as its status remembers.
+// it may have been taken back long before etcd went down: patience then runs since Quorate has
+// found the member down at the earliest, as its status remembers.
 func downSince(c *api.EtcdCluster, pod *corev1.Pod, now time.Time) time.Time {
 	since := notReadySince(pod)
 	containers := podCondition(pod, corev1.ContainersReady)
@@ -94,17 +93,36 @@ func downSince(c *api.EtcdCluster, pod *corev1.Pod, now time.Time) time.Time {
 	if beside(pod) == "" && !marked(pod) || !votes(c, pod.Name) {
 		return since
 	}
-	degraded := meta.FindStatusCondition(c.Status.Conditions, api.ConditionDegraded)
+	return later(since, lastSeen(c, pod.Name).DownSince, now)
+}
+
+// emptySince is since when patience with a volume that came back empty runs. The Pod tells how etcd
+// has ended last, and not when it did so for the first time: its node may have been away for
+// minutes before, with its data.
+func emptySince(c *api.EtcdCluster, pod *corev1.Pod, down, now time.Time) time.Time {
+	return later(down, lastSeen(c, pod.Name).EmptySince, now)
+}
+
+// later of the two; now where the second one is not known yet.
+func later(a time.Time, b *metav1.Time, now time.Time) time.Time {
 	switch {
-	case degraded == nil:
-		return since
-	case degraded.Status != metav1.ConditionTrue:
-		return now // it served a moment ago
-	case degraded.LastTransitionTime.After(since):
-		return degraded.LastTransitionTime.Time
+	case b == nil:
+		return now
+	case b.After(a):
+		return b.Time
 	default:
-		return since
+		return a
 	}
+}
+
+// lastSeen is what the status remembers of a member.
+func lastSeen(c *api.EtcdCluster, name string) api.MemberStatus {
+	for _, m := range c.Status.Members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return api.MemberStatus{}
 }
 
 // votes reports whether the status remembers the member as a voter.

@@ -83,12 +83,12 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		reason   string
-		mutate   func(*corev1.Pod)
-		degraded time.Time // since when the cluster is; zero: it is not
-		learner  bool
-		cluster  func(*api.EtcdCluster)
-		want     membership.Pod
+		reason  string
+		mutate  func(*corev1.Pod)
+		down    time.Time // since when the status says that it is; zero: it does not
+		learner bool
+		cluster func(*api.EtcdCluster)
+		want    membership.Pod
 	}{
 		"Ready": {
 			reason: "all is well",
@@ -119,12 +119,12 @@ func TestReadiness(t *testing.T) {
 			mutate: func(p *corev1.Pod) { withGate(p, for6) }, want: serves,
 		},
 		"NodeAway": {
-			reason: "the node controller says so", degraded: for6.Add(-time.Second),
+			reason: "the node controller says so", down: for6.Add(-time.Second),
 			mutate: func(p *corev1.Pod) { withNodeAway(p, for6) },
 			want:   membership.Pod{Problem: away, Overdue: true, Damaged: true, Forsaken: true},
 		},
 		"NodeAwayOfGate": {
-			reason: "a Pod with a gate that was True is on a node, too", degraded: for6.Add(-time.Second),
+			reason: "a Pod with a gate that was True is on a node, too", down: for6.Add(-time.Second),
 			mutate: func(p *corev1.Pod) {
 				withNodeAway(p, for6)
 				p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/lb"}}
@@ -138,17 +138,17 @@ func TestReadiness(t *testing.T) {
 			want:   membership.Pod{Problem: away, Damaged: true},
 		},
 		"NodeAwaySilentLately": {
-			reason: "patience has begun when the cluster lost it", degraded: lately,
+			reason: "patience has begun when it was found down", down: lately,
 			mutate: func(p *corev1.Pod) { withNodeAway(p, for6) },
 			want:   membership.Pod{Problem: away, Damaged: true},
 		},
 		"LearnersNodeAway": {
-			reason: "the cluster does not count as degraded for a learner", learner: true,
+			reason: "nobody waits longer for a learner, which has no vote", learner: true,
 			mutate: func(p *corev1.Pod) { withNodeAway(p, for6) },
 			want:   membership.Pod{Problem: away, Overdue: true, Damaged: true, Forsaken: true},
 		},
 		"SidecarAndCrash": {
-			reason: "the sidecar has kept the Pod from being ready for days, and etcd has ended a moment ago", degraded: lately,
+			reason: "the sidecar has kept the Pod from being ready for days, and etcd has ended a moment ago", down: lately,
 			mutate: func(p *corev1.Pod) { withSidecar(p, days); crashed(p, lately) },
 			want:   membership.Pod{Problem: crash, Damaged: true},
 		},
@@ -157,18 +157,27 @@ func TestReadiness(t *testing.T) {
 			mutate: func(p *corev1.Pod) { withSidecar(p, days); crashed(p, lately) },
 			want:   membership.Pod{Problem: crash, Damaged: true},
 		},
+		"SidecarAndCrashAnotherDown": {
+			reason: "another member has been down for days",
+			cluster: func(c *api.EtcdCluster) {
+				c.Status.Conditions[0].Status = metav1.ConditionTrue
+				c.Status.Members = append(c.Status.Members, api.MemberStatus{Name: "db-1", ID: "a1", DownSince: new(metav1.NewTime(days))})
+			},
+			mutate: func(p *corev1.Pod) { withSidecar(p, days); crashed(p, lately) },
+			want:   membership.Pod{Problem: crash, Damaged: true},
+		},
 		"SidecarAndCrashForLong": {
-			reason: "etcd has been down for long as well", degraded: for6,
+			reason: "etcd has been down for long as well", down: for6,
 			mutate: func(p *corev1.Pod) { withSidecar(p, days); crashed(p, for6) },
 			want:   membership.Pod{Problem: crash, Overdue: true, Damaged: true, Forsaken: true},
 		},
 		"GateAndCrash": {
-			reason: "the containers have stopped being ready a moment ago, whatever the gate says", degraded: days,
+			reason: "the containers have stopped being ready a moment ago, whatever the gate says", down: days,
 			mutate: func(p *corev1.Pod) { withGate(p, days); crashed(p, lately) },
 			want:   membership.Pod{Problem: crash, Damaged: true},
 		},
 		"GateAndDeleted": {
-			reason: "nothing is heard of its node, and nothing was wrong with etcd before", degraded: days,
+			reason: "nothing is heard of its node, and nothing was wrong with etcd before", down: days,
 			mutate: func(p *corev1.Pod) {
 				withGate(p, days)
 				p.DeletionTimestamp = new(metav1.NewTime(now.Add(-11 * time.Second)))
@@ -200,8 +209,8 @@ func TestReadiness(t *testing.T) {
 				c.Status.Members[0].Role = api.RoleLearner
 			}
 			c.Status.Conditions = []metav1.Condition{{Type: api.ConditionDegraded, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(days)}}
-			if !tc.degraded.IsZero() {
-				c.Status.Conditions[0].Status, c.Status.Conditions[0].LastTransitionTime = metav1.ConditionTrue, metav1.NewTime(tc.degraded)
+			if !tc.down.IsZero() {
+				c.Status.Members[0].DownSince = new(metav1.NewTime(tc.down))
 			}
 			if tc.cluster != nil {
 				tc.cluster(c)
@@ -236,6 +245,7 @@ func TestHeard(t *testing.T) {
 			t.Parallel()
 			w := serving(t)
 			withNodeAway(w.pods["db-1"], now.Add(-time.Hour))
+			w.cluster.Status.Members[1].DownSince = new(metav1.NewTime(now.Add(-time.Hour)))
 			if !answers {
 				delete(w.asked.endpoints, "db-1")
 			}

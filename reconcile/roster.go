@@ -45,9 +45,9 @@ func (r roster) expect(formed bool) {
 }
 
 // identify gives each member the ID that etcd knows it by: from etcd's list, or else from what the status remembers of it,
-// or else, where it remembers none, from its volume.
+// or else, where it remembers none, from its volume. No two members have one ID.
 func (r roster) identify(members []membership.Member, remembered bool) {
-	ids := map[string]membership.ID{}
+	ids, has := map[string]membership.ID{}, map[membership.ID]string{} // has: the member that has an ID, as etcd lists it
 	for _, m := range r.cluster.Status.Members {
 		ids[m.Name] = membership.ParseID(m.ID)
 	}
@@ -58,17 +58,49 @@ func (r roster) identify(members []membership.Member, remembered bool) {
 	}
 	for _, m := range members {
 		if name, ours := addressee(r.cluster, m); ours {
-			ids[name] = m.ID
+			ids[name], has[m.ID] = m.ID, name
 		}
 	}
 	for name, id := range ids {
+		if of := has[id]; of != "" && of != name {
+			continue // the status remembers the copy of a volume as a member
+		}
 		r.at(name, func(i *membership.Instance) { i.ID = id })
 	}
+	r.fromVolumes(members != nil, remembered)
+}
+
+// fromVolumes gives the ID on its volume to each member of which nothing else tells one. A claim may be copied to another name,
+// annotations and all: one voter must not count as two, of which the second is removed by the ID of the first. Where etcd's list is
+// known, a volume that is not the recorded one tells nothing, and one whose member has another volume is a copy. Without a
+// list, volumes that were restored are all there may be: each ID goes to one of them, and to the recorded one first.
+func (r roster) fromVolumes(listed, remembered bool) {
+	known := map[membership.ID]bool{}
+	var unknown []*membership.Instance
 	for _, i := range r.instances {
-		if i.ID == 0 && (members != nil || !remembered) {
-			i.ID = i.Volume.MemberID
+		known[i.ID] = true
+		if i.ID == 0 && i.Volume.MemberID != 0 {
+			unknown = append(unknown, i)
 		}
 	}
+	slices.SortFunc(unknown, func(a, b *membership.Instance) int {
+		return cmp.Or(one(a.Volume.Replaced)-one(b.Volume.Replaced), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	for _, i := range unknown {
+		switch id := i.Volume.MemberID; {
+		case known[id]:
+			i.Volume.Replaced = true
+		case listed && !i.Volume.Replaced, !listed && !remembered:
+			i.ID, known[id] = id, true
+		}
+	}
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // addressee is whose peer URL a member of etcd's list has; false where it is none of ours.

@@ -67,6 +67,61 @@ func TestRoster(t *testing.T) {
 			},
 			want: result{[]known{{"db-0", 0xa0}, {"db-1", 0xa1}, {"db-2", 0xb2}}, "db-3"},
 		},
+		"Copied": {
+			reason: "a claim that was copied to another name makes no second member of its voter",
+			given: func(w *world) {
+				w.copied("db-9", "db-2")
+				w.claims["db-9"].Annotations[api.AnnotationVolumeUID] = "claim-of-db-2"
+			},
+			want: result{append(three[:3:3], known{Name: "db-9"}), "db-10"},
+		},
+		"CopiedUnmarked": {
+			reason: "nor one on which there was no UID yet",
+			given:  func(w *world) { w.copied("db-9", "db-2") },
+			want:   result{append(three[:3:3], known{Name: "db-9"}), "db-10"},
+		},
+		"CopiedUnlisted": {
+			reason: "nor without a list: the status remembers the voter",
+			given:  func(w *world) { w.copied("db-9", "db-2"); w.asked = answers{} },
+			want:   result{append(three[:3:3], known{Name: "db-9"}), "db-10"},
+		},
+		"CopiedForgotten": {
+			reason: "nor where the status remembers nothing: the claim on which the record was written counts",
+			given: func(w *world) {
+				w.copied("db-9", "db-2")
+				w.claims["db-9"].Annotations[api.AnnotationVolumeUID] = "claim-of-db-9" // it was accepted
+				w.claims["db-2"].Annotations[api.AnnotationVolumeUID] = "earlier"
+				w.asked, w.cluster.Status.Members = answers{}, nil
+			},
+			want: result{[]known{{"db-0", 0xa0}, {"db-1", 0xa1}, {Name: "db-2"}, {"db-9", 0xa2}}, "db-10"},
+		},
+		"CopiedRestored": {
+			reason: "nor in a namespace that was restored as a whole: one of the two is as good as the other",
+			given: func(w *world) {
+				w.copied("db-9", "db-2")
+				for _, claim := range w.claims {
+					claim.Annotations[api.AnnotationVolumeUID] = "earlier"
+				}
+				w.asked, w.cluster.Status.Members = answers{}, nil
+			},
+			want: result{append(three[:3:3], known{Name: "db-9"}), "db-10"},
+		},
+		"CopiedRemembered": {
+			reason: "nor where an earlier version has taken it for one, and written that down",
+			given: func(w *world) {
+				w.copied("db-9", "db-2")
+				w.cluster.Status.Members = append(w.cluster.Status.Members, api.MemberStatus{Name: "db-9", ID: "a2"})
+			},
+			want: result{append(three[:3:3], known{Name: "db-9"}), "db-10"},
+		},
+		"RestoredOfRemoved": {
+			reason: "what was restored of a member that etcd does not list tells no ID",
+			given: func(w *world) {
+				w.claims["db-9"] = w.claims["db-2"].DeepCopy()
+				w.claims["db-9"].Annotations[api.AnnotationMemberID], w.claims["db-9"].Annotations[api.AnnotationVolumeUID] = "a9", "earlier"
+			},
+			want: result{append(three[:3:3], known{Name: "db-9"}), "db-10"},
+		},
 		"Remembered": {
 			reason: "where nothing is left, those that were seen last are known, and nobody else is expected",
 			given: func(w *world) {

@@ -67,13 +67,17 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	if seen.Formed() || step.Reason == membership.Formed {
 		s.NextOrdinal = int32(nextOrdinal(c, seen.Instances))
 	}
-	setMembers(&s, seen)
+	setMembers(&s, seen, metav1.Now())
 	setConditions(&s, c, seen, step)
 	return s
 }
 
 // setMembers lists the members, and what is said of all of them together.
-func setMembers(s *api.EtcdClusterStatus, seen observed) {
+func setMembers(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
+	before := map[string]api.MemberStatus{}
+	for _, m := range s.Members {
+		before[m.Name] = m
+	}
 	s.Members, s.Replicas, s.ReadyReplicas, s.Leader = nil, 0, 0, ""
 	var lowest membership.Version
 	var largest int64
@@ -85,6 +89,7 @@ func setMembers(s *api.EtcdClusterStatus, seen observed) {
 			s.Replicas++
 		}
 		m := memberStatus(i, seen)
+		m.DownSince, m.EmptySince = sinceWhen(before[i.Name], i, now)
 		s.Members = append(s.Members, m)
 		if m.Health == api.HealthHealthy && m.Role != api.RoleLearner {
 			s.ReadyReplicas++
@@ -110,6 +115,26 @@ func isMember(i membership.Instance, seen observed) bool {
 		return seen.Member(i.ID) != nil
 	}
 	return (i.ID != 0 || i.Pod.Exists() || i.Volume.Exists()) && !i.Volume.Spare && !i.Volume.Retired
+}
+
+// sinceWhen a member is down, and its volume is found empty. A process that runs for a moment between two crashes is no end of
+// that: its kubelet must find it ready, or it must say itself who it is.
+func sinceWhen(before api.MemberStatus, i membership.Instance, now metav1.Time) (down, empty *metav1.Time) {
+	switch {
+	case i.Endpoint.Member() != 0, i.Pod.Ready:
+	case before.DownSince != nil:
+		down = before.DownSince
+	case i.Pod.Problem != "":
+		down = &now
+	}
+	switch {
+	case !i.Pod.Empty:
+	case before.EmptySince != nil:
+		empty = before.EmptySince
+	default:
+		empty = &now
+	}
+	return down, empty
 }
 
 func memberStatus(i membership.Instance, seen observed) api.MemberStatus {

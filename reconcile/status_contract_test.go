@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -71,6 +72,9 @@ func TestStatusStable(t *testing.T) {
 			pod.Status.ContainerStatuses[0].Ready = false
 			pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
 			delete(w.asked.endpoints, name)
+		}
+		for n := range w.cluster.Status.Members {
+			w.cluster.Status.Members[n].DownSince = new(metav1.NewTime(time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)))
 		}
 		seen := observed{Observed: facts(w.cluster, w.pods, w.claims, w.asked, limits{overdue: time.Now()}), pods: w.pods, claims: w.claims}
 		return status(w.cluster, seen, membership.Plan(desired(w.cluster), seen.Observed))

@@ -134,6 +134,17 @@ type MemberStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Volume string `json:"volume,omitempty"`
+
+	// downSince is when its Pod was first found not to run; empty again once the member answers, or
+	// its kubelet finds it ready. Where another container or a readiness gate keeps the Pod from being
+	// ready, or its node does not answer, spec.recovery.replaceAfter runs since then at the earliest.
+	// +optional
+	DownSince *metav1.Time `json:"downSince,omitempty"`
+
+	// emptySince is when its volume was first found to have come back empty; empty again once etcd
+	// has got further. spec.recovery.replaceEmptyAfter runs since then at the earliest.
+	// +optional
+	EmptySince *metav1.Time `json:"emptySince,omitempty"`
 }
 
 // FailedChange is a change that did not work and was put back.

@@ -188,6 +188,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.MemberStatus
   map:
     fields:
+    - name: downSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: emptySince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: health
       type:
         namedType: dev.quorate.api.v1alpha1.MemberHealth

@@ -3,6 +3,7 @@
 package v1alpha1
 
 import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiv1alpha1 "quorate.dev/api/v1alpha1"
 )
 
@@ -23,6 +24,13 @@ type MemberStatusApplyConfiguration struct {
 	Health *apiv1alpha1.MemberHealth `json:"health,omitempty"`
 	// volume is the name of its PersistentVolumeClaim; empty with storage.medium Memory, or when it is gone.
 	Volume *string `json:"volume,omitempty"`
+	// downSince is when its Pod was first found not to run; empty again once the member answers, or
+	// its kubelet finds it ready. Where another container or a readiness gate keeps the Pod from being
+	// ready, or its node does not answer, spec.recovery.replaceAfter runs since then at the earliest.
+	DownSince *v1.Time `json:"downSince,omitempty"`
+	// emptySince is when its volume was first found to have come back empty; empty again once etcd
+	// has got further. spec.recovery.replaceEmptyAfter runs since then at the earliest.
+	EmptySince *v1.Time `json:"emptySince,omitempty"`
 }
 
 // MemberStatusApplyConfiguration constructs a declarative configuration of the MemberStatus type for use with
@@ -76,5 +84,21 @@ func (b *MemberStatusApplyConfiguration) WithHealth(value apiv1alpha1.MemberHeal
 // If called multiple times, the Volume field is set to the value of the last call.
 func (b *MemberStatusApplyConfiguration) WithVolume(value string) *MemberStatusApplyConfiguration {
 	b.Volume = &value
+	return b
+}
+
+// WithDownSince sets the DownSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DownSince field is set to the value of the last call.
+func (b *MemberStatusApplyConfiguration) WithDownSince(value v1.Time) *MemberStatusApplyConfiguration {
+	b.DownSince = &value
+	return b
+}
+
+// WithEmptySince sets the EmptySince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the EmptySince field is set to the value of the last call.
+func (b *MemberStatusApplyConfiguration) WithEmptySince(value v1.Time) *MemberStatusApplyConfiguration {
+	b.EmptySince = &value
 	return b
 }

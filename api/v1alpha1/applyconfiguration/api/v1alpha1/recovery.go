@@ -18,7 +18,8 @@ type RecoveryApplyConfiguration struct {
 	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
 	ReplaceAfter *apiv1alpha1.Duration `json:"replaceAfter,omitempty"`
 	// replaceEmptyAfter is how long a member may be down whose volume came back empty, from 10s to
-	// 24h: etcd was told to find its data there, and says that it found none. Waiting mends only a
+	// 24h: etcd was told to find its data there, and says that it found none. It is counted since
+	// that was first seen (status.members[].emptySince). Waiting mends only a
 	// volume that was mounted too late. A member is given up under the same conditions as with
 	// replaceAfter, its successor's volume first, and where replaceAfter is shorter that counts. A
 	// change restarts nothing. Default 30s.
