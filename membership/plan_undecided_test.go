@@ -45,6 +45,21 @@ func TestPlanUndecided(t *testing.T) {
 			args:   []change{first3(unsure), learner(3)},
 			want:   waits("m-0, m-1, m-2", "the learner m-3 becomes a voter, or goes"),
 		},
+		"LearnerOfOneThatLeavesVotes": {
+			reason: "It is known which member it replaces",
+			base:   formed3,
+			args:   []change{first3(unsure), on(1, fit), on(1, going), learner(3)},
+			want:   Step{Action: Promote, Members: []string{"m-3"}, ID: 0xa3, Reason: Joining, Message: "making the learner m-3 a voter"},
+		},
+		"OneThatLeavesGoes": {
+			reason: "Its successor votes, whatever becomes of the others",
+			base:   formed3,
+			args:   []change{first3(unsure), on(1, fit), on(1, unfit), voter(3)},
+			want: Step{
+				Action: Remove, Members: []string{"m-1"}, ID: 0xa1, Reason: Moving,
+				Message: "removing m-1 (its volume is of another class): spec.replicas is 3",
+			},
+		},
 		"LearnerVotesWhereOneLacks": {
 			reason: "Without it there are fewer than wanted",
 			base:   formed3,

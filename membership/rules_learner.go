@@ -72,7 +72,8 @@ func promoted(d Desired, o Observed) (Step, bool) {
 			Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining,
 			Message: "making the learner " + i.Name + " a voter",
 		}
-		if undecided := o.undecided(); len(undecided) > 0 && len(o.voters()) >= d.Size {
+		_, moves := moving(d, o)
+		if undecided := o.undecided(); len(undecided) > 0 && len(o.voters()) >= d.Size && !moves {
 			return untilDecided(undecided, "the learner "+i.Name+" becomes a voter, or goes"), true
 		}
 		if unproved := o.unproved(o.voters()); unproved != "" {

@@ -80,7 +80,7 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	}
 	victim, rest := voters[0], voters[len(voters)-d.Size:]
-	if undecided := o.undecided(); len(undecided) > 0 && (victim.Serves() || victim.Publishes()) {
+	if undecided := o.undecided(); len(undecided) > 0 && o.leaves(victim) == "" && (victim.Serves() || victim.Publishes()) {
 		return untilDecided(undecided, "one of "+list(names(o.voters(), func(Instance) bool { return true }))+" is removed"), true
 	}
 	if !o.mayRemove(victim) {
