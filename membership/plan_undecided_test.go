@@ -2,7 +2,8 @@ package membership
 
 import "testing"
 
-// TestPlanUndecided: while it is not known whether small volumes can grow, what may be a successor stays, and gets no vote.
+// TestPlanUndecided: while it is not known whether small volumes can grow, what may be a successor
+// stays, and gets no vote.
 func TestPlanUndecided(t *testing.T) {
 	waits := func(names, before string) Step {
 		return Step{
@@ -99,7 +100,8 @@ func TestPlanUndecided(t *testing.T) {
 	})
 }
 
-// untold is a look in which it is not known of any member whether its volume can grow, while so many votes are there.
+// untold is a look in which it is not known of any member whether its volume can grow, while so
+// many votes are there.
 func untold(voters int) func(Observed) Observed {
 	return func(o Observed) Observed {
 		if len(o.voters()) != voters {

@@ -56,8 +56,9 @@ func moving(d Desired, o Observed) (Instance, bool) {
 	return voters[next], begun || calm
 }
 
-// undecided are the members of which it is not known whether their volumes can grow. Unfit is empty then for want of an answer: no
-// reason to take a spare, a learner or a voter on a new volume for one too many, which may be a successor.
+// undecided are the members of which it is not known whether their volumes can grow. Unfit is empty
+// then for want of an answer: no reason to take a spare, a learner or a voter on a new volume for
+// one too many, which may be a successor.
 func (o Observed) undecided() []string {
 	return names(o.Instances, func(i Instance) bool { return o.Member(i.ID) != nil && i.Volume.Undecided })
 }

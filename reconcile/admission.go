@@ -62,9 +62,10 @@ func (r *Reconciler) tryChange(ctx context.Context, c *api.EtcdCluster, pod *cor
 	return changed, nil // an apply leaves the answer in what was applied
 }
 
-// rehearse asks the API server for a change in place, and does nothing (dry run), before the member leaves the Service for clients
-// and the change is announced: what is refused costs no write. What is refused in earnest all the same, by a webhook that lets every
-// dry run pass, is not asked for again for a while. A member that has left the Service already was asked for before that.
+// rehearse asks the API server for a change in place, and does nothing (dry run), before the member
+// leaves the Service for clients and the change is announced: what is refused costs no write. What
+// is refused in earnest all the same, by a webhook that lets every dry run pass, is not asked for
+// again for a while. A member that has left the Service already was asked for before that.
 func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	name := step.Members[0]
 	pod, m := seen.pods[name], member(c, seen, name)
@@ -89,9 +90,10 @@ func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen obse
 	return nil
 }
 
-// passesBy reports whether an image that is put back would be the very name that a policy keeps Pods from: the Pod ran another one
-// than was asked for, and the API server would leave it as it is asked for, or does not tell. The Pod is recreated then, and the
-// policy sees it. With storage.medium Memory the data would go with the Pod.
+// passesBy reports whether an image that is put back would be the very name that a policy keeps
+// Pods from: the Pod ran another one than was asked for, and the API server would leave it as it is
+// asked for, or does not tell. The Pod is recreated then, and the policy sees it. With
+// storage.medium Memory the data would go with the Pod.
 func (r *Reconciler) passesBy(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, image string) bool {
 	_, images, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
 	_, ran, rewritten := strings.Cut(images, " ")

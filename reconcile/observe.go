@@ -53,8 +53,8 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	return seen, nil
 }
 
-// tryFor bounds all tries of one look. A webhook may hang for 30 s, and what is decided by a look is done within 8 s of its intent
-// (inTime), with another look in between.
+// tryFor bounds all tries of one look. A webhook may hang for 30 s, and what is decided by a look
+// is done within 8 s of its intent (inTime), with another look in between.
 const tryFor = time.Second
 
 // inconclusive is why a try (dry run) shows nothing. What the API server has against the thing itself is told when it is asked for in

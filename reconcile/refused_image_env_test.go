@@ -17,8 +17,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestRefusedImage: a policy refuses the image of the next version. No member leaves the Service for clients for a change that does not
-// come, no claim is written, and the status says why.
+// TestRefusedImage: a policy refuses the image of the next version. No member leaves the Service
+// for clients for a change that does not come, no claim is written, and the status says why.
 func TestRefusedImage(t *testing.T) {
 	s := newStage(t)
 	c := s.cluster("db", 3)

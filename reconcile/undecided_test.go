@@ -23,13 +23,14 @@ import (
 	"quorate.dev/membership"
 )
 
-// forbiddenBy is what the API server answers where an admission plugin or a webhook denies a request.
+// forbiddenBy is what the API server answers where an admission plugin or a webhook denies a
+// request.
 func forbiddenBy(resource, name, why string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, name, errors.New(why))
 }
 
-// TestUndecidedGrowth: midway through a move a dry run that shows nothing makes no member one too many. db-0 to db-2 are on volumes of
-// 1Gi, 2Gi are asked for, and db-3 votes on a new volume.
+// TestUndecidedGrowth: midway through a move a dry run that shows nothing makes no member one too
+// many. db-0 to db-2 are on volumes of 1Gi, 2Gi are asked for, and db-3 votes on a new volume.
 func TestUndecidedGrowth(t *testing.T) {
 	const waits = "waiting for the API server to tell whether the volumes of db-0, db-1, db-2 can grow, before one of db-0, db-1, db-2, db-3 is removed"
 	wait := membership.Step{Action: membership.Wait, Reason: membership.Moving, Message: waits}
@@ -83,7 +84,8 @@ func TestUndecidedGrowth(t *testing.T) {
 	}
 }
 
-// TestTriesAreBounded: a webhook that hangs, and lets a dry run pass in the end, keeps no member that is lost from being replaced.
+// TestTriesAreBounded: a webhook that hangs, and lets a dry run pass in the end, keeps no member
+// that is lost from being replaced.
 func TestTriesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := serving(t)
@@ -144,8 +146,8 @@ func (h hanging) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts .
 	}
 }
 
-// TestUndecidedImage: an image that a policy has rewritten at the creation of its Pod is not changed in place before it is known that
-// the policy acts on that, too.
+// TestUndecidedImage: an image that a policy has rewritten at the creation of its Pod is not
+// changed in place before it is known that the policy acts on that, too.
 func TestUndecidedImage(t *testing.T) {
 	const mirror = "mirror.example.com/etcd:v3.6.16"
 	t.Parallel()
@@ -175,7 +177,8 @@ func TestUndecidedImage(t *testing.T) {
 	}
 }
 
-// TestPutBackRewritten: what a policy had made of a Pod when it was created is put back by the policy.
+// TestPutBackRewritten: what a policy had made of a Pod when it was created is put back by the
+// policy.
 func TestPutBackRewritten(t *testing.T) {
 	const mirror = "mirror.example.com/etcd:v3.6.16"
 	changed, deleted := write{"apply", "Pod", "db-0", "pod-of-db-0", "5"}, write{"delete", "Pod", "db-0", "pod-of-db-0", "5"}
@@ -228,8 +231,8 @@ func TestPutBackRewritten(t *testing.T) {
 	}
 }
 
-// TestLastOutComesBack: a member that has left the Service for clients comes back where the others stop being ready, and is not
-// restarted before they had their time from then on.
+// TestLastOutComesBack: a member that has left the Service for clients comes back where the others
+// stop being ready, and is not restarted before they had their time from then on.
 func TestLastOutComesBack(t *testing.T) {
 	t.Parallel()
 	c, seen := newCluster(), healthy()
