@@ -61,6 +61,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 			i.Volume.Next = rarely(version())
 			i.Volume.Small, i.Volume.Growing = r.IntN(8) == 0, r.IntN(8) == 0
 			i.Volume.Unfit = []string{"", "", "", "is of another class"}[r.IntN(4)]
+			i.Volume.Undecided = i.Volume.Unfit == "" && r.IntN(8) == 0
 			i.Volume.Replays = []string{"", ReplaysAny, ReplaysRisen, ReplaysPast}[r.IntN(4)]
 		}
 		if !some() {
@@ -70,7 +71,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 				Damaged: some(), Forsaken: some(), BackOff: some(), Young: some(), Empty: some(), EmptyLong: some(), Unfenced: some(),
 				Ready: some(), ReadyLong: some(), UnreadyLong: some(), Provisions: some(), Provisioned: some(),
 				Version: rarely(version()), Changing: r.IntN(8) == 0, Failing: some(),
-				Change: []Change{ChangeNone, ChangeNone, ChangeResources, ChangeImage, ChangePod}[r.IntN(5)],
+				Change: []Change{ChangeNone, ChangeNone, ChangeResources, ChangeImage, ChangePod}[r.IntN(5)], Undecided: r.IntN(8) == 0,
 			}
 			if i.Pod.Change != ChangeNone {
 				i.Pod.Parts = []string{"options", "version"}
@@ -239,7 +240,7 @@ func movedAmidst(r *rand.Rand) (Desired, Observed) {
 	if kind := []func(int) change{spare, spare, listed, learner, voter, voter, nil}[r.IntN(7)]; kind != nil {
 		kind(len(o.Instances))(&d, &o)
 	}
-	wrong := []func(*Instance){silent, leaderless, gone, going, stopping, forsaken, outdated, small, unfit, preparingStill, preparingStill}
+	wrong := []func(*Instance){silent, leaderless, gone, going, stopping, forsaken, outdated, small, unfit, unsure, preparingStill, preparingStill}
 	if few(2) {
 		wrong[r.IntN(len(wrong))](&o.Instances[len(o.Instances)-1-r.IntN(min(2, len(o.Instances)))])
 	}

@@ -92,7 +92,11 @@ func forsaken(i *Instance) {
 
 // unfit is a member whose volume is not what the spec asks for.
 func unfit(i *Instance) { i.Volume.Unfit = "is of another class" }
-func fit(i *Instance)   { i.Volume.Unfit = "" }
+func fit(i *Instance)   { i.Volume.Unfit, i.Volume.Undecided = "", false }
+
+// unsure is one whose volume is too small, and of which the API server has not told whether it can
+// grow.
+func unsure(i *Instance) { i.Volume.Small, i.Volume.Unfit, i.Volume.Undecided = true, "", true }
 
 func room(bytes int64) change { return func(d *Desired, _ *Observed) { d.Room = bytes } }
 

@@ -38,6 +38,9 @@ type Volume struct {
 	// Unfit is why it is not what the spec asks for, and cannot become that, in words that follow "whose volume"; empty where it
 	// is or can, and where the spec does not ask for its member to be replaced.
 	Unfit string
+	// Undecided: it is small, its member is to be replaced if it cannot grow, and the API server
+	// has not told whether it can.
+	Undecided bool
 	// Replaced: it is another object than the one on which it was written whose data it holds.
 	Replaced bool
 	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
@@ -78,6 +81,9 @@ type Pod struct {
 	Outdated bool
 	Change   Change
 	Parts    []string
+	// Undecided: it is not known whether its image can be changed where it is, or a policy for new
+	// Pods would be passed by.
+	Undecided bool
 	// Changing: its image was changed under it, or its resources, and it has not answered from the new ones yet.
 	Changing bool
 	// Untried are the parts of the spec of which it was made and with which its member has never served, where it is known with

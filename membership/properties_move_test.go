@@ -15,8 +15,23 @@ func promisesMove(d Desired, o Observed, s Step) error {
 			large = large || d.Room > 0 && i.Endpoint.DBSize >= d.Room
 		}
 	}
+	open, taken := len(o.undecided()) > 0, false // it is not known whether a volume can grow, and one too many is taken away for it
+	for _, i := range o.Instances {
+		named := slices.Contains(s.Members, i.Name)
+		spare := s.Reason == Retiring && i.Volume.Spare && i.Volume.Unfit == "" && listing(o, i.ID) == nil
+		surplus := s.Action == Remove && s.Reason == ScalingDown && o.leaves(i) == "" && (i.Serves() || learns(o, i.ID))
+		taken = taken || named && (spare || surplus)
+	}
 	comes := s.Action == Provision && s.Reason == Moving || s.Action == AddLearner && voters >= d.Size
 	switch {
+	case open && taken:
+		return errors.New("what may be a successor goes")
+	case open && s.Action == Promote && voters >= d.Size && !leaves:
+		return errors.New("one more member than wanted votes, and maybe in nobody's place")
+	case s.Action == Update && s.Change == ChangeImage && slices.ContainsFunc(o.Instances, func(i Instance) bool {
+		return slices.Contains(s.Members, i.Name) && i.Pod.Undecided
+	}):
+		return errors.New("a policy may be passed by")
 	case comes && (voters != d.Size || !leaves):
 		return errors.New("one more member than wanted comes, in nobody's place")
 	case comes && large:

@@ -120,6 +120,11 @@ func updated(d Desired, o Observed) (Step, bool) {
 	}
 	n := len(o.voters())
 	switch {
+	case i.Pod.Undecided:
+		return Step{
+			Action: Wait, Reason: Changing,
+			Message: "waiting for the API server to tell whether a policy sees the image of " + i.Name + " when it is changed in place",
+		}, true
 	case i.Pod.Change == ChangePod && d.Ephemeral:
 		return Step{
 			Action: Stall, Reason: ChangeNotSupported,

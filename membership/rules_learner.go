@@ -13,7 +13,7 @@ func givenUp(d Desired, o Observed) (Step, bool) {
 		switch {
 		case i.Volume.Unfit != "":
 			step.Reason, step.Message = Moving, "removing the learner "+i.Name+", whose volume "+i.Volume.Unfit
-		case len(o.voters()) >= d.Size && !moves:
+		case len(o.voters()) >= d.Size && !moves && len(o.undecided()) == 0:
 			step.Reason, step.Message = ScalingDown, "removing the learner "+i.Name+", which is not needed any more"
 		case lostLearner(d, o, i):
 			step.Reason, step.Message = MemberLost, "removing the learner "+i.Name+", whose data is gone; another one takes its place"
@@ -62,7 +62,7 @@ func joined(d Desired, o Observed) (Step, bool) {
 // counts as failing for those that come after it until it does. The second of two must, for without it nothing is decided.
 // A learner cannot be compared itself (etcd answers HashKV on voters alone): its data is right if the
 // voters are equal still after it has got it.
-func promoted(_ Desired, o Observed) (Step, bool) {
+func promoted(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		fit := i.Serves() || i.Publishes() && len(o.voters()) > 1
 		if !fit || !i.Volume.Recorded() || i.Volume.Replaced || i.Pod.Unfenced || i.Pod.Terminating || !o.mayGrow() {
@@ -71,6 +71,10 @@ func promoted(_ Desired, o Observed) (Step, bool) {
 		step := Step{
 			Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining,
 			Message: "making the learner " + i.Name + " a voter",
+		}
+		_, moves := moving(d, o)
+		if undecided := o.undecided(); len(undecided) > 0 && len(o.voters()) >= d.Size && !moves {
+			return untilDecided(undecided, "the learner "+i.Name+" becomes a voter, or goes"), true
 		}
 		if unproved := o.unproved(o.voters()); unproved != "" {
 			return Step{Action: Wait, Reason: Joining, Message: "waiting until " + unproved + ", before " + step.Message}, true

@@ -56,6 +56,21 @@ func moving(d Desired, o Observed) (Instance, bool) {
 	return voters[next], begun || calm
 }
 
+// undecided are the members of which it is not known whether their volumes can grow. Unfit is empty
+// then for want of an answer: no reason to take a spare, a learner or a voter on a new volume for
+// one too many, which may be a successor.
+func (o Observed) undecided() []string {
+	return names(o.Instances, func(i Instance) bool { return o.Member(i.ID) != nil && i.Volume.Undecided })
+}
+
+// untilDecided is the step that waits for that.
+func untilDecided(undecided []string, before string) Step {
+	return Step{
+		Action: Wait, Reason: Moving,
+		Message: "waiting for the API server to tell whether the volumes of " + list(undecided) + " can grow, before " + before,
+	}
+}
+
 // outgrows reports whether some member has a larger database than a new volume has room for. A member that came to such a one
 // would refuse writes, and all others with it.
 func (o Observed) outgrows(d Desired) bool {

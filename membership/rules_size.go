@@ -16,7 +16,7 @@ func retired(d Desired, o Observed) (Step, bool) {
 	surplus := map[string]bool{}
 	wanted := wanting(d, o) + len(names(o.voters(), o.lost)) // what was made for the place of a lost member is needed when it is removed
 	for n, i := range o.spares() {
-		surplus[i.Name] = n >= wanted || i.Volume.Unfit != ""
+		surplus[i.Name] = n >= wanted && len(o.undecided()) == 0 || i.Volume.Unfit != ""
 	}
 	var former []Instance
 	for _, i := range o.Instances {
@@ -80,6 +80,9 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	}
 	victim, rest := voters[0], voters[len(voters)-d.Size:]
+	if undecided := o.undecided(); len(undecided) > 0 && o.leaves(victim) == "" && (victim.Serves() || victim.Publishes()) {
+		return untilDecided(undecided, "one of "+list(names(o.voters(), func(Instance) bool { return true }))+" is removed"), true
+	}
 	if !o.mayRemove(victim) {
 		return needsPerson(Step{
 			Action: Wait, Reason: ScalingDown,

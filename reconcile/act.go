@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,8 +38,18 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if errors.As(err, &draining) {
 		seen.out = draining.members
 	}
-	if err == nil || draining != nil {
+	refused := refuses(err) && slices.ContainsFunc(seen.touched, func(name string) bool {
+		pod := seen.pods[name]
+		return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
+	})
+	if refused || draining != nil && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
+		seen.touched = nil
+	}
+	switch {
+	case err == nil, draining != nil:
 		err = cmp.Or(r.maintain(ctx, c, seen, step), err)
+	case refused:
+		err = errors.Join(err, r.maintain(ctx, c, seen, step))
 	}
 	return errors.Join(staticErr, err)
 }

@@ -2,7 +2,14 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -29,17 +36,70 @@ func (r *Reconciler) tryImage(ctx context.Context, c *api.EtcdCluster, seen obse
 		pod, m := seen.pods[i.Name], member(c, seen, i.Name)
 		m.Version = membership.Hop(desired(c), seen.Observed).String()
 		asked := render.Image(c, m.Version)
-		changed, err := render.PodImage(pod, c, m, asked)
+		changed, err := r.tryChange(ctx, c, pod, m, asked)
 		if err != nil {
-			return &invalidError{err}
-		}
-		err = r.Client.Apply(ctx, changed.WithUID(pod.UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-		if err != nil {
+			var invalid *invalidError
+			i.Pod.Undecided = inconclusive(err) != nil && !errors.As(err, &invalid)
 			return inconclusive(err)
 		}
-		if asked != etcdImage(pod) && render.Asks(changed, asked) { // an apply leaves the answer in what was applied
+		if asked != etcdImage(pod) && render.Asks(changed, asked) {
 			i.Pod.Change = membership.ChangePod
 		}
 		return nil
 	})
+}
+
+// tryChange is what the API server would make of another image of a Pod (dry run).
+func (r *Reconciler) tryChange(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, image string) (*corev1ac.PodApplyConfiguration, error) {
+	changed, err := render.PodImage(pod, c, m, image)
+	if err != nil {
+		return nil, &invalidError{err}
+	}
+	err = r.Client.Apply(ctx, changed.WithUID(pod.UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
+	if err != nil {
+		return nil, fmt.Errorf("try to change the image of Pod %s: %w", pod.Name, err)
+	}
+	return changed, nil // an apply leaves the answer in what was applied
+}
+
+// rehearse asks the API server for a change in place, and does nothing (dry run), before the member
+// leaves the Service for clients and the change is announced: what is refused costs no write. What
+// is refused in earnest all the same, by a webhook that lets every dry run pass, is not asked for
+// again for a while. A member that has left the Service already was asked for before that.
+func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	name := step.Members[0]
+	pod, m := seen.pods[name], member(c, seen, name)
+	if step.Change != membership.ChangeImage || pod.Labels[api.LabelClients] == api.ClientsOut {
+		return nil
+	}
+	m.Version, m.Previous = step.Version.String(), previous(c, pod)
+	asked := render.Image(c, m.Version)
+	changed, err := r.tryChange(ctx, c, pod, m, asked)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it is another Pod by now, as the change itself finds out
+		return nil
+	case err != nil:
+		return err
+	}
+	if render.Rewritten(c, pod) && asked != etcdImage(pod) && render.Asks(changed, asked) { // tryImage was told otherwise a moment ago
+		return errChanged
+	}
+	if said := refusal(c); said != nil && time.Since(said.LastTransitionTime.Time) < lastRetry {
+		return refusedError{said.Message}
+	}
+	return nil
+}
+
+// passesBy reports whether an image that is put back would be the very name that a policy keeps
+// Pods from: the Pod ran another one than was asked for, and the API server would leave it as it is
+// asked for, or does not tell. The Pod is recreated then, and the policy sees it. With
+// storage.medium Memory the data would go with the Pod.
+func (r *Reconciler) passesBy(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, image string) bool {
+	_, images, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
+	_, ran, rewritten := strings.Cut(images, " ")
+	if !rewritten || ran == image || c.Spec.Storage.Medium == api.MediumMemory {
+		return false
+	}
+	changed, err := r.tryChange(ctx, c, pod, m, image)
+	return err != nil || render.Asks(changed, image)
 }

@@ -162,7 +162,10 @@ func (r *Reconciler) drain(ctx context.Context, c *api.EtcdCluster, seen observe
 	waits := &drainingError{members: going, message: "taking " + strings.Join(going, ", ") + " out of Service " + service, again: whileDraining}
 	switch {
 	case leads && len(led) > 0:
-	case leads || isOut && len(led) == 0:
+	case isOut && len(led) == 0: // the others have stopped being ready meanwhile: it comes back, and they get their time from then on
+		r.draining.forget(key)
+		fallthrough
+	case leads:
 		waits.members, waits.message = nil, "waiting for Service "+service+" to lead to another member than "+strings.Join(going, ", ")
 	case isOut:
 		if waits.again = r.ProxiesFollow - r.draining.gone(key, going); waits.again > 0 {

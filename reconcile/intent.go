@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -40,6 +41,7 @@ func inTime(ctx context.Context, op *api.Operation) (context.Context, context.Ca
 	}
 	deadline := op.Since.Truncate(time.Second).Add(intentLife - etcdTakes)
 	if !time.Now().Before(deadline) {
+		log.FromContext(ctx).Info("Intent is too old for a request to etcd: looking again", "step", op.Step, "age", time.Since(op.Since.Time).Round(time.Second).String())
 		return nil, nil, fmt.Errorf("%w: the intent is too old for a request", errChanged)
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)

@@ -44,12 +44,18 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	now := time.Now()
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
 	r.compared(ctx, c, &seen)
-	tried := errors.Join(r.tryGrowth(ctx, c, seen), r.tryResize(ctx, c, seen), r.tryImage(ctx, c, seen))
+	tries, cancel := context.WithTimeout(ctx, tryFor)
+	defer cancel()
+	tried := errors.Join(r.tryGrowth(tries, c, seen), r.tryResize(tries, c, seen), r.tryImage(tries, c, seen))
 	if tried != nil { // what they would tell is not known: no reason to leave a member down, nor the status as it is
 		log.FromContext(ctx).Info("Dry run shows nothing", "error", tried.Error())
 	}
 	return seen, nil
 }
+
+// tryFor bounds all tries of one look. A webhook may hang for 30 s, and what is decided by a look
+// is done within 8 s of its intent (inTime), with another look in between.
+const tryFor = time.Second
 
 // inconclusive is why a try (dry run) shows nothing. What the API server has against the thing itself is told when it is asked for in
 // earnest.

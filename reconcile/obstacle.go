@@ -28,6 +28,14 @@ func (e *terminatingError) Error() string {
 // invalidError: the spec cannot be rendered.
 type invalidError struct{ error }
 
+// refusedError: what the API server has refused a moment ago is not asked for again yet.
+type refusedError struct{ message string }
+
+func (e refusedError) Error() string { return e.message }
+
+// refuses reports whether the API server has something against what it was asked for.
+func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
+
 // obstacle is the step that is taken instead, where something stands against the planned one that another try does not get
 // past: something to wait for, or something that only a person can change.
 func obstacle(err error, planned membership.Step) (membership.Step, bool) {
@@ -35,6 +43,7 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var terminating *terminatingError
 	var invalid *invalidError
 	var queued queuedError
+	var again refusedError
 	var draining *drainingError
 	var status apierrors.APIStatus
 	switch {
@@ -56,7 +65,9 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: terminating.Error()}, true
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: "the namespace is being deleted"}, true
-	case (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status):
+	case errors.As(err, &again):
+		return membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused), Message: again.Error()}, true
+	case refuses(err) && errors.As(err, &status):
 		message := "the API server refuses what the spec asks for: " + firstLine(status.Status().Message)
 		switch {
 		case planned.Reason == membership.Moving:

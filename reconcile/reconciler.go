@@ -130,6 +130,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	left := func(step membership.Step) { r.changing.leave(request.NamespacedName, r.MaxChanging, step) }
+	defer func() {
+		if p := recover(); p != nil { // every pass may: the others do not wait for this cluster
+			left(membership.Step{Action: membership.Stall})
+			panic(p)
+		}
+	}()
 	cluster := &api.EtcdCluster{}
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		left(membership.Step{Action: membership.None})

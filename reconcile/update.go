@@ -19,6 +19,9 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	if err := r.changing.enter(c, r.MaxChanging); err != nil {
 		return err
 	}
+	if err := r.rehearse(ctx, c, seen, step); err != nil {
+		return err
+	}
 	if err := r.drain(ctx, c, seen); err != nil {
 		return err
 	}
@@ -142,7 +145,13 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 		if !ok {
 			served = c
 		}
-		if err := r.changeImage(ctx, served, pod, back, image, ""); err != nil {
+		var err error
+		if r.passesBy(ctx, served, pod, back, image) {
+			err = r.deletePod(ctx, c, pod, step)
+		} else {
+			err = r.changeImage(ctx, served, pod, back, image, "")
+		}
+		if err != nil {
 			return err
 		}
 	default:

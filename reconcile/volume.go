@@ -53,18 +53,20 @@ func (r *Reconciler) tryGrowth(ctx context.Context, c *api.EtcdCluster, seen obs
 			small = append(small, n)
 		}
 	}
-	refused := make([]bool, len(seen.Instances))
+	refused, undecided := make([]bool, len(seen.Instances)), make([]bool, len(seen.Instances))
 	err := each(small, func(n int) error {
 		name := seen.Instances[n].Name
 		want := larger(c, seen, name).WithUID(seen.claims[name].UID)
 		err := r.Client.Apply(ctx, want, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
 		refused[n] = cannotExpand(err)
+		undecided[n] = err != nil && !refused[n]
 		if err := inconclusive(err); err != nil {
 			return fmt.Errorf("try whether PersistentVolumeClaim %s can grow: %w", name, err)
 		}
 		return nil
 	})
 	for n := range seen.Instances {
+		seen.Instances[n].Volume.Undecided = undecided[n]
 		if i := &seen.Instances[n]; refused[n] {
 			i.Volume.Unfit = "has " + seen.claims[i.Name].Spec.Resources.Requests.Storage().String() + ", and cannot grow to " + c.Spec.Storage.Size.String()
 		}
