@@ -75,6 +75,19 @@ func out(seen observed, i membership.Instance, pod *corev1.Pod) bool {
 	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
 }
 
+// forClients is the step with what clients find meanwhile: of a healthy cluster whether they are let
+// in, and of a suspended one which members the Service does not lead to.
+func forClients(c *api.EtcdCluster, seen observed, step membership.Step, overdue time.Time) membership.Step {
+	switch {
+	case c.Spec.Suspend:
+		return keptOut(c, seen, step)
+	case step.Reason == membership.Healthy:
+		return letIn(c, seen, step, overdue)
+	default:
+		return step
+	}
+}
+
 // keptOut is the step of a suspended cluster, with the members that were taken out of the Service
 // for clients before it was suspended: nothing is written for it, so they stay out.
 func keptOut(c *api.EtcdCluster, seen observed, step membership.Step) membership.Step {

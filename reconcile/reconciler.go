@@ -166,12 +166,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil && step.Reason == membership.Formed {
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
-	if step.Reason == membership.Healthy && !cluster.Spec.Suspend {
-		step = letIn(cluster, seen, step, time.Now().Add(-r.StallAfter))
-	}
-	if cluster.Spec.Suspend {
-		step = keptOut(cluster, seen, step)
-	}
+	step = forClients(cluster, seen, step, time.Now().Add(-r.StallAfter))
 	if apierrors.IsConflict(err) || errors.Is(err, errChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
