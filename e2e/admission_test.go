@@ -45,7 +45,8 @@ func policies() []policy {
 			ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: "Object{spec: Object.spec{containers: object.spec.containers." + containers + "}}"},
 		}
 	}
-	// A proxy of etcd's own, of an image that is there. It is the first container, and has all that the namespace asks for.
+	// A proxy of etcd's own, of an image that is there. It is the first container, and has all that
+	// the namespace asks for.
 	sidecar := `[JSONPatch{op: "add", path: "/spec/containers/0", value: Object.spec.containers{name: "sidecar", ` +
 		`image: "` + render.Image(&api.EtcdCluster{}, node.Etcd36) + `", ` +
 		`command: ["/usr/local/bin/etcd", "gateway", "start", "--listen-addr=127.0.0.1:23790", "--endpoints=127.0.0.1:2379"], ` +
@@ -75,8 +76,9 @@ func policies() []policy {
 	}
 }
 
-// TestAdmitted: whatever a policy makes of the Pods that are applied, the cluster becomes Ready, changes its version in place and
-// its resources, and gets back a Pod that was deleted, under writes.
+// TestAdmitted: whatever a policy makes of the Pods that are applied, the cluster becomes Ready,
+// changes its version in place and its resources, and gets back a Pod that was deleted, under
+// writes.
 func TestAdmitted(t *testing.T) {
 	t.Parallel()
 	var stories []features.Feature

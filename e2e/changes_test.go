@@ -92,8 +92,8 @@ func TestChanges(t *testing.T) {
 		Feature())
 }
 
-// changed makes a change, and looks at what every member runs then, and at what was done for it. The
-// cluster and its members keep their IDs.
+// changed makes a change, and looks at what every member runs then, and at what was done for it.
+// The cluster and its members keep their IDs.
 func (s *stage) changed(c *api.EtcdCluster, row change) {
 	s.Helper()
 	was, before := identityOf(c), processes(s.pods(c))

@@ -15,8 +15,8 @@ import (
 
 var hashMiB = flag.Int("hash.mib", 16, "how large the database is of which TestHashCost has the hash taken; 1700 makes 2 GB")
 
-// TestHashCost tells how long a member reads its database for a hash, and how long a write waits for
-// it meanwhile, which is no longer: it is one call, and holds up nothing after it.
+// TestHashCost tells how long a member reads its database for a hash, and how long a write waits
+// for it meanwhile, which is no longer: it is one call, and holds up nothing after it.
 func TestHashCost(t *testing.T) {
 	eachVersion(t, 1, func(c *etcds, _ Version) { hashCost(c) })
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestClientHash: what is told of a revision is read from the disk. Of a revision at which the member
-// was compacted etcd has kept a hash, and that is not told; its present data can be asked for then.
+// TestClientHash: what is told of a revision is read from the disk. Of a revision at which the
+// member was compacted etcd has kept a hash, and that is not told; its present data can be asked
+// for then.
 func TestClientHash(t *testing.T) {
 	sums := make(chan uint32, 3)
 	eachVersion(t, 1, func(c *etcds, _ Version) {

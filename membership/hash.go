@@ -75,11 +75,12 @@ func (o Observed) Differ() bool {
 }
 
 // unproved is what is still to be shown before members come, or more go than have to, in words that
-// follow "waiting until"; empty where nothing is. Those that stay may feed a learner: who leads, and
-// each voter that serves, which may lead next. They have to be among a quorum of equal ones. A voter
-// that is away is compared when it is back, and an only one has no other to differ from. Where one has
-// gone wrong, has fed a learner, and is away before they are compared again, the learner gets its
-// vote: those that are right are a quorum beside it (mayGrow), so that it is found then, and goes.
+// follow "waiting until"; empty where nothing is. Those that stay may feed a learner: who leads,
+// and each voter that serves, which may lead next. They have to be among a quorum of equal ones. A
+// voter that is away is compared when it is back, and an only one has no other to differ from.
+// Where one has gone wrong, has fed a learner, and is away before they are compared again, the
+// learner gets its vote: those that are right are a quorum beside it (mayGrow), so that it is found
+// then, and goes.
 func (o Observed) unproved(stay []Instance) string {
 	if len(o.voters()) == 1 {
 		return ""

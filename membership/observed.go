@@ -92,9 +92,10 @@ type Member struct {
 // created again over the volumes of an earlier one).
 func (o Observed) Formed() bool { return o.ID() != 0 }
 
-// ID is the ID of the cluster: the latch, or else what its volumes say; 0 while it has not formed. Volumes that are being
-// deleted say nothing: who deletes an EtcdCluster and its volumes, and applies it again at once, wants a new cluster. Those that were
-// restored say that nothing is ever to begin empty in their place.
+// ID is the ID of the cluster: the latch, or else what its volumes say; 0 while it has not formed.
+// Volumes that are being deleted say nothing: who deletes an EtcdCluster and its volumes, and
+// applies it again at once, wants a new cluster. Those that were restored say that nothing is ever
+// to begin empty in their place.
 func (o Observed) ID() ID {
 	if o.ClusterID != 0 {
 		return o.ClusterID

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCopiedMutants: what keeps a volume that has come back as another object from being started, written on or deleted, and its
-// member from being given up.
+// TestCopiedMutants: what keeps a volume that has come back as another object from being started,
+// written on or deleted, and its member from being given up.
 func TestCopiedMutants(t *testing.T) {
 	copied := ringBound{sizes: []uint8{3}, first: 3, copies: true, still: true, calls: 1, states: 300_000, budget: ringBudget{losses: 1, kills: 1}}
 	safely := copied

@@ -346,8 +346,9 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 // leaves less than a quorum its data), S17 (who moves to another volume has a successor first); and
 // from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16). S18: a
 // Pod is recreated because of its kubelet's back-off only without a quorum, and not again and
-// again. S19 and S20: no member whose data is right goes for corruption while a quorum is right, and no
-// learner that was fed wrong data gets a vote. L4: where members serve and the operator reaches none of them, a person is told.
+// again. S19 and S20: no member whose data is right goes for corruption while a quorum is right,
+// and no learner that was fed wrong data gets a vote. L4: where members serve and the operator
+// reaches none of them, a person is told.
 func TestExploreResize(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range ringBounds {

@@ -2,8 +2,8 @@ package membership
 
 import "testing"
 
-// TestHashMutants shows that the exploration would find members that are wrong trusted, and those that
-// are right accused.
+// TestHashMutants shows that the exploration would find members that are wrong trusted, and those
+// that are right accused.
 func TestHashMutants(t *testing.T) {
 	three := ringBound{sizes: []uint8{3}, first: 3, hashes: true, leads: true, still: true, calls: 1, states: 300_000, budget: ringBudget{corruptions: 1}}
 	killed, resized, safely, growing := three, three, three, three

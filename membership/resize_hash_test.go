@@ -81,8 +81,8 @@ func (w *ring) feed(i int) {
 	})
 }
 
-// fed yields the data that a learner that has just started may have got otherwise: from another voter
-// that may lead.
+// fed yields the data that a learner that has just started may have got otherwise: from another
+// voter that may lead.
 func (w *ring) fed(i int, yield func(to ring)) {
 	if w.leader > 0 {
 		return
@@ -96,8 +96,8 @@ func (w *ring) fed(i int, yield func(to ring)) {
 	}
 }
 
-// alike reports whether all voters have the same data; that is the right data, unless more of it was
-// wrong than can be told.
+// alike reports whether all voters have the same data; that is the right data, unless more of it
+// was wrong than can be told.
 func (w *ring) alike(beyond bool) bool {
 	var first *uint8
 	for i := range w.seats {
@@ -126,9 +126,9 @@ func (w *ring) rightQuorum() bool {
 	return right >= Quorum(w.voters())
 }
 
-// misfed reports whether a learner that is about to get a vote has wrong data that a comparison would
-// have shown: a voter that serves has it as well. Where the one that has fed it is away, those that
-// are right must be a quorum beside the learner: it is found then, and goes.
+// misfed reports whether a learner that is about to get a vote has wrong data that a comparison
+// would have shown: a voter that serves has it as well. Where the one that has fed it is away,
+// those that are right must be a quorum beside the learner: it is found then, and goes.
 func (w *ring) misfed(i int) bool {
 	if !w.rightQuorum() || w.hashes.data.of(i) == dataRight {
 		return false
@@ -211,7 +211,8 @@ func (w *ring) known(asked bool) (uint8, ringData) {
 	return compared, sums
 }
 
-// agreed are the seats that were found to be a quorum of equal ones, and whether another one differs.
+// agreed are the seats that were found to be a quorum of equal ones, and whether another one
+// differs.
 func (w *ring) agreed() (right uint8, differ bool) {
 	compared, sums := w.known(true)
 	var with [4]uint8

@@ -42,8 +42,9 @@ func (w *ring) judgeMove(t *ringDecision) string {
 	}
 }
 
-// How much a volume is worth: one that cannot be used again before a person has accepted it is worth
-// the least, then one that goes with its Pod, and then one that is not what the spec asks for.
+// How much a volume is worth: one that cannot be used again before a person has accepted it is
+// worth the least, then one that goes with its Pod, and then one that is not what the spec asks
+// for.
 const (
 	worthCopied = iota
 	worthGoes
@@ -64,8 +65,8 @@ func (w *ring) worth(i int) int {
 	}
 }
 
-// throwsAway reports whether a spare goes that is as the spec asks for, though members are lost whose
-// successors it could be.
+// throwsAway reports whether a spare goes that is as the spec asks for, though members are lost
+// whose successors it could be.
 func (w *ring) throwsAway(t *ringDecision) bool {
 	usable := func(i int) bool {
 		s := &w.seats[i]

@@ -123,8 +123,8 @@ func (x *ringExplorer) settled(w ring) ring {
 	return w
 }
 
-// turn is one complete pass of a fresh operator, and what etcd makes of it. Overdue tells that what does
-// not run has not done so for long.
+// turn is one complete pass of a fresh operator, and what etcd makes of it. Overdue tells that what
+// does not run has not done so for long.
 func (x *ringExplorer) turn(w ring, overdue bool) (next ring, t *ringDecision, names int) {
 	w.compare(x.operator)
 	t = x.decide(w.glance(0, true, overdue, x.bound.leads))

@@ -10,8 +10,8 @@ import (
 // differs from the leader, and a wrong leader accuses those that are right. A finding is what the
 // hashes of all voters at one revision say, where a quorum of them is equal.
 
-// corrupt: a member that differs from a quorum of equal ones goes. Where there is no such quorum, it
-// cannot be told which of them is right, and nothing is done before a person has decided.
+// corrupt: a member that differs from a quorum of equal ones goes. Where there is no such quorum,
+// it cannot be told which of them is right, and nothing is done before a person has decided.
 func corrupt(_ Desired, o Observed) (Step, bool) {
 	groups, rest := o.compared()
 	right, alarms := o.right(), o.corruptAlarms()
@@ -74,9 +74,9 @@ func undecided(groups [][]Instance, rest []Instance) Step {
 	return step
 }
 
-// accused: etcd has raised the alarm, and refuses writes. It is taken back where its member is gone,
-// or a quorum is equal and no voter differs. A learner cannot be compared, and to remove it costs
-// nothing: it differs from the leader, which may have fed it.
+// accused: etcd has raised the alarm, and refuses writes. It is taken back where its member is
+// gone, or a quorum is equal and no voter differs. A learner cannot be compared, and to remove it
+// costs nothing: it differs from the leader, which may have fed it.
 func accused(o Observed, id ID, right, rest []Instance) Step {
 	if id != 0 && o.Member(id) == nil {
 		return Step{Action: Disarm, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}

@@ -87,7 +87,8 @@ func (o Observed) knownVoters() []Instance {
 	return slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner })
 }
 
-// guesses reports whether it is a guess that these are the members, and some of them have yet to tell.
+// guesses reports whether it is a guess that these are the members, and some of them have yet to
+// tell.
 func (o Observed) guesses(members []Instance) bool {
 	return !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue })
 }

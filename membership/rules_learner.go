@@ -57,11 +57,12 @@ func joined(d Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-// promoted: etcd itself judges whether the learner has caught up. It does not ask whether it still runs, nor what becomes
-// of the quorum if it does not; and a voter must never start empty. One that follows the leader need not serve clients yet: it
-// counts as failing for those that come after it until it does. The second of two must, for without it nothing is decided.
-// A learner cannot be compared itself (etcd answers HashKV on voters alone): its data is right if the
-// voters are equal still after it has got it.
+// promoted: etcd itself judges whether the learner has caught up. It does not ask whether it still
+// runs, nor what becomes of the quorum if it does not; and a voter must never start empty. One that
+// follows the leader need not serve clients yet: it counts as failing for those that come after it
+// until it does. The second of two must, for without it nothing is decided. A learner cannot be
+// compared itself (etcd answers HashKV on voters alone): its data is right if the voters are equal
+// still after it has got it.
 func promoted(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		fit := i.Serves() || i.Publishes() && len(o.voters()) > 1

@@ -5,16 +5,18 @@ import (
 	"strings"
 )
 
-// The rules of volumes that are another object than their record was written on: a tool for backups has restored them, or a person
-// has copied them, annotations and all. What is on them may be of an earlier day. A voter that comes back with less than it has
-// acknowledged takes acknowledged writes with it, so none is started there before a person has accepted it. Nor is its data lost: nothing
-// of it is deleted or overwritten, and its member is not replaced before a person has given it up. Members that have such a volume
-// and run are left alone; they cannot start again.
+// The rules of volumes that are another object than their record was written on: a tool for backups
+// has restored them, or a person has copied them, annotations and all. What is on them may be of an
+// earlier day. A voter that comes back with less than it has acknowledged takes acknowledged writes
+// with it, so none is started there before a person has accepted it. Nor is its data lost: nothing
+// of it is deleted or overwritten, and its member is not replaced before a person has given it up.
+// Members that have such a volume and run are left alone; they cannot start again.
 
 // InDoubt reports whether only a person can tell what the volume is good for.
 func (v Volume) InDoubt() bool { return v.Replaced && v.Stays() && !v.Retired }
 
-// withheld: the Pod of a member was made for its own volume, and has yet to start on the one that has come instead.
+// withheld: the Pod of a member was made for its own volume, and has yet to start on the one that
+// has come instead.
 func withheld(_ Desired, o Observed) (Step, bool) {
 	early := names(o.Instances, func(i Instance) bool {
 		return i.Volume.InDoubt() && i.Pod.Exists() && i.Pod.NeverRan && !i.Pod.Terminating && i.Endpoint.Member() == 0
@@ -25,8 +27,9 @@ func withheld(_ Desired, o Observed) (Step, bool) {
 	}, len(early) > 0
 }
 
-// replacedMajority: without what only a person can accept there is no quorum, and with it there is one. Members that have their
-// data are waited for first where the membership is a guess: they will tell.
+// replacedMajority: without what only a person can accept there is no quorum, and with it there is
+// one. Members that have their data are waited for first where the membership is a guess: they will
+// tell.
 func replacedMajority(d Desired, o Observed) (Step, bool) {
 	members := o.knownVoters()
 	if o.Reach == ReachQuorum || o.guesses(members) {

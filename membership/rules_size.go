@@ -72,8 +72,8 @@ func replaces(i Instance) Step {
 	}
 }
 
-// shrunk: the least valuable member goes, its leadership first. Those that stay are compared before:
-// where one of them is wrong, the one that goes may be needed to tell.
+// shrunk: the least valuable member goes, its leadership first. Those that stay are compared
+// before: where one of them is wrong, the one that goes may be needed to tell.
 func shrunk(d Desired, o Observed) (Step, bool) {
 	voters := o.byValue()
 	if len(voters) <= d.Size {

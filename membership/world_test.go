@@ -243,7 +243,8 @@ func (w *world) accept(n int) {
 	}
 }
 
-// acceptable reports whether a quorum has its volumes, if a person accepts those that were restored.
+// acceptable reports whether a quorum has its volumes, if a person accepts those that were
+// restored.
 func (w *world) acceptable() bool {
 	some, n, e := false, 0, w.cluster.latch
 	for k := range e.size() {

@@ -161,8 +161,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 			return firstVolume(c, seen, step, name), nil
 		})
 	case membership.Bootstrap:
-		// Looked at again: the member may serve by now, and its Pod be away for a moment. A Pod of the first start in its place would
-		// start empty on an empty disk.
+		// Looked at again: the member may serve by now, and its Pod be away for a moment. A Pod of the
+		// first start in its place would start empty on an empty disk.
 		if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
 			return err
 		}

@@ -17,10 +17,11 @@ import (
 	"quorate.dev/render"
 )
 
-// tryImage finds out which images cannot be changed under their Pods. A policy that has rewritten the image of a Pod may act when Pods
-// are created alone. It would not see a change in place, which then writes the very name that the policy keeps Pods from. So the API
-// server is asked what it would make of the change, and does nothing (dry run). Where it would leave the image as it is asked for, the
-// Pod is recreated, unless it has that image already.
+// tryImage finds out which images cannot be changed under their Pods. A policy that has rewritten
+// the image of a Pod may act when Pods are created alone. It would not see a change in place, which
+// then writes the very name that the policy keeps Pods from. So the API server is asked what it
+// would make of the change, and does nothing (dry run). Where it would leave the image as it is
+// asked for, the Pod is recreated, unless it has that image already.
 func (r *Reconciler) tryImage(ctx context.Context, c *api.EtcdCluster, seen observed) error {
 	if givenUp(c) != "" { // it is not asked for again
 		return nil
@@ -31,22 +32,29 @@ func (r *Reconciler) tryImage(ctx context.Context, c *api.EtcdCluster, seen obse
 			rewritten = append(rewritten, n)
 		}
 	}
-	return each(rewritten, func(n int) error {
-		i := &seen.Instances[n]
-		pod, m := seen.pods[i.Name], member(c, seen, i.Name)
-		m.Version = membership.Hop(desired(c), seen.Observed).String()
+	hop := membership.Hop(desired(c), seen.Observed).String()
+	undecided, recreated := make([]bool, len(seen.Instances)), make([]bool, len(seen.Instances))
+	err := each(rewritten, func(n int) error {
+		name := seen.Instances[n].Name
+		pod, m := seen.pods[name], member(c, seen, name)
+		m.Version = hop
 		asked := render.Image(c, m.Version)
 		changed, err := r.tryChange(ctx, c, pod, m, asked)
 		if err != nil {
 			var invalid *invalidError
-			i.Pod.Undecided = inconclusive(err) != nil && !errors.As(err, &invalid)
+			undecided[n] = inconclusive(err) != nil && !errors.As(err, &invalid)
 			return inconclusive(err)
 		}
-		if asked != etcdImage(pod) && render.Asks(changed, asked) {
-			i.Pod.Change = membership.ChangePod
-		}
+		recreated[n] = asked != etcdImage(pod) && render.Asks(changed, asked)
 		return nil
 	})
+	for _, n := range rewritten { // each of them reads all instances
+		i := &seen.Instances[n]
+		if i.Pod.Undecided = undecided[n]; recreated[n] {
+			i.Pod.Change = membership.ChangePod
+		}
+	}
+	return err
 }
 
 // tryChange is what the API server would make of another image of a Pod (dry run).

@@ -129,8 +129,9 @@ func policies() map[string]policy {
 	}
 }
 
-// TestAdmitted: whatever a policy makes of what is applied, the cluster becomes Ready, grows, changes its version and its resources,
-// and gets back a Pod that was deleted; at rest nothing is written. A Pod is changed in place where the policy sees that.
+// TestAdmitted: whatever a policy makes of what is applied, the cluster becomes Ready, grows,
+// changes its version and its resources, and gets back a Pod that was deleted; at rest nothing is
+// written. A Pod is changed in place where the policy sees that.
 func TestAdmitted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range share.Of(t, policies(), 4) {
@@ -186,8 +187,9 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-// TestAdmittedImages: a member is put back to what was asked for before, and not to what a policy has made of it. Where the policy
-// makes the same of what is asked for now, nothing is restarted, and none is waited for.
+// TestAdmittedImages: a member is put back to what was asked for before, and not to what a policy
+// has made of it. Where the policy makes the same of what is asked for now, nothing is restarted,
+// and none is waited for.
 func TestAdmittedImages(t *testing.T) {
 	t.Parallel()
 	putBack := func(s *stage, c *api.EtcdCluster) {
@@ -238,8 +240,8 @@ func TestAdmittedImages(t *testing.T) {
 	}
 }
 
-// recorded fails unless the API server takes nothing that the policy has added for a field that we apply, while a field that we apply
-// has the value that the policy has given it.
+// recorded fails unless the API server takes nothing that the policy has added for a field that we
+// apply, while a field that we apply has the value that the policy has given it.
 func (s *stage) recorded(p policy, pod *corev1.Pod) {
 	s.Helper()
 	ours, err := corev1ac.ExtractPod(pod, api.Manager)
@@ -261,7 +263,8 @@ func containerOf(pod *corev1.Pod) *corev1.Container {
 	return &pod.Spec.Containers[n]
 }
 
-// admit lets a policy act on this stage. Every Pod is looked at whenever it changes, and every readiness gate is opened.
+// admit lets a policy act on this stage. Every Pod is looked at whenever it changes, and every
+// readiness gate is opened.
 func (s *stage) admit(p policy) {
 	s.Helper()
 	mutation := admissionregistrationv1.Mutation{

@@ -8,7 +8,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestPrevious holds what is written on a Pod that is about to be changed in place, and what is read from it later.
+// TestPrevious holds what is written on a Pod that is about to be changed in place, and what is
+// read from it later.
 func TestPrevious(t *testing.T) {
 	t.Parallel()
 	const mirror = "mirror.example.com/etcd:"

@@ -32,7 +32,8 @@ func (l lister) Members(ctx context.Context) ([]membership.Member, error) {
 
 func (lister) Close() error { return nil }
 
-// TestAskFew: where fewer members run than the quorum of the last list, nothing waits long for another one.
+// TestAskFew: where fewer members run than the quorum of the last list, nothing waits long for
+// another one.
 func TestAskFew(t *testing.T) {
 	follower := func(name string) api.MemberStatus {
 		return api.MemberStatus{Name: name, ID: "a0", Role: api.RoleFollower}

@@ -59,10 +59,10 @@ func backOff(pod *corev1.Pod) bool {
 }
 
 // pause is how old a Pod must be before it is recreated for its kubelet's back-off: three seconds,
-// in which etcd starts and is found to serve, and a quarter of the time for which a cluster that has
-// formed has not been available, so that what is no help is done ever more seldom. Hibernation and the
-// alarm NOSPACE are such time too, and no outage: five minutes are the most, as long as the kubelet
-// itself waits at most. The Pod's age and the condition outlive the operator.
+// in which etcd starts and is found to serve, and a quarter of the time for which a cluster that
+// has formed has not been available, so that what is no help is done ever more seldom. Hibernation
+// and the alarm NOSPACE are such time too, and no outage: five minutes are the most, as long as the
+// kubelet itself waits at most. The Pod's age and the condition outlive the operator.
 func pause(c *api.EtcdCluster, lost time.Duration) time.Duration {
 	const least, most = 3 * time.Second, 5 * time.Minute
 	if c.Status.ClusterID == "" {

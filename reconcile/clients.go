@@ -34,8 +34,8 @@ import (
 const drainFor = 5 * time.Second
 
 // touched are the members that the step restarts, takes the leadership from, or removes. Where the
-// cluster shrinks by more than one, all that are to go leave the Service at once, and stay out while
-// the Pod and the volume of the first one go: one wait is enough.
+// cluster shrinks by more than one, all that are to go leave the Service at once, and stay out
+// while the Pod and the volume of the first one go: one wait is enough.
 func touched(c *api.EtcdCluster, seen observed, step membership.Step) []string {
 	removes := step.Action == membership.Remove || step.Action == membership.MoveLeader
 	surplus := names(seen.Surplus(size(c)), func(membership.Instance) bool { return true })
@@ -75,8 +75,8 @@ func out(seen observed, i membership.Instance, pod *corev1.Pod) bool {
 	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
 }
 
-// forClients is the step with what clients find meanwhile: of a healthy cluster whether they are let
-// in, and of a suspended one which members the Service does not lead to.
+// forClients is the step with what clients find meanwhile: of a healthy cluster whether they are
+// let in, and of a suspended one which members the Service does not lead to.
 func forClients(c *api.EtcdCluster, seen observed, step membership.Step, overdue time.Time) membership.Step {
 	switch {
 	case c.Spec.Suspend:
@@ -221,8 +221,8 @@ func (r *Reconciler) led(ctx context.Context, c *api.EtcdCluster) (map[types.UID
 	return led, nil
 }
 
-// drains remembers since when a cluster waits for its Service to be without members, and since when it
-// is. It bounds these waits and guards nothing.
+// drains remembers since when a cluster waits for its Service to be without members, and since when
+// it is. It bounds these waits and guards nothing.
 type drains struct {
 	begun sync.Map // drained by types.NamespacedName
 	ended sync.Map // the same
@@ -233,8 +233,8 @@ type drained struct {
 	since   time.Time
 }
 
-// lasts is for how long the Service has been waited for to be without these members, and gone for how
-// long it has been seen without them.
+// lasts is for how long the Service has been waited for to be without these members, and gone for
+// how long it has been seen without them.
 func (d *drains) lasts(key types.NamespacedName, members []string) time.Duration {
 	return since(&d.begun, key, members)
 }
@@ -243,7 +243,8 @@ func (d *drains) gone(key types.NamespacedName, members []string) time.Duration 
 	return since(&d.ended, key, members)
 }
 
-// since is how long ago it was asked first about these members, and maybe others that are gone by now.
+// since is how long ago it was asked first about these members, and maybe others that are gone by
+// now.
 func since(asked *sync.Map, key types.NamespacedName, members []string) time.Duration {
 	now := drained{members, time.Now()}
 	if before, known := asked.Load(key); known {

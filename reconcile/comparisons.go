@@ -13,10 +13,10 @@ import (
 	"quorate.dev/membership"
 )
 
-// The data of the voters is compared beside the passes, since reading 2 GB takes seconds: one member
-// after the other, and the leader last, since a member applies nothing while it reads. What comes of
-// it is a fact as long as it is about the voters that there are. It is kept in memory alone: an
-// operator that starts compares again.
+// The data of the voters is compared beside the passes, since reading 2 GB takes seconds: one
+// member after the other, and the leader last, since a member applies nothing while it reads. What
+// comes of it is a fact as long as it is about the voters that there are. It is kept in memory
+// alone: an operator that starts compares again.
 
 const (
 	// mostComparing is how many clusters are compared at a time.
@@ -145,8 +145,8 @@ func (all *comparisons) begin(ctx context.Context, key types.NamespacedName, abo
 	return running
 }
 
-// guarded: what goes wrong here is this cluster's, and not the end of the operator, which nothing else
-// would keep from it beside a pass.
+// guarded: what goes wrong here is this cluster's, and not the end of the operator, which nothing
+// else would keep from it beside a pass.
 func guarded(ctx context.Context, compare func(context.Context) (map[string]membership.Hash, bool)) (hashes map[string]membership.Hash, whole bool) {
 	defer func() {
 		if p := recover(); p != nil {

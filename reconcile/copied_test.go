@@ -9,13 +9,15 @@ import (
 	"quorate.dev/membership"
 )
 
-// copied is a claim under another name, with the annotations and the spec of one of a member, as a person makes a backup by hand.
+// copied is a claim under another name, with the annotations and the spec of one of a member, as a
+// person makes a backup by hand.
 func (w world) copied(to, from string) {
 	w.claims[to] = newClaim(to)
 	w.claims[to].Annotations, w.claims[to].Spec = w.claims[from].DeepCopy().Annotations, w.claims[from].Spec
 }
 
-// TestCopied: for a copy of a claim no member goes, nothing is started on it, and it is not deleted: a person is asked.
+// TestCopied: for a copy of a claim no member goes, nothing is started on it, and it is not
+// deleted: a person is asked.
 func TestCopied(t *testing.T) {
 	asks := func(claims, command string) membership.Step {
 		return membership.Step{

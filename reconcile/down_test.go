@@ -11,7 +11,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestSinceWhen holds since when the status says that a member is down, and that its volume is empty.
+// TestSinceWhen holds since when the status says that a member is down, and that its volume is
+// empty.
 func TestSinceWhen(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC))
 	earlier := metav1.NewTime(now.Add(-time.Minute))

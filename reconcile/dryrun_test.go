@@ -14,8 +14,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestDryRunFails: an API server that answers a try with an error has told nothing, and a member that is down is started all the same,
-// and the status written.
+// TestDryRunFails: an API server that answers a try with an error has told nothing, and a member
+// that is down is started all the same, and the status written.
 func TestDryRunFails(t *testing.T) {
 	t.Parallel()
 	growing := func(w *world) {

@@ -37,7 +37,8 @@ func (c *faulty) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts .
 	return c.do(signature(c.verb(ctx, o), o), func(to client.Client) error { return to.Apply(ctx, o, opts...) })
 }
 
-// verb of an apply: one that takes a Pod out of the Service for clients is drain, one that gives it back is admit.
+// verb of an apply: one that takes a Pod out of the Service for clients is drain, one that gives it
+// back is admit.
 func (c *faulty) verb(ctx context.Context, o runtime.ApplyConfiguration) string {
 	want, ok := o.(*corev1ac.PodApplyConfiguration)
 	live := &corev1.Pod{}

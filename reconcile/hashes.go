@@ -16,9 +16,11 @@ import (
 	"quorate.dev/membership"
 )
 
-// What is asked of the voters for a comparison of their data, and when what they have said is a fact.
+// What is asked of the voters for a comparison of their data, and when what they have said is a
+// fact.
 
-// compared adds to the instances what is known of their data, and begins a comparison where one is due.
+// compared adds to the instances what is known of their data, and begins a comparison where one is
+// due.
 func (r *Reconciler) compared(ctx context.Context, c *api.EtcdCluster, seen *observed) {
 	serving := toCompare(seen)
 	if len(serving) < 2 || seen.ClusterID == 0 {
@@ -43,8 +45,8 @@ func (r *Reconciler) compared(ctx context.Context, c *api.EtcdCluster, seen *obs
 	}
 }
 
-// urgent reports whether a step waits for a comparison, or will: etcd has accused a member, or one is
-// to come or to go.
+// urgent reports whether a step waits for a comparison, or will: etcd has accused a member, or one
+// is to come or to go.
 func urgent(c *api.EtcdCluster, seen *observed) bool {
 	n := voters(*seen)
 	return n != size(c) || n != len(seen.Members) ||
@@ -62,7 +64,8 @@ type voter struct {
 	leads    bool
 }
 
-// toCompare are the voters that serve, the leader last. Where etcd's list is not known there are none.
+// toCompare are the voters that serve, the leader last. Where etcd's list is not known there are
+// none.
 func toCompare(seen *observed) []voter {
 	var serving []voter
 	for _, i := range seen.Instances {
@@ -107,10 +110,10 @@ func containerID(pod *corev1.Pod) string {
 	return ""
 }
 
-// compareData asks each voter for its hash, at the lowest revision that one of them has, which all of
-// them have then. Where one was compacted meanwhile it is tried again; and where the lowest revision
-// is compacted, each one tells of its present one, which are the same if nothing is written. It
-// returns what can be compared, and whether that is all of them.
+// compareData asks each voter for its hash, at the lowest revision that one of them has, which all
+// of them have then. Where one was compacted meanwhile it is tried again; and where the lowest
+// revision is compacted, each one tells of its present one, which are the same if nothing is
+// written. It returns what can be compared, and whether that is all of them.
 func (r *Reconciler) compareData(ctx context.Context, serving []voter) (map[string]membership.Hash, bool) {
 	const tries = 4
 	present := false
@@ -152,7 +155,8 @@ func (r *Reconciler) hash(ctx context.Context, v voter, revision int64) (members
 	return hash, errors.Join(err, etcd.Close())
 }
 
-// revisions are asked for again. A member that does not answer keeps what it said before: revisions grow.
+// revisions are asked for again. A member that does not answer keeps what it said before: revisions
+// grow.
 func (r *Reconciler) revisions(ctx context.Context, serving []voter) {
 	for n := range serving {
 		etcd, endpoint, err := r.askOne(ctx, serving[n].ip)

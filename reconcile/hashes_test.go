@@ -293,8 +293,8 @@ func TestComparedLate(t *testing.T) {
 	}
 }
 
-// TestChecksAtStart: etcd's check at the start is left out where it has ended a member, until that is
-// known to be right.
+// TestChecksAtStart: etcd's check at the start is left out where it has ended a member, until that
+// is known to be right.
 func TestChecksAtStart(t *testing.T) {
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: `{"level":"fatal","msg":"discovery failed","error":"a0 found data inconsistency with peers"}`}}
 	with := func(on bool) func(*observed) {

@@ -221,8 +221,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// once follows the cluster from now on. The function that it returns waits until some state was so: one that has passed since
-// counts as well, which a look at the present would miss.
+// once follows the cluster from now on. The function that it returns waits until some state was so:
+// one that has passed since counts as well, which a look at the present would miss.
 func (s *stage) once(c *api.EtcdCluster, so func(*api.EtcdCluster) bool) func(wanted string) {
 	s.Helper()
 	was := make(chan struct{})

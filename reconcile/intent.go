@@ -28,13 +28,15 @@ const intentLife = 15 * time.Second
 // could outlive it.
 const intentRenewal = 5 * time.Second
 
-// etcdTakes is how long etcd may still be at what it was asked for: so long it tries to have a proposal committed, 5 s and two
-// elections (ReqTimeout in server/config/config.go), whether the one that asked still waits or not.
+// etcdTakes is how long etcd may still be at what it was asked for: so long it tries to have a
+// proposal committed, 5 s and two elections (ReqTimeout in server/config/config.go), whether the
+// one that asked still waits or not.
 const etcdTakes = 7 * time.Second
 
-// inTime bounds a request to etcd by the life of its intent: what etcd may still make of it has ended when another operation may begin.
-// Where too little is left of that life, it reports errChanged: the next pass looks again, and writes the intent anew. The API server
-// keeps the time of an intent in whole seconds, and others go by that.
+// inTime bounds a request to etcd by the life of its intent: what etcd may still make of it has
+// ended when another operation may begin. Where too little is left of that life, it reports
+// errChanged: the next pass looks again, and writes the intent anew. The API server keeps the time
+// of an intent in whole seconds, and others go by that.
 func inTime(ctx context.Context, op *api.Operation) (context.Context, context.CancelFunc, error) {
 	if op == nil || op.Since == nil {
 		return nil, nil, errChanged

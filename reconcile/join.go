@@ -15,7 +15,8 @@ import (
 	"quorate.dev/render"
 )
 
-// prepare makes the volumes of members to come, and the Pods that have them made, where there are none.
+// prepare makes the volumes of members to come, and the Pods that have them made, where there are
+// none.
 func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if step.Reason == membership.Moving {
 		if !slices.ContainsFunc(seen.Instances, seen.Doomed) { // data that is about to go waits for no turn
@@ -99,8 +100,9 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	return nil
 }
 
-// stillAs looks at a claim past the cache, and reports errChanged where it is not as it was seen: the Pod of a member to come, or of
-// a learner, must not come to the volume of a voter, whose own Pod may be away for a moment.
+// stillAs looks at a claim past the cache, and reports errChanged where it is not as it was seen:
+// the Pod of a member to come, or of a learner, must not come to the volume of a voter, whose own
+// Pod may be away for a moment.
 func (r *Reconciler) stillAs(ctx context.Context, seen *corev1.PersistentVolumeClaim) error {
 	now := &corev1.PersistentVolumeClaim{}
 	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(seen), now)

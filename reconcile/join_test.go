@@ -14,7 +14,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// revisionless leaves away the annotation that is a hash, and of the one that ends with a hash that.
+// revisionless leaves away the annotation that is a hash, and of the one that ends with a hash
+// that.
 var revisionless = cmp.Options{
 	cmp.FilterPath(at(api.AnnotationRevision), cmp.Ignore()),
 	cmp.FilterPath(at(api.AnnotationApplied), cmp.Comparer(func(a, b string) bool {

@@ -14,7 +14,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// slow is an API server that takes its time to show an EtcdCluster, as it is looked at between an intent and its request to etcd.
+// slow is an API server that takes its time to show an EtcdCluster, as it is looked at between an
+// intent and its request to etcd.
 type slow struct {
 	client.Reader
 	by time.Duration
@@ -48,8 +49,8 @@ func (e timed) Downgrade(ctx context.Context, to membership.Version) error {
 	return e.ask(ctx, "downgrade to "+to.String())
 }
 
-// TestLate: what etcd is asked for has ended, whatever etcd makes of it, before the intent has lived its life: another operator may
-// begin something else then.
+// TestLate: what etcd is asked for has ended, whatever etcd makes of it, before the intent has
+// lived its life: another operator may begin something else then.
 func TestLate(t *testing.T) {
 	shrinking := func(w *world) { w.cluster.Spec.Replicas = new(int32(1)) }
 	downgrading := func(w *world) {
@@ -101,7 +102,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestUnsettled: until it is known what has become of a downgrade, or of its end, nothing else is begun.
+// TestUnsettled: until it is known what has become of a downgrade, or of its end, nothing else is
+// begun.
 func TestUnsettled(t *testing.T) {
 	t.Parallel()
 	down := func(w *world) {

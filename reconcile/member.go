@@ -67,10 +67,10 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 	return m
 }
 
-// checksAtStart reports whether etcd is to compare the data of a member with that of its peers at its
-// next start. A member that was ended by that is started without it, so that all can be compared, and
-// until they have been and it is known to be right. It differs from the one that is wrong again
-// otherwise. A Pod that has it keeps it: no write for every hiccup.
+// checksAtStart reports whether etcd is to compare the data of a member with that of its peers at
+// its next start. A member that was ended by that is started without it, so that all can be
+// compared, and until they have been and it is known to be right. It differs from the one that is
+// wrong again otherwise. A Pod that has it keeps it: no write for every hiccup.
 func checksAtStart(seen observed, pod *corev1.Pod, i membership.Instance) bool {
 	quorum := seen.Reach == membership.ReachQuorum
 	switch {

@@ -28,8 +28,8 @@ type observed struct {
 	generation int64 // of the spec
 	pods       map[string]*corev1.Pod
 	claims     map[string]*corev1.PersistentVolumeClaim
-	// touched are the members that the step of this pass restarts, removes, or takes the leadership from.
-	// out are those that this pass takes out of the Service for clients.
+	// touched are the members that the step of this pass restarts, removes, or takes the leadership
+	// from. out are those that this pass takes out of the Service for clients.
 	touched, out []string
 }
 
@@ -167,7 +167,8 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	}
 	v.Foreign, v.Terminating = belongs(c, o)
 	if uid := a[api.AnnotationVolumeUID]; uid != "" && v.Recorded() && uid != v.UID {
-		// With the owner of before it was restored as well, it is not being deleted yet, and tells what there was until it is.
+		// With the owner of before it was restored as well, it is not being deleted yet, and tells what
+		// there was until it is.
 		v.Replaced, v.Terminating = true, !o.GetDeletionTimestamp().IsZero()
 	}
 	v.Spare, v.Retired = a[api.AnnotationJoin] == api.JoinPending, a[api.AnnotationRetired] != ""

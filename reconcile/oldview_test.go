@@ -16,8 +16,9 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestOldView: what an operator creates that does not know yet of what is there. The cache is that of an API server that is behind:
-// it has none of the objects, and the API server has them all, and refuses what is bound to another state of them.
+// TestOldView: what an operator creates that does not know yet of what is there. The cache is that
+// of an API server that is behind: it has none of the objects, and the API server has them all, and
+// refuses what is bound to another state of them.
 func TestOldView(t *testing.T) {
 	first := membership.First{Token: "cluster", Size: 1}
 	provision := membership.Step{Action: membership.Provision, Reason: membership.Provisioning, Members: []string{"db-0"}, First: first}
@@ -156,7 +157,8 @@ func TestOldView(t *testing.T) {
 	}
 }
 
-// unlessChanged refuses what an API server with these objects refuses: what is bound to another object, or to another state of it.
+// unlessChanged refuses what an API server with these objects refuses: what is bound to another
+// object, or to another state of it.
 func unlessChanged(t *testing.T, live client.Reader) func(write) error {
 	return func(w write) error {
 		var o client.Object

@@ -17,8 +17,8 @@ import (
 	"quorate.dev/e2e/contract"
 )
 
-// TestFirstOverwrites: an operator that is started, and told by an API server that is behind of a world in which objects have yet to
-// be created, does not write over those that are there by now.
+// TestFirstOverwrites: an operator that is started, and told by an API server that is behind of a
+// world in which objects have yet to be created, does not write over those that are there by now.
 func TestFirstOverwrites(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -82,8 +82,8 @@ func TestFirstOverwrites(t *testing.T) {
 	}
 }
 
-// TestPausedProvisioner: an operator that pauses before it makes the Pod of a member to come does not write over that of the voter
-// which another operator has made of it meanwhile.
+// TestPausedProvisioner: an operator that pauses before it makes the Pod of a member to come does
+// not write over that of the voter which another operator has made of it meanwhile.
 func TestPausedProvisioner(t *testing.T) {
 	s := newStage(t)
 	paused, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -120,7 +120,8 @@ func TestPausedProvisioner(t *testing.T) {
 	s.settled(c, kept)
 }
 
-// harmless effects are those that change no member, its Pod or its volume: each write to one of these can hurt, a first one included.
+// harmless effects are those that change no member, its Pod or its volume: each write to one of
+// these can hurt, a first one included.
 func harmless(effect string) bool {
 	verb, of, _ := strings.Cut(effect, ".")
 	return verb == "status" || verb == "apply" && (strings.HasPrefix(of, "Service.") || strings.HasPrefix(of, "PodDisruptionBudget."))

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// crew does things at once for one pass. A panic of any of them is one of that pass, which controller-runtime recovers: it fails, is
-// logged and tried again with growing pauses, and the other clusters go on. In a goroutine of its own it would end the operator.
+// crew does things at once for one pass. A panic of any of them is one of that pass, which
+// controller-runtime recovers: it fails, is logged and tried again with growing pauses, and the
+// other clusters go on. In a goroutine of its own it would end the operator.
 type crew struct {
 	all   sync.WaitGroup
 	mutex sync.Mutex

@@ -12,7 +12,8 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// TestPanickedPass: a cluster at which every pass panics costs the other one nothing, and goes on when none does any more.
+// TestPanickedPass: a cluster at which every pass panics costs the other one nothing, and goes on
+// when none does any more.
 func TestPanickedPass(t *testing.T) {
 	s := newStage(t)
 	var spoiled sync.Map // addresses

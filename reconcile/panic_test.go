@@ -12,8 +12,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestPanic: a panic in whatever is done at once is one of the goroutine of the pass, which controller-runtime recovers. In a goroutine
-// of its own it would end this process.
+// TestPanic: a panic in whatever is done at once is one of the goroutine of the pass, which
+// controller-runtime recovers. In a goroutine of its own it would end this process.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

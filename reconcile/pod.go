@@ -149,8 +149,8 @@ func volumeOnLostNode(reason string) bool {
 }
 
 // inconsistent reports whether etcd has ended since its check at the start has found another member
-// with other data (InitialCheck in server/etcdserver/corrupt.go), and was not started again since. It
-// says that the two differ, and not which of them is wrong.
+// with other data (InitialCheck in server/etcdserver/corrupt.go), and was not started again since.
+// It says that the two differ, and not which of them is wrong.
 func inconsistent(pod *corev1.Pod) bool {
 	s := containerStatus(pod)
 	return s != nil && s.State.Running == nil && saysInconsistent(s)

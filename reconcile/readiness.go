@@ -164,9 +164,9 @@ func heard(p *membership.Pod, pod *corev1.Pod) {
 	}
 }
 
-// unreadyBeside is the step of a cluster whose members serve, and whose Pods are kept from being ready by
-// something beside etcd alone: the Service for clients leads to none of them. False where a member
-// has yet to be found ready.
+// unreadyBeside is the step of a cluster whose members serve, and whose Pods are kept from being
+// ready by something beside etcd alone: the Service for clients leads to none of them. False where
+// a member has yet to be found ready.
 func unreadyBeside(seen observed, overdue time.Time) (membership.Step, bool) {
 	var why []string
 	lasts := true

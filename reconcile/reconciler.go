@@ -44,8 +44,8 @@ type Reconciler struct {
 	Scrape membership.Scraper
 	// StallAfter is how long a member may fail to run before the cluster is called stalled.
 	StallAfter time.Duration
-	// ProxiesFollow is how long the proxies of nodes may take to follow an EndpointSlice: a member that has
-	// left the Service for clients is touched so much later. 0 is for where there are none.
+	// ProxiesFollow is how long the proxies of nodes may take to follow an EndpointSlice: a member
+	// that has left the Service for clients is touched so much later. 0 is for where there are none.
 	ProxiesFollow time.Duration
 	// MaxChanging is how many clusters change what they run at a time; 0: all that want to.
 	MaxChanging int

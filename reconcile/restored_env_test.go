@@ -19,7 +19,8 @@ import (
 	"quorate.dev/e2e/contract"
 )
 
-// saved is what a tool for backups has of a claim: its labels and annotations, its spec, and its data.
+// saved is what a tool for backups has of a claim: its labels and annotations, its spec, and its
+// data.
 type saved struct {
 	claim corev1.PersistentVolumeClaim
 	data  string // a directory
@@ -84,7 +85,8 @@ func (s *stage) says(message string, commands ...string) {
 	}
 }
 
-// TestRestoredMember: a claim that comes back beside members that serve is not started, and goes only when a person says so.
+// TestRestoredMember: a claim that comes back beside members that serve is not started, and goes
+// only when a person says so.
 func TestRestoredMember(t *testing.T) {
 	s := newStage(t)
 	crash := s.operate()
@@ -123,7 +125,8 @@ func TestRestoredMember(t *testing.T) {
 	s.current(c)
 }
 
-// TestRestoredNamespace: a cluster that was restored as a whole never begins empty, and comes back by one act.
+// TestRestoredNamespace: a cluster that was restored as a whole never begins empty, and comes back
+// by one act.
 func TestRestoredNamespace(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

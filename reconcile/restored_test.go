@@ -12,8 +12,9 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestRestored: in a namespace that was restored as a whole nothing is started, and nothing is written on what was restored; once it is
-// accepted all is started. The status may have been restored as well, and the owner of a claim may be an EtcdCluster that is no more.
+// TestRestored: in a namespace that was restored as a whole nothing is started, and nothing is
+// written on what was restored; once it is accepted all is started. The status may have been
+// restored as well, and the owner of a claim may be an EtcdCluster that is no more.
 func TestRestored(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

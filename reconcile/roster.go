@@ -70,10 +70,12 @@ func (r roster) identify(members []membership.Member, remembered bool) {
 	r.fromVolumes(members != nil, remembered)
 }
 
-// fromVolumes gives the ID on its volume to each member of which nothing else tells one. A claim may be copied to another name,
-// annotations and all: one voter must not count as two, of which the second is removed by the ID of the first. Where etcd's list is
-// known, a volume that is not the recorded one tells nothing, and one whose member has another volume is a copy. Without a
-// list, volumes that were restored are all there may be: each ID goes to one of them, and to the recorded one first.
+// fromVolumes gives the ID on its volume to each member of which nothing else tells one. A claim
+// may be copied to another name, annotations and all: one voter must not count as two, of which the
+// second is removed by the ID of the first. Where etcd's list is known, a volume that is not the
+// recorded one tells nothing, and one whose member has another volume is a copy. Without a list,
+// volumes that were restored are all there may be: each ID goes to one of them, and to the recorded
+// one first.
 func (r roster) fromVolumes(listed, remembered bool) {
 	known := map[membership.ID]bool{}
 	var unknown []*membership.Instance

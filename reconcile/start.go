@@ -28,7 +28,8 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 			}
 		}
 	}
-	// A claim that has come instead of the one that was seen may hold another day's data. The others start meanwhile.
+	// A claim that has come instead of the one that was seen may hold another day's data. The others
+	// start meanwhile.
 	var changed error
 	same := step
 	same.Members = slices.DeleteFunc(slices.Clone(step.Members), func(name string) bool {
@@ -70,9 +71,9 @@ func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step member
 	return err
 }
 
-// createOne applies one object of a member, and reports whether it had to be created. Where there is one that is not as was seen,
-// the next pass looks again. One of ours without our label never shows in the cache, and gets that back: the next pass would be
-// like this one otherwise, for ever.
+// createOne applies one object of a member, and reports whether it had to be created. Where there
+// is one that is not as was seen, the next pass looks again. One of ours without our label never
+// shows in the cache, and gets that back: the next pass would be like this one otherwise, for ever.
 func (r *Reconciler) createOne(ctx context.Context, c *api.EtcdCluster, desired runtime.ApplyConfiguration) (bool, error) {
 	created, err := r.apply(ctx, c, desired)
 	want, ok := desired.(configuration)
@@ -111,8 +112,9 @@ func (r *Reconciler) announceMended(ctx context.Context, c *api.EtcdCluster, see
 // again that it may start empty.
 const onlyIfAbsent = "1"
 
-// firstVolume is the claim of a member of a first start: to be created where none was seen, as one that is there may say whose data
-// it holds, which applying it would take away; or the one that was seen, of an earlier first start, as it was seen.
+// firstVolume is the claim of a member of a first start: to be created where none was seen, as one
+// that is there may say whose data it holds, which applying it would take away; or the one that was
+// seen, of an earlier first start, as it was seen.
 func firstVolume(c *api.EtcdCluster, seen observed, step membership.Step, name string) runtime.ApplyConfiguration {
 	volume := render.Volume(c, firstMember(c, seen, step, name))
 	if claim := seen.claims[name]; claim != nil {

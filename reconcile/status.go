@@ -117,8 +117,9 @@ func isMember(i membership.Instance, seen observed) bool {
 	return (i.ID != 0 || i.Pod.Exists() || i.Volume.Exists()) && !i.Volume.Spare && !i.Volume.Retired
 }
 
-// sinceWhen a member is down, and its volume is found empty. A process that runs for a moment between two crashes is no end of
-// that: its kubelet must find it ready, or it must say itself who it is.
+// sinceWhen a member is down, and its volume is found empty. A process that runs for a moment
+// between two crashes is no end of that: its kubelet must find it ready, or it must say itself who
+// it is.
 func sinceWhen(before api.MemberStatus, i membership.Instance, now metav1.Time) (down, empty *metav1.Time) {
 	switch {
 	case i.Endpoint.Member() != 0, i.Pod.Ready:

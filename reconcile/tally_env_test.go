@@ -189,7 +189,8 @@ func (y *tally) judge() {
 	}
 	y.test.Attr("writes", fmt.Sprintf("%d of %d acknowledged and there, longest pause %s",
 		y.writes.Acknowledged, y.writes.Attempted, y.writes.Longest.Round(time.Millisecond)))
-	// Of a few plans one may miss what it disturbs: of four, three are less than the floor, and no finding.
+	// Of a few plans one may miss what it disturbs: of four, three are less than the floor, and no
+	// finding.
 	if missed := ended - met; met == 0 || missed > 1 && float64(met) < floor*float64(ended) {
 		y.test.Errorf("only %d of %d plans came to the operation that they disturb, want %.0f %%; the others tested nothing", met, ended, 100*floor)
 	}

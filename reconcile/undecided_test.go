@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,7 +106,7 @@ func TestTriesAreBounded(t *testing.T) {
 		var asked []string
 		s := newStub(t, nil, w.objects()...)
 		s.Dial = w.dial(func(what string) error { asked = append(asked, what); return nil })
-		hangs := 0
+		var hangs atomic.Int32
 		s.Client = interceptor.NewClient(s.Client.(client.WithWatch), interceptor.Funcs{
 			SubResource: func(of client.WithWatch, name string) client.SubResourceClient {
 				return hanging{of.SubResource(name), &hangs}
@@ -115,7 +116,7 @@ func TestTriesAreBounded(t *testing.T) {
 		if _, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.cluster)}); err != nil {
 			t.Fatal(err)
 		}
-		if hangs == 0 {
+		if hangs.Load() == 0 {
 			t.Error("void: nothing was tried")
 		}
 		if diff := cmp.Diff([]string{"remove a2 at db-1"}, asked); diff != "" {
@@ -130,14 +131,14 @@ func TestTriesAreBounded(t *testing.T) {
 // hanging is a subresource whose dry runs take nine seconds.
 type hanging struct {
 	client.SubResourceClient
-	hangs *int
+	hangs *atomic.Int32
 }
 
 func (h hanging) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 	if len((&client.SubResourceApplyOptions{}).ApplyOpts(opts).DryRun) == 0 {
 		return h.SubResourceClient.Apply(ctx, o, opts...)
 	}
-	*h.hangs++
+	h.hangs.Add(1)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

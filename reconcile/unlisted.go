@@ -34,8 +34,8 @@ func (r *Reconciler) unlabelledPods(ctx context.Context, c *api.EtcdCluster, see
 	return nil
 }
 
-// unlabelledClaims adds the claims of members that had one before. Where the label is there the cache
-// is behind, and a member that serves would get a successor as one whose claim is gone.
+// unlabelledClaims adds the claims of members that had one before. Where the label is there the
+// cache is behind, and a member that serves would get a successor as one whose claim is gone.
 func (r *Reconciler) unlabelledClaims(ctx context.Context, c *api.EtcdCluster, seen observed) error {
 	for _, m := range c.Status.Members {
 		if seen.claims[m.Name] != nil || m.Volume == "" {

@@ -146,7 +146,8 @@ func TestClaimCacheBehind(t *testing.T) {
 	}
 }
 
-// TestMembersClaimCacheBehind: a member whose Pod is seen and whose claim is not yet, though it has its label, needs no successor.
+// TestMembersClaimCacheBehind: a member whose Pod is seen and whose claim is not yet, though it has
+// its label, needs no successor.
 func TestMembersClaimCacheBehind(t *testing.T) {
 	w := serving(t)
 	for n := range w.cluster.Status.Members {

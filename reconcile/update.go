@@ -93,8 +93,9 @@ func previous(c *api.EtcdCluster, pod *corev1.Pod) string {
 	return id + " " + asked + " " + runs
 }
 
-// ranBefore reads that: the container that ran before a Pod was changed under it, and the image that was asked for then, and whether
-// that changed what the Pod runs. It does not where a policy makes the same of both images: then no container is restarted.
+// ranBefore reads that: the container that ran before a Pod was changed under it, and the image
+// that was asked for then, and whether that changed what the Pod runs. It does not where a policy
+// makes the same of both images: then no container is restarted.
 func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
 	container, images, _ := strings.Cut(pod.Annotations[api.AnnotationPrevious], " ")
 	image, ran, _ := strings.Cut(images, " ")

@@ -74,14 +74,15 @@ func (r *Reconciler) tryGrowth(ctx context.Context, c *api.EtcdCluster, seen obs
 	return err
 }
 
-// cannotExpand reports whether the API server has refused to let a claim grow because of its class. A quota, a policy and missing rights
-// are Forbidden as well, and say nothing of the class.
+// cannotExpand reports whether the API server has refused to let a claim grow because of its class.
+// A quota, a policy and missing rights are Forbidden as well, and say nothing of the class.
 func cannotExpand(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), mustSupportResize)
 }
 
-// mustSupportResize are the words of the admission plugin PersistentVolumeClaimResize for a claim whose class does not expand, or that
-// was not made by one (plugin/pkg/admission/storage/persistentvolume/resize).
+// mustSupportResize are the words of the admission plugin PersistentVolumeClaimResize for a claim
+// whose class does not expand, or that was not made by one
+// (plugin/pkg/admission/storage/persistentvolume/resize).
 const mustSupportResize = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 
 // larger is the claim of a member, of the size that the spec asks for. From then on it is not what it was made of.

@@ -18,8 +18,8 @@ import (
 	"quorate.dev/e2e/share"
 )
 
-// The data of members is made wrong in the database of a process that is stopped, of the length that
-// it had, as a disk or a bug might have left it. All of them have the same log.
+// The data of members is made wrong in the database of a process that is stopped, of the length
+// that it had, as a disk or a bug might have left it. All of them have the same log.
 
 const (
 	rightValue   = "value: right"
@@ -54,17 +54,18 @@ var wrongnesses = map[string]wrongness{
 	},
 }
 
-// wrongRun is a wrongness on an etcd, with etcd's own periodic check or without, and with a restart of
-// each follower while the leader is wrong or without: etcd's check at the start ends those that differ
-// from it then.
+// wrongRun is a wrongness on an etcd, with etcd's own periodic check or without, and with a restart
+// of each follower while the leader is wrong or without: etcd's check at the start ends those that
+// differ from it then.
 type wrongRun struct {
 	wrongness
 	version             string
 	periodic, restarted bool
 }
 
-// TestWrong: of members whose data differs, those go that differ from a quorum, whomever etcd accuses,
-// and no other one loses its place or its volume. Where no quorum is equal nothing is done.
+// TestWrong: of members whose data differs, those go that differ from a quorum, whomever etcd
+// accuses, and no other one loses its place or its volume. Where no quorum is equal nothing is
+// done.
 func TestWrong(t *testing.T) {
 	t.Parallel()
 	cases := map[string]wrongRun{}
@@ -87,7 +88,8 @@ func TestWrong(t *testing.T) {
 func (w wrongRun) run(s *stage) {
 	crash := s.operate()
 	c := s.cluster("db", w.members)
-	// A new member is to get the data of the leader, and not all of the log, from which it would make its own.
+	// A new member is to get the data of the leader, and not all of the log, from which it would make
+	// its own.
 	flags := map[string]string{"snapshot-catchup-entries": "5"}
 	if w.periodic {
 		flags["corrupt-check-time"] = "1s"
@@ -175,7 +177,8 @@ func (w wrongRun) run(s *stage) {
 	s.put(s.etcd(c), "another", "value")
 }
 
-// decide does what the message tells a person to do: the members that are wrong go, and then the alarm.
+// decide does what the message tells a person to do: the members that are wrong go, and then the
+// alarm.
 func (w wrongRun) decide(s *stage, c *api.EtcdCluster) {
 	s.Helper()
 	for _, name := range []string{"db-0", "db-1"} {

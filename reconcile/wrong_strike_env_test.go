@@ -28,8 +28,8 @@ func experimental(flags map[string]string) map[string]string {
 	return of
 }
 
-// flushed has every member write to its disk what it has in memory: etcd does so ten times a second, and
-// to defragment.
+// flushed has every member write to its disk what it has in memory: etcd does so ten times a
+// second, and to defragment.
 func (s *stage) flushed(etcd *clientv3.Client) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
@@ -40,8 +40,8 @@ func (s *stage) flushed(etcd *clientv3.Client) {
 	}
 }
 
-// makeWrong changes the value in the database of a member, whose process is killed for it. It starts
-// without etcd's check, as one does whose data went wrong while it ran.
+// makeWrong changes the value in the database of a member, whose process is killed for it. It
+// starts without etcd's check, as one does whose data went wrong while it ran.
 func (s *stage) makeWrong(name, value string) {
 	s.Helper()
 	pod := &corev1.Pod{}

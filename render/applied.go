@@ -12,12 +12,13 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// What a policy of the API server makes of a Pod, in the very request that applies it, is nothing that the spec has asked for. If the
-// spec were compared with that, the cluster would never be what it is to be, and its Pods would be changed again and again. So a
-// Pod says what was asked for in it (AnnotationApplied), and that is compared.
+// What a policy of the API server makes of a Pod, in the very request that applies it, is nothing
+// that the spec has asked for. If the spec were compared with that, the cluster would never be what
+// it is to be, and its Pods would be changed again and again. So a Pod says what was asked for in
+// it (AnnotationApplied), and that is compared.
 
-// applied is what AnnotationApplied says of the Pod of a member with this image. Arguments that name the member, and the token of its
-// first start, are left out: they are its own for ever.
+// applied is what AnnotationApplied says of the Pod of a member with this image. Arguments that
+// name the member, and the token of its first start, are left out: they are its own for ever.
 func applied(c *api.EtcdCluster, m Member, v *version.Version, image string) string {
 	m.Token = ""
 	flags := slices.DeleteFunc(args(c, m, v), func(arg string) bool { return strings.Contains(arg, m.Name) })
@@ -30,8 +31,8 @@ func record(live *corev1.Pod) (image, around string) {
 	return image, around
 }
 
-// AppliedImage is the image that Quorate has asked for in a live Pod. Where somebody else has set it since, or the Pod does not say
-// what was asked for, it is the one that the Pod has.
+// AppliedImage is the image that Quorate has asked for in a live Pod. Where somebody else has set
+// it since, or the Pod does not say what was asked for, it is the one that the Pod has.
 func AppliedImage(c *api.EtcdCluster, live *corev1.Pod) string {
 	etcd := etcdOf(live)
 	if etcd == nil {
@@ -40,23 +41,25 @@ func AppliedImage(c *api.EtcdCluster, live *corev1.Pod) string {
 	if !Rewritten(c, live) {
 		return etcd.Image
 	}
-	// The image is no field of Quorate's any more once somebody else has set it. It stays one where a policy has rewritten it: that is
-	// done to the request after the API server has noted which fields it sets.
+	// The image is no field of Quorate's any more once somebody else has set it. It stays one where a
+	// policy has rewritten it: that is done to the request after the API server has noted which fields
+	// it sets.
 	if _, ours, err := appliedPod(live); err != nil || ours.Image == nil {
 		return etcd.Image
 	}
 	return askedImage(c, live, etcd.Image)
 }
 
-// Rewritten reports whether a live Pod has another image than Quorate has asked for in it last: a policy has made that of it, or a
-// person.
+// Rewritten reports whether a live Pod has another image than Quorate has asked for in it last: a
+// policy has made that of it, or a person.
 func Rewritten(c *api.EtcdCluster, live *corev1.Pod) bool {
 	etcd := etcdOf(live)
 	return etcd != nil && askedImage(c, live, etcd.Image) != etcd.Image
 }
 
-// askedImage is what Quorate has asked for last in a Pod that has an image. Where the Pod does not say, that is the image of spec.image
-// at the version that it has, if the Pod was made of this spec.image and has its image from elsewhere.
+// askedImage is what Quorate has asked for last in a Pod that has an image. Where the Pod does not
+// say, that is the image of spec.image at the version that it has, if the Pod was made of this
+// spec.image and has its image from elsewhere.
 func askedImage(c *api.EtcdCluster, live *corev1.Pod, has string) string {
 	if image, _ := record(live); image != "" {
 		return image

@@ -12,8 +12,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// What policies of the API server make of a Pod in the request in which Quorate applies it. The API server has noted by then which
-// fields are Quorate's (metadata.managedFields): those that it has asked for, with whatever value, and none that a policy adds.
+// What policies of the API server make of a Pod in the request in which Quorate applies it. The API
+// server has noted by then which fields are Quorate's (metadata.managedFields): those that it has
+// asked for, with whatever value, and none that a policy adds.
 const (
 	mirror = "mirror.example.com/etcd-development/etcd"
 	pin    = "gcr.io/etcd-development/etcd@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -40,7 +41,8 @@ func earlier(policy func(*corev1.Pod)) func(*corev1.Pod) {
 	}
 }
 
-// TestNeedsOfAdmitted: a live Pod is judged by what was asked for in it, never by what a policy has made of that.
+// TestNeedsOfAdmitted: a live Pod is judged by what was asked for in it, never by what a policy has
+// made of that.
 func TestNeedsOfAdmitted(t *testing.T) {
 	t.Parallel()
 	type result struct {
@@ -217,7 +219,8 @@ func TestAppliedImage(t *testing.T) {
 	}
 }
 
-// TestRecordStays: what was asked for in a Pod is written on it with its image, and by nothing else.
+// TestRecordStays: what was asked for in a Pod is written on it with its image, and by nothing
+// else.
 func TestRecordStays(t *testing.T) {
 	t.Parallel()
 	pods, c := newPods(t), load(t, "minimal")

@@ -117,8 +117,8 @@ func Infeasible(pod *corev1.Pod) bool {
 	})
 }
 
-// sameAround reports whether all that depends on the version or comes with the image, and cannot be changed, is as wanted: it was
-// asked for, or the Pod has it.
+// sameAround reports whether all that depends on the version or comes with the image, and cannot be
+// changed, is as wanted: it was asked for, or the Pod has it.
 func sameAround(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.PodApplyConfiguration) bool {
 	if recordedAround(live, want) {
 		return true

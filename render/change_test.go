@@ -39,8 +39,8 @@ func resourced(cpu, memory, cpuLimit, memoryLimit string) func(*api.EtcdCluster)
 	}
 }
 
-// legacy makes a Pod one of Quorate's first days, in which what differs between versions of etcd were arguments, and which did not
-// say what was asked for.
+// legacy makes a Pod one of Quorate's first days, in which what differs between versions of etcd
+// were arguments, and which did not say what was asked for.
 func legacy(pod *corev1.Pod) {
 	delete(pod.Annotations, api.AnnotationApplied)
 	etcd := &pod.Spec.Containers[0]

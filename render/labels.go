@@ -8,9 +8,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Selector selects the Pods of all members. It is what Services, budgets and scheduling terms select by
-// (the Service for clients by LabelClients as well), and it never changes: the app.kubernetes.io labels
-// are for people and their tools.
+// Selector selects the Pods of all members. It is what Services, budgets and scheduling terms
+// select by (the Service for clients by LabelClients as well), and it never changes: the
+// app.kubernetes.io labels are for people and their tools.
 func Selector(c *api.EtcdCluster) map[string]string {
 	return map[string]string{api.LabelCluster: c.Name}
 }

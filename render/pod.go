@@ -65,9 +65,10 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 		WithSpec(spec), nil
 }
 
-// PodMetadata is a live Pod with the labels and annotations that Pod would give it and everything else as it was applied
-// last, so that metadata and what etcd is told at its next start can change under a running container. The revision and what was
-// asked for stay: they tell what the spec of this Pod was made of. The result is nil where nothing differs.
+// PodMetadata is a live Pod with the labels and annotations that Pod would give it and everything
+// else as it was applied last, so that metadata and what etcd is told at its next start can change
+// under a running container. The revision and what was asked for stay: they tell what the spec of
+// this Pod was made of. The result is nil where nothing differs.
 func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
 	pod, err := corev1ac.ExtractPod(live, api.Manager)
 	if err != nil {

@@ -18,8 +18,8 @@ type State struct {
 	// Admits is true once clients may come: the first members have answered as one cluster, and none of them would start empty
 	// again.
 	Admits bool
-	// Labelled is true once every ready Pod has api.LabelClients. Before that a Service that selects by it
-	// would lead to no Pod.
+	// Labelled is true once every ready Pod has api.LabelClients. Before that a Service that selects
+	// by it would lead to no Pod.
 	Labelled bool
 	// Voters is the number of voting members that etcd has now.
 	Voters int
@@ -48,9 +48,10 @@ func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
 		))
 }
 
-// clientService reaches members that are ready: etcd's /readyz fails on a learner, on a CORRUPT alarm, and without a
-// quorum. A member leaves it before a planned change (api.LabelClients): a container that is stopping is
-// ready until it has ended, and a client that is led to it meanwhile waits out its own back-off.
+// clientService reaches members that are ready: etcd's /readyz fails on a learner, on a CORRUPT
+// alarm, and without a quorum. A member leaves it before a planned change (api.LabelClients): a
+// container that is stopping is ready until it has ended, and a client that is led to it meanwhile
+// waits out its own back-off.
 //
 // It is there from the start, so that a client that is early finds its name and an address where it is refused, and comes
 // again. Who asks for an address that no Service has yet may be answered by whoever else is on the way there. Until clients are

@@ -36,8 +36,8 @@ const leaseName = "quorate"
 // released and the next operator starts at once.
 const shutdown = 20 * time.Second
 
-// proxiesFollow is how long kube-proxy lets pass at least between two times that it follows what has
-// changed (minSyncPeriod of iptables and nftables, by default).
+// proxiesFollow is how long kube-proxy lets pass at least between two times that it follows what
+// has changed (minSyncPeriod of iptables and nftables, by default).
 const proxiesFollow = time.Second
 
 // operatorOptions are the flags of "quorate operator".

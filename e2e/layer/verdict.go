@@ -11,8 +11,8 @@ import (
 
 var errNoTest = errors.New("no test ran")
 
-// verdict on a run that the go command has passed: it must have run something, and for every package
-// pattern and every name in a -run pattern at least one test.
+// verdict on a run that the go command has passed: it must have run something, and for every
+// package pattern and every name in a -run pattern at least one test.
 func (j *judge) verdict(args []string) error {
 	if j.count("pass")+j.count("fail") == 0 {
 		return errNoTest
@@ -53,7 +53,8 @@ func packages(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg != "." && !strings.HasPrefix(arg, "./") })
 }
 
-// belongsTo reports whether an import path is one of a pattern, which may end with /... for all below.
+// belongsTo reports whether an import path is one of a pattern, which may end with /... for all
+// below.
 func belongsTo(importPath, pattern string) bool {
 	dir := path.Clean("/" + strings.TrimSuffix(pattern, "..."))
 	if strings.HasSuffix(pattern, "...") {
