@@ -212,10 +212,7 @@ func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *cor
 		as.ResourceVersion = &pod.ResourceVersion
 	}
 	options := []client.DeleteOption{as}
-	switch {
-	case step.Alone:
-		options = append(options, client.GracePeriodSeconds(aloneGrace))
-	case step.Reason == membership.BackOff: // a container beside etcd must not hold up the quorum
+	if step.Alone || step.Reason == membership.BackOff { // then a container beside etcd must not hold up the quorum
 		options = append(options, client.GracePeriodSeconds(aloneGrace))
 	}
 	err := r.Client.Delete(ctx, pod, options...)
