@@ -150,7 +150,12 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 		}
 		return nil
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	// The fake writes into what it is given, and rows that run beside each other may share that.
+	own := make([]client.Object, len(objects))
+	for n, o := range objects {
+		own[n], _ = o.DeepCopyObject().(client.Object) // as it was
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(own...).WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(_ context.Context, _ client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			meta, err := decode(o)
 			if err != nil {
