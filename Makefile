@@ -4,7 +4,7 @@
 SHELL := bash -o pipefail
 .DEFAULT_GOAL := help
 
-sources   := api cmd e2e membership reconcile render templates
+sources   := api cmd e2e membership reconcile render snapshot templates
 formatted  = unformatted=$$(gofmt -l $(sources)) && test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }
 
 IMAGE ?= quorate:dev
@@ -23,7 +23,7 @@ help: ## Show this help
 ##### Try it
 
 .PHONY: demo demo-clean
-demo: ## Make a kind cluster, install Quorate, run an etcd cluster and use it
+demo: ## Make a kind cluster, install Quorate, run an etcd cluster, back it up, lose it and restore it
 	go run ./e2e/demo
 demo-clean: ## Remove all that the demo made
 	go run ./e2e/demo --clean
@@ -96,13 +96,13 @@ test-unit: ## Tests that need nothing
 # The exploration is left to test-long: under the race detector it takes many times as long.
 .PHONY: test-race
 test-race: ## Unit tests of the operator under the race detector
-	@$(layer) race -- go test -race -count=1 ./api/... ./cmd/... ./reconcile/... ./render/...
+	@$(layer) race -- go test -race -count=1 ./api/... ./cmd/... ./reconcile/... ./render/... ./snapshot
 
 # The node image is needed last: where it has to be built, that goes on behind these tests.
 .PHONY: test-env
 test-env: ## Tests against a real API server and real etcd processes
 	@mkdir -p bin; $(assets) || exit 1; nice -n 10 go run ./e2e/node/quorate-kind image > bin/node-image.log 2>&1 & \
-		$(layer) env -- $(env) -timeout 40m -skip $(no_etcd) ./reconcile ./e2e/hostlet/... ./membership
+		$(layer) env -- $(env) -timeout 40m -skip $(no_etcd) ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
 
 .PHONY: test-pull e2e
 test-pull:
@@ -165,7 +165,7 @@ long-race:
 long-env:
 	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk)$$' ./reconcile -long -seed $(SEED)
 long-etcd:
-	@$(assets) && $(layer) etcd -- $(env) -timeout 30m -skip $(no_etcd) ./e2e/hostlet/... ./membership
+	@$(assets) && $(layer) etcd -- $(env) -timeout 30m -skip $(no_etcd) ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
 long-race-env:
 	@$(assets) && $(layer) race-env -- $(env) -race -timeout 2h ./reconcile -seed $(SEED)
 long-kind:

@@ -75,6 +75,11 @@ func manifests(options render.InstallOptions) ([]*unstructured.Unstructured, err
 	if err != nil {
 		return nil, err
 	}
+	return decode(stream)
+}
+
+// decode reads the objects of a stream of YAML.
+func decode(stream []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(stream), 4096)
 	for {

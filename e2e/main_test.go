@@ -123,5 +123,11 @@ func loadImages(ctx context.Context, _ *envconf.Config) (context.Context, error)
 	if err != nil {
 		return ctx, err
 	}
-	return ctx, node.Load(ctx, clusterName, append(images, operatorImage)...)
+	if err := node.BuildS3Image(ctx); err != nil {
+		return ctx, err
+	}
+	if err := useS3Credentials(); err != nil {
+		return ctx, err
+	}
+	return ctx, node.Load(ctx, clusterName, append(images, node.S3Image, operatorImage)...)
 }

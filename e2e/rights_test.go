@@ -27,6 +27,11 @@ func (r right) String() string   { return r.verb + " " + r.resource() }
 // unseen are rights that no request shows, with the reason why they are granted.
 var unseen = map[right]string{
 	{"etcd.quorate.dev", "etcdclusters/finalizers", "update"}: "the admission plugin OwnerReferencesPermissionEnforcement asks for it, where it is on",
+	{"etcd.quorate.dev", "etcdbackups/finalizers", "update"}:  "the admission plugin OwnerReferencesPermissionEnforcement asks for it, where it is on",
+	{"batch", "jobs", "get"}:                                  "whose a Job is that has a name of ours",
+	{"etcd.quorate.dev", "etcdbackups", "list"}:               lists,
+	{"etcd.quorate.dev", "etcdbackupschedules", "list"}:       lists,
+	{"batch", "jobs", "list"}:                                 lists,
 	{"events.k8s.io", "events", "patch"}:                      "an event that repeats is counted up, minutes later",
 	{"", "events", "patch"}:                                   "an event that repeats is counted up",
 	{"etcd.quorate.dev", "etcdclusters", "list"}:              lists,

@@ -11,16 +11,44 @@ func anything(seed []byte) (Desired, Observed) {
 	var key [32]byte
 	copy(key[:], seed)
 	r := rand.New(rand.NewChaCha8(key))
-	switch r.IntN(4) {
-	case 0:
-		return incoherent(r)
-	case 1:
-		return resized(r)
-	case 2:
-		return movedAmidst(r)
-	default:
-		return changedAmidst(r)
+	kind := []func(*rand.Rand) (Desired, Observed){fromSnapshot, resized, movedAmidst, changedAmidst}[r.IntN(4)]
+	d, o := kind(r)
+	spaced(r, &d, &o)
+	return d, o
+}
+
+// spaced tells of sizes and quotas, mostly of a database that has room.
+func spaced(r *rand.Rand, d *Desired, o *Observed) {
+	d.Request = []int64{0, 0, 40 * mib}[r.IntN(3)]
+	common := []int64{10, 10, 64}[r.IntN(3)]
+	for n := range o.Instances {
+		i := &o.Instances[n]
+		size := []int64{common, common, common, common, 0, 10, 64}[r.IntN(7)]
+		if i.Endpoint.Answered() && i.Endpoint.DBSize == 0 {
+			i.Endpoint.DBSize, i.Endpoint.InUse = size*mib, size*mib
+		}
+		if i.Pod.Exists() {
+			i.Pod.Quota = []int64{64, 64, 64, 64, 128, 0}[r.IntN(6)] * mib
+			i.Pod.QuotaToBe = []int64{128, 128, 64, 32, 512}[r.IntN(5)] * mib
+		}
+		i.Volume.Capacity = []int64{256, 256, 0}[r.IntN(3)] * mib
 	}
+}
+
+// fromSnapshot are incoherent facts of a cluster that may be to start from a stored snapshot.
+func fromSnapshot(r *rand.Rand) (Desired, Observed) {
+	d, o := incoherent(r)
+	snapshot := func() Snapshot { return []Snapshot{{}, {}, monday}[r.IntN(3)] }
+	if d.Restore = r.IntN(2) == 0; d.Restore {
+		o.Snapshot = snapshot()
+		o.Search = Search{Begun: r.IntN(2) == 0, Found: snapshot(), Problem: []string{"", "no bucket"}[r.IntN(2)]}
+	}
+	for n := range o.Instances {
+		if first := &o.Instances[n].Volume.First; first.Size > 0 && r.IntN(4) == 0 {
+			first.Snapshot = snapshot().ID()
+		}
+	}
+	return d, o
 }
 
 // incoherent facts have few different values, which makes it likely that some meet.
@@ -69,7 +97,8 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 				UID: "pod", Terminating: some(), Foreign: r.IntN(16) == 0, Problem: []string{"", "cannot run"}[r.IntN(2)],
 				NeverRan: some(), Outdated: some(), Overdue: some(), Ended: some(),
 				Damaged: some(), Forsaken: some(), BackOff: some(), Young: some(), Empty: some(), EmptyLong: some(), Unfenced: some(),
-				Ready: some(), ReadyLong: some(), UnreadyLong: some(), Provisions: some(), Provisioned: some(),
+				Ready: some(), ReadyLong: some(), UnreadyLong: some(), Idle: some(), IdleLong: some(),
+				Away: some(), Unproved: some(), Crashed: some(), Starved: some(), Provisions: some(), Provisioned: some(),
 				Version: rarely(version()), Changing: r.IntN(8) == 0, Failing: some(),
 				Change: []Change{ChangeNone, ChangeNone, ChangeResources, ChangeImage, ChangePod}[r.IntN(5)], Undecided: r.IntN(8) == 0,
 			}

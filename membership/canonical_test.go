@@ -18,13 +18,13 @@ type shape [3]uint64
 func (b *bound) pack(s *state) packed {
 	var p packed
 	p.rest = [2]uint64{
-		word{}.cluster(&s.world.cluster).cluster(&s.old.cluster).bits,
+		word{}.cluster(&s.world.cluster).cluster(&s.old.cluster).search(s.world.search).search(s.old.search).number(2, uint64(s.world.newest)).flag(s.old.restore).bits,
 		word{}.flag(s.world.service).epoch(s.world.formed).flag(s.world.acked).budget(s.budget).number(3, uint64(s.stale)).epoch(s.old.list).bits,
 	}
 	for n := range most {
 		m, g := &s.world.members[n], &s.old.members[n]
 		p.members[n] = shape{
-			word{}.claim(m.claim).number(3, uint64(m.made)).pod(m.pod).epoch(m.disk).flag(m.holds).bits,
+			word{}.claim(m.claim).number(3, uint64(m.made)).pod(m.pod).epoch(m.disk).flag(m.holds).number(2, uint64(m.from)).flag(m.wiped).bits,
 			word{}.remembered(s.world.cluster.status[n]).remembered(s.old.cluster.status[n]).number(16, uint64(m.had)).flag(s.same[n]).bits,
 			word{}.claim(g.claim).pod(g.pod).epoch(g.answer).flag(g.led).bits,
 		}
@@ -66,11 +66,11 @@ func (w word) flag(on bool) word {
 func (w word) epoch(e epoch) word { return w.number(6, uint64(e)) } // tokens 1 to 3
 
 func (w word) claim(c claim) word {
-	return w.number(3, uint64(c.uid)).flag(c.terminating).flag(c.foreign).epoch(c.record).epoch(c.first).flag(c.replaced)
+	return w.number(3, uint64(c.uid)).flag(c.terminating).flag(c.foreign).epoch(c.record).epoch(c.first).flag(c.replaced).number(2, uint64(c.snapshot))
 }
 
 func (w word) pod(p pod) word {
-	return w.number(3, uint64(p.phase)).flag(p.terminating).flag(p.blank).epoch(p.told).flag(p.badImage)
+	return w.number(3, uint64(p.phase)).flag(p.terminating).flag(p.blank).epoch(p.told).flag(p.badImage).flag(p.restores).flag(p.restored).number(2, uint64(p.snapshot))
 }
 
 func (w word) remembered(r remembered) word {
@@ -78,8 +78,10 @@ func (w word) remembered(r remembered) word {
 }
 
 func (w word) cluster(c *cluster) word {
-	return w.number(4, uint64(c.size)).flag(c.suspended).flag(c.badImage).number(2, uint64(c.token)).epoch(c.latch).flag(c.intent)
+	return w.number(4, uint64(c.size)).flag(c.suspended).flag(c.badImage).number(2, uint64(c.token)).epoch(c.latch).flag(c.intent).number(2, uint64(c.chosen))
 }
+
+func (w word) search(s search) word { return w.flag(s.begun).number(2, uint64(s.found)) }
 
 func (w word) budget(b budget) word {
 	for _, n := range []uint8{b.losses, b.wipes, b.deletions, b.statusWipes, b.foreign, b.restores, b.delays, b.kills, b.copies} {

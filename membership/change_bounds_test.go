@@ -77,6 +77,26 @@ var rollBounds = map[string]struct {
 		reason: "Three members, and options with which etcd does not start",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 	},
+	"OneMute": {
+		reason: "One member, and options with which etcd runs and never serves",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, mute: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1, delays: 1}},
+	},
+	"Mute": {
+		reason: "Three members, and options with which etcd runs and never serves",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, mute: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"OnePassing": {
+		reason: "One member, and options with which etcd answers now and then, and ends again",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, passing: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1}},
+	},
+	"OnePassingSlow": {
+		reason: "One member, with such options, and an operator that is slow",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, passing: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
+	},
+	"Passing": {
+		reason: "Three members, and options with which etcd answers now and then, and ends again",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36}, options: true, passing: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
 	"WrongLost": {
 		reason: "A member of three is lost while such options are tried",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, states: 1_500_000, budget: rollBudget{specs: 1, losses: 1}},
@@ -96,6 +116,18 @@ var rollBounds = map[string]struct {
 	"SlowDown": {
 		reason: "Three members go up and down, and an operator is slow",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, states: 1_500_000, budget: rollBudget{specs: 2, delays: 1}},
+	},
+	"OneFull": {
+		reason: "One member, whose database reaches its quota",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, sized: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, alarms: 2}},
+	},
+	"Full": {
+		reason: "Three members, whose databases reach their quota",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36}, options: true, sized: true, states: 1_500_000, budget: rollBudget{specs: 2, alarms: 2}},
+	},
+	"FullWhileChanged": {
+		reason: "Three members come to another version while their databases reach their quota",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, sized: true, states: 1_500_000, budget: rollBudget{specs: 2, alarms: 1}},
 	},
 
 	"UpAndDown": {

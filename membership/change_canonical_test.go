@@ -34,10 +34,15 @@ func (s *rollState) pack() rollKey {
 	g.put(3, uint8(w.spec))
 	g.put(2, uint8(w.template))
 	g.put(3, w.wrong)
+	g.flag(w.passing != 0) // of the wrong options alone
+	g.flag(w.mute)
 	g.flag(w.givenUp)
 	g.put(6, w.broken)
 	g.flag(w.lies)
 	g.flag(w.alarm)
+	g.flag(w.corrupt)
+	g.flag(w.sized)
+	g.put(2, uint8(w.db))
 	g.put(3, w.leader)
 	g.put(3, uint8(w.cluster))
 	g.put(3, uint8(w.down))
@@ -46,7 +51,7 @@ func (s *rollState) pack() rollKey {
 	g.put(1, s.budget.losses)
 	g.put(1, s.budget.delays)
 	g.put(1, s.budget.moves)
-	g.put(1, s.budget.alarms)
+	g.put(2, s.budget.alarms)
 	g.put(3, uint8(s.late.action))
 	g.put(2, uint8(s.late.change))
 	g.put(3, s.late.seat)
@@ -74,7 +79,7 @@ func (k rollKey) unpack() rollState {
 	s.late.seat = g.take(3)
 	s.late.change = rollChange(g.take(2))
 	s.late.action = rollAct(g.take(3))
-	s.budget.alarms = g.take(1)
+	s.budget.alarms = g.take(2)
 	s.budget.moves = g.take(1)
 	s.budget.delays = g.take(1)
 	s.budget.losses = g.take(1)
@@ -83,10 +88,13 @@ func (k rollKey) unpack() rollState {
 	w.down = rollMinor(g.take(3))
 	w.cluster = rollMinor(g.take(3))
 	w.leader = g.take(3)
-	w.alarm = on()
+	w.db = rollSize(g.take(2))
+	w.sized, w.corrupt, w.alarm = on(), on(), on()
 	w.lies = on()
 	w.broken = g.take(6)
 	w.givenUp = on()
+	w.mute = on()
+	w.passing = g.take(1) << rollWrong
 	w.wrong = g.take(3)
 	w.template = rollOptions(g.take(2))
 	w.spec = rollVersion(g.take(3))
@@ -126,6 +134,7 @@ func (s *rollSeat) bits() uint64 {
 	b.put(2, s.tried)
 	b.flag(s.stray)
 	b.flag(s.putOff)
+	b.put(2, uint8(s.proof))
 	return uint64(b)
 }
 
@@ -133,6 +142,7 @@ func rollSeatOf(v uint64) rollSeat {
 	b := ringBits(v)
 	on := func() bool { return b.take(1) == 1 }
 	var s rollSeat
+	s.proof = rollProof(b.take(2))
 	s.putOff, s.stray, s.tried = on(), on(), b.take(2)
 	s.ours, s.served = on(), on()
 	if storage := b.take(2); storage > 0 {
@@ -157,7 +167,7 @@ func rollSeatOf(v uint64) rollSeat {
 // TestChangePacks shows that no two states are taken for one by the way in which they are packed.
 func TestChangePacks(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"OneSlow", "Lost", "Mislabelled"} {
+	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute"} {
 		x, bad := exploreRoll(rollBounds[name].bound, rollPlanner{rules: rules})
 		if bad != nil {
 			t.Fatal(bad)

@@ -9,6 +9,8 @@ type rollBound struct {
 	specs    []rollVersion // that the spec may have
 	options  bool          // spec.options may change
 	wrong    bool          // and to such with which etcd does not start
+	mute     bool          // which runs on then, and never serves
+	passing  bool          // or to such with which it answers, and ends a moment later
 	spoils   bool          // those that all have at first may stop to come up
 	unmarked bool          // no volume says with what its member has served, as before there was such a mark
 	anew     bool          // from minor to minor a Pod is made anew
@@ -20,6 +22,7 @@ type rollBound struct {
 	kills    bool          // of crashes: somebody deletes a Pod
 	safety   bool          // look for safety only, and not how it goes on
 	led      bool          // it matters whether the leader ends as such
+	sized    bool          // the database may reach its quota, which is higher with the other options
 	states   int
 	budget   rollBudget
 }
@@ -47,6 +50,7 @@ func (b *rollBound) environment(s *rollState, visit rollVisit) {
 	for i := range s.roll.seats {
 		if s.roll.seats[i].role != rollNobody {
 			b.kubelet(s, i, visit)
+			b.proof(s, i, visit)
 			b.misfortune(s, i, visit)
 		}
 	}
@@ -65,6 +69,7 @@ func (b *rollBound) kubelet(s *rollState, i int, visit rollVisit) {
 	case m.image == rollNone || m.role < rollLearner:
 	case m.before && m.runs != rollNone:
 		w.end(i)
+		w.seats[i].proof = rollProved
 		visit(seatName(i)+" ends, for its image has changed", to, b.judgeEnd(s, i))
 	case m.runs == rollNone:
 		if b.putsOff && m.previous != rollNone && !m.failing && !m.putOff {
@@ -80,6 +85,25 @@ func (b *rollBound) kubelet(s *rollState, i int, visit rollVisit) {
 	}
 }
 
+// proof comes with time, or does not.
+func (b *rollBound) proof(s *rollState, i int, visit rollVisit) {
+	m := &s.roll.seats[i]
+	switch {
+	case m.runs == rollNone || m.proof == rollProved || m.before || m.going:
+	case s.roll.passes(m) && !s.roll.ends(m):
+	case s.roll.passes(m):
+		for _, putOff := range []bool{false, true} {
+			to := *s
+			to.roll.crash(i, putOff)
+			visit(seatName(i)+" has answered, and ends", to, "")
+		}
+	default:
+		to := *s
+		to.roll.seats[i].proof = rollProved
+		visit(seatName(i)+" has stayed ready for long enough", to, "")
+	}
+}
+
 func (b *rollBound) judgeEnd(s *rollState, i int) string {
 	if b.led && s.roll.seats[i].ours && int(s.roll.leader) == i+1 && s.roll.voters() > 1 {
 		return "S15: the leader is ended, and not its leadership first"
@@ -92,7 +116,7 @@ func (b *rollBound) misfortune(s *rollState, i int, visit rollVisit) {
 	if s.budget.crashes > 0 && m.member() && m.runs != rollNone {
 		to := *s
 		to.budget.crashes--
-		to.roll.end(i)
+		to.roll.crash(i, false)
 		visit(seatName(i)+" crashes", to, "")
 	}
 	if b.kills && s.budget.crashes > 0 && m.role >= rollLearner && m.image != rollNone && !m.going {
@@ -182,7 +206,7 @@ func (b *rollBound) others(w *roll) []rollOptions {
 	switch {
 	case !b.options:
 		return nil
-	case !b.wrong:
+	case !b.wrong && !b.passing:
 		all = all[:2]
 	}
 	return slices.DeleteFunc(all, func(o rollOptions) bool { return o == w.template })
@@ -224,11 +248,14 @@ func (b *rollBound) people(s *rollState, visit rollVisit) {
 		to.roll.broken = 0
 		visit("the broken image is mended", to, "")
 	}
-	if s.roll.alarm {
+	switch {
+	case b.sized:
+		b.writers(s, visit)
+	case s.roll.alarm:
 		to := *s
 		to.roll.alarm = false
 		visit("the alarm is taken back", to, "")
-	} else if s.budget.alarms > 0 {
+	case s.budget.alarms > 0:
 		to := *s
 		to.budget.alarms--
 		to.roll.alarm = true

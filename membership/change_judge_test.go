@@ -17,7 +17,7 @@ func (w *roll) judge(t *rollDecision) string {
 		if s.served && s.runs != rollNone {
 			return "who runs what it was changed to is put back"
 		}
-		if s.volume == s.image && s.previous != rollNone && s.previous != s.image {
+		if s.volume == s.image && s.previous != rollNone && s.previous != s.image && s.template == s.good {
 			return "who is known to have served with what it was changed to is put back"
 		}
 		if s.image == s.volume && (s.next == rollNone || s.next == s.volume) && s.previous == rollNone && s.template == s.good {
@@ -27,7 +27,9 @@ func (w *roll) judge(t *rollDecision) string {
 		switch running := w.running(); {
 		case learners > 0:
 			return "S7: a member is changed while another one learns"
-		case w.alarm:
+		case w.narrows(s) && w.db != sizeSmall:
+			return "S22: a member gets a quota that its database has reached"
+		case w.corrupt || w.alarm && !w.widens(s):
 			return "S7: a member is changed while an alarm is raised"
 		case running < n || n < int(w.size):
 			return "S7: a member is changed while another one is away"
@@ -35,14 +37,18 @@ func (w *roll) judge(t *rollDecision) string {
 			return "S7: a member is changed while another one has not caught up"
 		case w.count(func(s *rollSeat) bool { return s.image != rollNone && s.going }) > 0:
 			return "S7: a member is changed while another one's Pod goes"
+		case w.unproved(t):
+			return "S7: a member is changed while another one has yet to prove that it runs well"
 		case n == 2:
 			return "S7: one of two is changed"
 		case n > 1 && running-1 < Quorum(n):
 			return "S7: those that stay are no quorum"
-		case int(w.leader) == t.target+1 && w.left(t):
+		case int(w.leader) == t.target+1 && w.left(t) && s.proof == rollProved:
 			return "S15: the leader is changed while a follower has yet to be"
 		}
 		return w.judgeVersion(t)
+	case Disarm:
+		return w.judgeDisarm(t)
 	case Downgrade:
 		if t.to.minor() != w.cluster-1 || w.down != 0 {
 			return "S13: etcd refuses this downgrade"
@@ -54,6 +60,17 @@ func (w *roll) judge(t *rollDecision) string {
 	default:
 	}
 	return ""
+}
+
+// unproved reports whether another voter than the target has yet to prove that it runs well, and not only with what it is to run no
+// more.
+func (w *roll) unproved(t *rollDecision) bool {
+	for i := range w.seats {
+		if s := &w.seats[i]; i != t.target && s.voter() && s.proof != rollProved && (t.same>>i&1 == 1 || s.proof == rollYoung && s.template == s.good) {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeVersion of a change of what a member runs.
@@ -84,7 +101,7 @@ func (w *roll) judgeVersion(t *rollDecision) string {
 // left reports whether anybody but the target has yet to become what it becomes.
 func (w *roll) left(t *rollDecision) bool {
 	for i := range w.seats {
-		if i != t.target && w.seats[i].voter() && t.same>>i&1 == 0 {
+		if i != t.target && w.seats[i].voter() && t.same>>i&1 == 0 && (!w.alarm || w.widens(&w.seats[i])) {
 			return true
 		}
 	}
@@ -95,7 +112,7 @@ func (w *roll) left(t *rollDecision) bool {
 func (w *roll) breaks() string {
 	lowest, highest := w.minors()
 	ours := w.count(func(s *rollSeat) bool { return s.voter() && s.ours })
-	untrue := w.count(func(s *rollSeat) bool { return s.good == rollWrong && w.wrong>>rollWrong&1 == 1 })
+	untrue := w.count(func(s *rollSeat) bool { return s.good == rollWrong && (w.wrong|w.passing)>>rollWrong&1 == 1 })
 	switch {
 	case untrue > 0:
 		return "nobody has served with what is written down as that"
@@ -119,7 +136,7 @@ func (w *roll) looksWell() bool {
 			return false
 		}
 	}
-	return w.voters() == int(w.size) && !w.alarm
+	return w.voters() == int(w.size) && !w.alarm && !w.corrupt
 }
 
 // atGoal: all members run the spec, and etcd uses what is new in it.

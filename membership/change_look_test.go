@@ -8,9 +8,9 @@ type rollGlance struct {
 
 func (w *roll) glance(blind bool) rollGlance {
 	g := rollGlance{roll: *w, blind: blind}
-	g.broken, g.wrong, g.cluster = 0, 0, 0 // but it is known whether a container is the one of before
+	g.broken, g.wrong, g.passing, g.cluster = 0, 0, 0, 0 // but it is known whether a container is the one of before
 	if blind {
-		g.leader, g.down, g.alarm = 0, 0, false
+		g.leader, g.down, g.alarm, g.corrupt, g.db = 0, 0, false, false, 0
 	}
 	for i := range g.seats {
 		s := &g.seats[i]
@@ -71,11 +71,16 @@ func (g *rollGlance) facts(anew bool, c rollCareless) (Desired, Observed) {
 			}
 		}
 		in.Volume = s.claim(i)
-		in.Pod = s.pod(i)
+		in.Pod = s.pod(i, g.mute)
+		in.Pod.Unproved = in.Pod.Exists() && s.runs != rollNone && (s.proof == rollYoung || s.proof == rollCrashed && !c.forgetsCrashes)
+		in.Pod.Crashed = in.Pod.Unproved && s.proof == rollCrashed
 		in.Pod.Changing = in.Pod.Exists() && !in.Pod.Provisions && !s.settled()
 		if s.runs != rollNone {
 			in.Endpoint = g.answer(s, in.ID, quorate, down)
 			in.Hash = Hash{Revision: 1} // all data is right here
+			if g.corrupt {
+				in.Hash = Hash{} // and has yet to be compared again
+			}
 		}
 		o.Instances = append(o.Instances, in)
 	}
@@ -98,8 +103,14 @@ func (g *rollGlance) answer(s *rollSeat, id ID, quorate bool, down Version) Endp
 	if s.runs.minor() >= 6 {
 		e.Downgrade = down
 	}
+	if g.corrupt {
+		e.Alarms = append(e.Alarms, Alarm{Kind: AlarmCorrupt})
+	}
 	if g.alarm {
-		e.Alarms = []Alarm{{Kind: AlarmNoSpace}}
+		e.Alarms = append(e.Alarms, Alarm{Kind: AlarmNoSpace})
+	}
+	if g.sized {
+		e.DBSize, e.InUse = g.db.bytes(), g.db.bytes()
 	}
 	return e
 }
@@ -127,7 +138,7 @@ func (s *rollSeat) claim(i int) Volume {
 	return v
 }
 
-func (s *rollSeat) pod(i int) Pod {
+func (s *rollSeat) pod(i int, mute bool) Pod {
 	if s.role == rollSpare || s.role == rollListed {
 		return Pod{UID: rollUID(i), Provisions: true, Provisioned: true, NeverRan: true}
 	}
@@ -135,6 +146,10 @@ func (s *rollSeat) pod(i int) Pod {
 		return Pod{}
 	}
 	p := Pod{UID: rollUID(i), Terminating: s.going, Version: rollVersions[s.image], Failing: s.failing, PutOff: s.putOff}
+	if s.failing && mute {
+		p.Failing, p.Idle, p.IdleLong = false, true, true
+		return p
+	}
 	if s.failing {
 		p.Problem = "exited with code 1"
 	}
@@ -160,6 +175,9 @@ func (g *rollGlance) compare(d Desired, o *Observed, anew bool, c rollCareless) 
 		change, _ := is.needs(s.is(), asked, anew)
 		i.Pod.Outdated = change != ChangeNone
 		i.Pod.Change, i.Pod.Parts = s.needs(hop, g.template, anew)
+		if g.sized {
+			i.Pod.Quota, i.Pod.QuotaToBe = s.template.quota(), g.template.quota()
+		}
 		if s.good != rollUnknown && s.good != s.template {
 			i.Pod.Untried = []string{"options"}
 		}

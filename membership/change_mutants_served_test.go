@@ -38,3 +38,6 @@ var servedMutants = map[string]rollMutant{
 
 // TestChangeServedMutants shows that the exploration would find each of them.
 func TestChangeServedMutants(t *testing.T) { testMutants(t, servedMutants) }
+
+// TestChangeSpaceMutants shows the same of those of a database that is full.
+func TestChangeSpaceMutants(t *testing.T) { testMutants(t, spaceMutants) }

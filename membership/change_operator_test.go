@@ -26,6 +26,9 @@ type rollCareless struct {
 	forgetsSpec     bool // takes an act for done because the spec does not ask for it any more
 	ignoresServed   bool // makes every Pod anew of what the spec says
 	servesEarly     bool // takes what it starts a member with for what that has served with
+	believesAnswers bool // takes what a member answers with for what that has served with
+	forgetsTrial    bool // takes off a volume at the first answer what its member is being changed to
+	forgetsCrashes  bool // takes an answer for proof though etcd has crashed since the change
 	servesAnyhow    bool // takes what the spec says for what a member serves with
 	forgetsMended   bool // makes a Pod that is stuck anew of what it was made of, though the spec was mended
 	triesAgain      bool // takes a Pod for outdated that was put back
@@ -117,7 +120,9 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 		}
 		s.replays = f.replays
 		w.serves(s, c)
-		s.volume, s.next = f.to, rollNone
+		if s.volume = f.to; s.proof == rollProved || s.next != f.to || c.forgetsTrial {
+			s.next = rollNone
+		}
 		yield(w, false)
 		if podVersion && s.settled() {
 			s.previous = rollNone
@@ -158,10 +163,10 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			yield(w, false)
 		}
 		switch { // the kubelet still says that the container failed
-		case s.previous != rollNone && podVersion && !s.going:
+		case !s.settled() && podVersion && !s.going:
 			s.image, s.previous, s.before, s.putOff = s.previous, rollNone, true, false
 			s.undone, s.served, s.ours = true, false, true
-		case s.previous == rollNone && podSame && (podVersion || c.ignoresUIDs):
+		case s.settled() && podSame && (podVersion || c.ignoresUIDs):
 			s.ours = s.ours || s.runs != rollNone // who is down by itself is not away by this
 			p.remove(&w, f.seat)
 		default:

@@ -29,6 +29,15 @@ func (w *roll) end(i int) {
 	w.elect()
 }
 
+// crash ends a process that nobody has asked to.
+func (w *roll) crash(i int, putOff bool) {
+	w.end(i)
+	w.seats[i].failing = putOff
+	if w.passing != 0 {
+		w.seats[i].proof = rollCrashed
+	}
+}
+
 // refuses is why etcd of that version does not start on a member's data, or panics: MustDetectDowngrade in
 // server/etcdserver/version, schema.Validate in server/storage/schema, and apply.Apply for the entries of 3.5.
 func (w *roll) refuses(i int, v rollVersion) string {
@@ -54,7 +63,7 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 	broken, wrong := w.broken>>s.image&1 == 1, w.wronglyMade(s)
 	bad := broken || wrong
 	s.failing = bad
-	if broken || wrong && s.template != s.good || w.holds(s.image) != s.image {
+	if broken || (wrong || w.passes(s)) && s.template != s.good || w.holds(s.image) != s.image {
 		if s.tried > 0 {
 			s.tried = 2
 		}
@@ -72,8 +81,12 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 		}
 		return fmt.Sprintf("S13: %s is started with %s, which %s", seatName(i), rollVersions[s.image], why)
 	}
-	s.runs, s.failing, s.served, s.ours, s.stray = w.holds(s.image), false, true, false, false
+	s.runs, s.failing, s.served, s.ours = w.holds(s.image), false, true, false
+	s.stray = s.stray && s.next != rollNone && s.next != s.runs
 	s.lags = lags && w.quorate()
+	if w.passing != 0 && s.proof != rollCrashed {
+		s.proof = rollYoung
+	}
 	if s.runs.minor() == 5 { // it tells all others its name
 		for j := range w.seats {
 			w.seats[j].old = w.seats[j].old || w.seats[j].member()
@@ -89,6 +102,7 @@ func (w *roll) vanish(i int) {
 	s := &w.seats[i]
 	s.before = false
 	s.putOff = false
+	s.proof = rollProved
 	s.image, s.previous, s.failing, s.going, s.undone, s.served, s.template = rollNone, rollNone, false, false, false, false, rollFirst
 	s.stray = s.stray && s.next != rollNone
 }

@@ -26,6 +26,9 @@ func (w *roll) serves(s *rollSeat, c rollCareless) {
 	if s.image == rollNone || s.lost || s.going || s.runs == rollNone || !s.settled() || !w.quorate() {
 		return
 	}
+	if s.proof != rollProved && s.good != rollUnknown && !c.believesAnswers {
+		return
+	}
 	switch current := s.image == s.is() && !s.undone; {
 	case c.servesAnyhow:
 		s.good = w.template

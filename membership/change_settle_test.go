@@ -68,7 +68,7 @@ func (x *rollExplorer) violation(text string) int32 {
 
 // settled is the world after kubelets and etcd have done what they do by themselves, and what must not happen on the way.
 func (x *rollExplorer) settled(w roll) (roll, string) {
-	w.alarm = false
+	w.alarm, w.corrupt = w.alarm && w.sized, false
 	for {
 		was := w
 		for i := range w.seats {
@@ -88,6 +88,12 @@ func (x *rollExplorer) settled(w roll) (roll, string) {
 				}
 			}
 			s.lags = false
+			switch {
+			case s.runs != rollNone && w.ends(s):
+				w.crash(i, true)
+			case s.runs != rollNone && !w.passes(s):
+				s.proof = rollProved
+			}
 		}
 		w.elect()
 		w.decide()
@@ -99,6 +105,7 @@ func (x *rollExplorer) settled(w roll) (roll, string) {
 				w.seats[i].storage = w.cluster
 			}
 		}
+		w.alarm = w.alarm || w.overflows()
 		if w == was {
 			return w, ""
 		}
@@ -112,6 +119,7 @@ func (x *rollExplorer) turn(w roll) (roll, *rollDecision) {
 	if t.changesMembers() {
 		next = t.changeMembers(w)
 	}
+	next = t.disarms(next)
 	next.maintain(t, x.operator)
 	return next, t
 }
@@ -146,14 +154,15 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 	case step.Action == Wait:
 		return "L3: it waits for nothing: " + step.String()
 	case step.Reason == VersionNotAllowed && noWay != nil:
-	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || w.wrong>>w.template&1 == 1):
+	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || (w.wrong|w.passing)>>w.template&1 == 1):
 	case step.Reason == ChangeNotSupported && w.voters() == 2:
 	case step.Reason == VersionMismatch && w.lies:
+	case (step.Reason == AlarmRaised || step.Reason == QuotaTooSmall) && w.db != sizeSmall && w.template != rollOther:
 	case step.Reason == DataLost && w.running() < Quorum(w.voters()):
 	default:
 		return "L1: it stalls without a reason: " + step.String()
 	}
-	if lowest, _ := w.minors(); w.down != 0 && lowest > w.down && !w.lies {
+	if lowest, _ := w.minors(); w.down != 0 && lowest > w.down && !w.lies && t.step.Reason != AlarmRaised {
 		return "L1: it stalls in the middle of a downgrade: " + t.step.String()
 	}
 	if w.running() < w.voters() {

@@ -19,8 +19,13 @@ type roll struct {
 	givenUp  bool        // this generation of the spec was tried in vain
 	broken   uint8       // the versions whose images do not come up, one bit each
 	wrong    uint8       // the options that do not come up, in the same way
+	passing  uint8       // the options with which etcd answers, and ends a moment later, in the same way
+	mute     bool        // the options that do not come up leave etcd running, and it never serves
 	lies     bool        // what is called 3.5.35 is 3.6.16
-	alarm    bool
+	alarm    bool        // NOSPACE
+	corrupt  bool        // CORRUPT
+	sized    bool        // it is known how large the database is, and may be
+	db       rollSize
 	leader   uint8     // the seat that leads, and 1
 	cluster  rollMinor // etcd's cluster version
 	down     rollMinor // to which the cluster is being downgraded; 0: it is not
@@ -39,6 +44,7 @@ type rollSeat struct {
 	undone   bool        // its Pod was put back, and is marked as having another image than the spec's
 	template rollOptions // of which its Pod was made
 	lags     bool        // it has not caught up
+	proof    rollProof   // that it runs well
 
 	good    rollOptions // that the volume is marked to have served with
 	trying  rollOptions // that it is marked to be changed to, where it is being changed
@@ -54,6 +60,15 @@ type rollSeat struct {
 	tried   uint8     // 1: it was changed in this generation of the spec; 2: to an image that does not come up, or that lies
 	stray   bool      // what its volume is to be changed to was written by an operator that was too slow for its Pod
 }
+
+// rollProof is what there is to show that a member runs well with what its Pod was made of.
+type rollProof uint8
+
+const (
+	rollProved  rollProof = iota // it has stayed ready for long enough, or nobody asks
+	rollYoung                    // it was made or changed too lately
+	rollCrashed                  // it has ended by itself since
+)
 
 type rollRole uint8
 
@@ -127,6 +142,13 @@ func (w *roll) holds(image rollVersion) rollVersion {
 // wronglyMade reports whether a Pod does not come up with what it was made of.
 func (w *roll) wronglyMade(s *rollSeat) bool { return w.wrong>>s.template&1 == 1 }
 
+// passes reports whether a member answers with what its Pod was made of, and ends a moment later.
+func (w *roll) passes(s *rollSeat) bool { return w.passing>>s.template&1 == 1 }
+
+// ends reports whether it may do so now. That another version has served, and ended before any operator has seen it, is beyond
+// this.
+func (w *roll) ends(s *rollSeat) bool { return w.passes(s) && s.volume == s.runs }
+
 func (s *rollSeat) member() bool { return s.role >= rollListed }
 func (s *rollSeat) voter() bool  { return s.role == rollVoter }
 
@@ -183,7 +205,7 @@ func (w *roll) String() string {
 	for _, flag := range []struct {
 		text string
 		on   bool
-	}{{", given up", w.givenUp}, {", an alarm", w.alarm}} {
+	}{{", given up", w.givenUp}, {", an alarm", w.alarm}, {", the alarm CORRUPT", w.corrupt}, {", a database that has hardly any room", w.db == sizeTight}, {", a database that is full", w.db == sizeFull}} {
 		if flag.on {
 			b.WriteString(flag.text)
 		}
@@ -203,7 +225,7 @@ func (w *roll) String() string {
 			on   bool
 		}{
 			{[...]string{"", "spare", "listed", "learner", "voter"}[s.role], s.role != rollVoter},
-			{"leads", int(w.leader) == i+1}, {"runs " + rollVersions[s.runs].String(), s.runs != rollNone}, {"lags", s.lags},
+			{"leads", int(w.leader) == i+1}, {"runs " + rollVersions[s.runs].String(), s.runs != rollNone}, {"lags", s.lags}, {[...]string{"", "yet to prove itself", "crashed"}[s.proof], s.proof != rollProved},
 			{"Pod of " + rollVersions[s.image].String(), s.image != s.runs}, {"was " + rollVersions[s.previous].String(), s.previous != rollNone},
 			{"failing", s.failing}, {"terminating", s.going}, {"put off", s.putOff}, {[...]string{"", "other options", "wrong options"}[s.template], s.image != rollNone && s.template != rollFirst},
 			{"served with " + [...]string{"the first", "other", "wrong", "unknown"}[s.good] + " options", s.good != s.template},

@@ -53,8 +53,8 @@ type Changer interface {
 	Remove(ctx context.Context, id ID) error
 	// MoveLeader gives the leadership to a voter. Only the leader can be asked for it.
 	MoveLeader(ctx context.Context, to ID) error
-	// Disarm takes back the CORRUPT alarm of a member.
-	Disarm(ctx context.Context, id ID) error
+	// Disarm takes back the alarm of a member.
+	Disarm(ctx context.Context, kind AlarmKind, id ID) error
 }
 
 // Downgrader prepares the cluster for an earlier minor, in the same manner.
@@ -118,6 +118,7 @@ func (c *client) Status(ctx context.Context) (Endpoint, error) {
 		Storage:   minor(r.StorageVersion),
 		Downgrade: downgrade(r.DowngradeInfo),
 		DBSize:    r.DbSize,
+		InUse:     r.DbSizeInUse,
 		Alarms:    alarms(r.Errors),
 	}, nil
 }

@@ -76,9 +76,10 @@ func (c *client) MoveLeader(ctx context.Context, to ID) error {
 	})
 }
 
-func (c *client) Disarm(ctx context.Context, id ID) error {
-	return c.change(ctx, "disarm CORRUPT of member "+id.String(), func(ctx context.Context) error {
-		_, err := c.etcd.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: uint64(id), Alarm: etcdserverpb.AlarmType_CORRUPT})
+func (c *client) Disarm(ctx context.Context, kind AlarmKind, id ID) error {
+	return c.change(ctx, "disarm "+string(kind)+" of member "+id.String(), func(ctx context.Context) error {
+		alarm := etcdserverpb.AlarmType(etcdserverpb.AlarmType_value[string(kind)])
+		_, err := c.etcd.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: uint64(id), Alarm: alarm})
 		return err
 	})
 }

@@ -74,8 +74,8 @@ func TestClientDisarms(t *testing.T) {
 		}
 		zero.made("remove", func(ctx context.Context) error { return client.Remove(ctx, id) })
 		zero.alarmed(Alarm{AlarmCorrupt, id}) // it does not go with the member
-		zero.made("disarm", func(ctx context.Context) error { return client.Disarm(ctx, id) })
-		zero.made("disarm again", func(ctx context.Context) error { return client.Disarm(ctx, id) })
+		zero.made("disarm", func(ctx context.Context) error { return client.Disarm(ctx, AlarmCorrupt, id) })
+		zero.made("disarm again", func(ctx context.Context) error { return client.Disarm(ctx, AlarmCorrupt, id) })
 		zero.alarmed()
 		zero.put("key", "after")
 	})

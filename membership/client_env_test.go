@@ -86,5 +86,10 @@ func TestClientSeesAlarms(t *testing.T) {
 		if diff := cmp.Diff([]Alarm{{AlarmNoSpace, says.MemberID}}, got.Alarms); diff != "" || got.Healthy() {
 			c.Errorf("-want, +got:\n%s", diff)
 		}
+		client := m.dial()
+		m.made("disarm another kind", func(ctx context.Context) error { return client.Disarm(ctx, AlarmCorrupt, says.MemberID) })
+		m.alarmed(got.Alarms...)
+		m.made("disarm", func(ctx context.Context) error { return client.Disarm(ctx, AlarmNoSpace, says.MemberID) })
+		m.alarmed()
 	})
 }

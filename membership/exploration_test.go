@@ -60,6 +60,34 @@ var bounds = map[string]struct {
 		reason: "The spec asks for one and for three, in any order and in the middle of everything",
 		bound:  bound{sizes: []uint8{0, 1, 3}, first: 3, states: 200_000},
 	},
+	"OneFromSnapshot": {
+		reason: "A single member starts from a stored snapshot, with everything that can go wrong with volumes, status and spec",
+		bound: bound{
+			sizes: []uint8{0, 1}, first: 1, restore: true, states: 400_000,
+			budget: budget{losses: 1, wipes: 1, deletions: 1, statusWipes: 1},
+		},
+	},
+	"OneFromSnapshotStale": {
+		reason: "The same while an operator acts on old views",
+		bound:  bound{sizes: []uint8{1}, first: 1, restore: true, kills: true, states: 400_000, budget: budget{kills: 1, delays: 1}},
+	},
+	"ThreeFromSnapshot": {
+		reason: "Three members start from a stored snapshot, a newer one is stored meanwhile, and a volume is wiped",
+		bound:  bound{sizes: []uint8{3}, first: 3, restore: true, kills: true, states: 400_000, budget: budget{kills: 1, wipes: 1}},
+	},
+	"ThreeFromSnapshotFaults": {
+		reason: "The same, and a volume is lost, or the EtcdCluster is applied again",
+		bound: bound{
+			sizes: []uint8{3}, first: 3, restore: true, kills: true, states: 8_000_000,
+			budget: budget{kills: 1, losses: 1, wipes: 1, deletions: 1},
+		},
+		full: true,
+	},
+	"ThreeFromSnapshotStale": {
+		reason: "Three members start from a stored snapshot under two operators",
+		bound:  bound{sizes: []uint8{3}, first: 3, restore: true, kills: true, states: 8_000_000, budget: budget{kills: 1, delays: 1}},
+		full:   true,
+	},
 	"ThreeLosses": {
 		reason: "A majority of the volumes is lost, and the EtcdCluster is applied again",
 		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, budget: budget{losses: 2, deletions: 1}},

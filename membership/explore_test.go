@@ -39,6 +39,9 @@ func (s *state) believes() look {
 	if s.stale == oldPods || s.stale == oldClaims {
 		l.cluster = now.cluster
 	}
+	if s.stale != oldObjects {
+		l.search = now.search
+	}
 	for n := range l.members {
 		if s.stale == oldCluster || s.stale == oldPods {
 			l.members[n].claim = now.members[n].claim
@@ -57,13 +60,14 @@ func (s *state) believes() look {
 
 // bound is how far an exploration goes.
 type bound struct {
-	sizes  []uint8 // that the spec may have
-	first  uint8   // that it has at first
-	budget budget
-	safety bool // look for safety only, and not how it goes on
-	stalls bool // spec.suspend and images may be wrong, and be mended; Pods are evicted
-	kills  bool // Pods are deleted only as often as the budget says
-	states int  // at most
+	sizes   []uint8 // that the spec may have
+	first   uint8   // that it has at first
+	budget  budget
+	safety  bool // look for safety only, and not how it goes on
+	stalls  bool // spec.suspend and images may be wrong, and be mended; Pods are evicted
+	restore bool // the cluster is to start from a stored snapshot, and there may be a newer one later
+	kills   bool // Pods are deleted only as often as the budget says
+	states  int  // at most
 }
 
 type edge struct {
@@ -108,6 +112,9 @@ type planner struct {
 func explore(b bound, p planner) (*explorer, *counterexample) {
 	x := &explorer{bound: b, planner: p, decided: map[look]decision{}, ends: map[packed]string{}, index: map[packed]int32{}}
 	start := state{world: world{cluster: cluster{size: b.first, token: 1}}, budget: b.budget}
+	if b.restore {
+		start.world.newest = 1
+	}
 	x.add(start, -1)
 	for at := 0; at < len(x.states); at++ {
 		var bad *counterexample

@@ -8,10 +8,17 @@ type changer func(what string, who int, do func(*state) (violation string, possi
 func (x *explorer) machines(n int, change changer) {
 	change("its container starts", n, func(s *state) (string, bool) {
 		m := &s.world.members[n]
-		if m.pod.phase != pending || m.pod.terminating || m.pod.badImage || m.claim.uid == 0 || m.claim.foreign || m.claim.terminating {
+		if m.pod.phase != pending || m.pod.restores && !m.pod.restored || m.pod.terminating || m.pod.badImage || m.claim.uid == 0 || m.claim.foreign || m.claim.terminating {
 			return "", false
 		}
 		return s.world.launch(n, false), true
+	})
+	change("its init container runs", n, func(s *state) (string, bool) {
+		m := &s.world.members[n]
+		if m.pod.phase != pending || !m.pod.restores || m.pod.restored || m.pod.terminating || m.claim.uid == 0 || m.claim.foreign || m.claim.terminating {
+			return "", false
+		}
+		return s.world.restore(n)
 	})
 	change("its container starts again", n, func(s *state) (string, bool) {
 		m := &s.world.members[n]
@@ -74,8 +81,29 @@ func (x *explorer) misfortune(n int, change changer) {
 			return "", false
 		}
 		s.budget.wipes--
-		m.disk, m.holds = 0, false
+		m.disk, m.from, m.holds, m.wiped = 0, 0, false, !s.world.acked
 		return s.world.launch(n, true), true
+	})
+	change("its disk is wiped and its node starts again", n, func(s *state) (string, bool) {
+		m := &s.world.members[n]
+		if s.budget.wipes == 0 || m.disk == 0 || !m.pod.runs() || !m.pod.restores {
+			return "", false
+		}
+		s.budget.wipes--
+		m.disk, m.from, m.holds, m.wiped = 0, 0, false, !s.world.acked
+		m.pod.phase, m.pod.restored = pending, false
+		return "", true
+	})
+	change("its node starts again", n, func(s *state) (string, bool) {
+		p := &s.world.members[n].pod
+		if !p.runs() || !p.restores || x.bound.kills && s.budget.kills == 0 {
+			return "", false
+		}
+		if x.bound.kills {
+			s.budget.kills--
+		}
+		p.phase, p.restored = pending, false
+		return "", true
 	})
 	change("its volume is replaced by one of another cluster", n, func(s *state) (string, bool) {
 		m := &s.world.members[n]
@@ -85,7 +113,7 @@ func (x *explorer) misfortune(n int, change changer) {
 		s.budget.restores--
 		m.made++
 		m.claim = claim{uid: m.made, record: alien, first: alien}
-		m.disk, m.holds, m.had = alien, false, m.had|alien.bit()
+		m.disk, m.from, m.holds, m.had = alien, 0, false, m.had|alien.bit()
 		return "", true
 	})
 	change("its volume comes back as another object, annotations and all, with the data of an earlier day", n, func(s *state) (string, bool) {
@@ -163,12 +191,28 @@ func (x *explorer) people(change changer) {
 		s.budget.deletions--
 		c := &s.world.cluster
 		*c = cluster{size: c.size, suspended: c.suspended, badImage: c.badImage, token: c.token + 1}
-		s.world.service = false
+		s.world.service, s.world.search = false, search{}
 		for n := range s.world.members {
 			s.world.kill(n)
 		}
 		s.world.consent()
 		return "", true
+	})
+	change("the search finds the newest snapshot", -1, func(s *state) (string, bool) {
+		w := &s.world
+		possible := w.search.begun && w.search.found == 0
+		w.search.found = w.newest
+		return "", possible
+	})
+	change("the Job of the search is deleted", -1, func(s *state) (string, bool) {
+		possible := s.world.search.begun
+		s.world.search = search{}
+		return "", possible
+	})
+	change("a newer snapshot is stored", -1, func(s *state) (string, bool) {
+		possible := s.world.newest == 1
+		s.world.newest++
+		return "", possible
 	})
 	change("the status is wiped", -1, func(s *state) (string, bool) {
 		c := &s.world.cluster

@@ -33,6 +33,8 @@ type Volume struct {
 	// from there on it is nobody else's, whatever is on it.
 	Spare bool
 	Joins ID
+	// Capacity in bytes; 0 where it is not known.
+	Capacity int64
 	// Small: it is smaller than the spec asks for. Growing: it has been asked to grow, and has not grown yet.
 	Small, Growing bool
 	// Unfit is why it is not what the spec asks for, and cannot become that, in words that follow "whose volume"; empty where it
@@ -81,6 +83,9 @@ type Pod struct {
 	Outdated bool
 	Change   Change
 	Parts    []string
+	// Quota is the size of the database at which etcd refuses writes there, and QuotaToBe what that is when the Pod is what the spec
+	// asks for. Both in bytes; 0 where they are not known.
+	Quota, QuotaToBe int64
 	// Undecided: it is not known whether its image can be changed where it is, or a policy for new
 	// Pods would be passed by.
 	Undecided bool
@@ -91,6 +96,10 @@ type Pod struct {
 	Untried []string
 	// Failing: it was tried more than once, and the next try is put off.
 	Failing bool
+	// Unproved: its kubelet has not found etcd ready for long enough, since it was made or changed, or etcd has crashed, for an answer
+	// to prove that it runs well. Crashed: etcd has ended by itself before it was started last. Starved: it was killed for want of
+	// memory since the Pod was changed.
+	Unproved, Crashed, Starved bool
 	// PutOff: what it was changed to has not been tried even once, and is put off all the same, since it ran there lately. A new
 	// Pod starts at once.
 	PutOff bool
@@ -103,6 +112,11 @@ type Pod struct {
 	// ReadyLong: for longer than waiting helps. UnreadyLong: etcd has started, and its kubelet has
 	// found for longer than waiting helps that it does not serve.
 	Ready, ReadyLong, UnreadyLong bool
+	// Idle: etcd runs and does not serve, as its kubelet finds, for longer than etcd itself takes to try once more to. IdleLong: for
+	// longer than waiting helps.
+	Idle, IdleLong bool
+	// Away: nothing is heard of its node, whether its etcd answers or not.
+	Away bool
 	// Empty: etcd has ended because it found no data where it was told to find its own. EmptyLong:
 	// for as long as the spec wants to wait for that.
 	Empty, EmptyLong bool
@@ -112,6 +126,8 @@ type Pod struct {
 	BackOff, Young bool
 	// Unfenced: on an empty directory its process would start as a new member, as the first start and a join need it.
 	Unfenced bool
+	// Restoring: it has yet to make the data of its member of a snapshot, before etcd is started.
+	Restoring bool
 	// Provisions: no etcd runs in it. It is there for the volume to be made, and the image to be pulled, on the node on which
 	// the member is to run. Provisioned: that is done.
 	Provisions, Provisioned bool
@@ -140,7 +156,9 @@ type Endpoint struct {
 	Revision            int64 // of the data
 	RaftIndex           uint64
 	Applied             uint64 // of the raft log
-	DBSize              int64  // bytes
+	// DBSize is what the database takes on the disk, which etcd compares with its limit. InUse is what it takes when it has been
+	// defragmented; old revisions are part of that until they are compacted. Both in bytes.
+	DBSize, InUse int64
 	// Storage is the version of etcd that can read the data, as MAJOR.MINOR; zero where it is not told, as before 3.6.
 	Storage Version
 	// Downgrade is the version to which the cluster is being downgraded; zero where it is not.

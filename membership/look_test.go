@@ -5,6 +5,8 @@ import "fmt"
 // look is everything that an operator sees of a world at one time.
 type look struct {
 	cluster cluster
+	search  search
+	restore bool // spec.bootstrap.restore
 	members [most]glimpse
 	list    epoch // whose member list was read linearizably
 	overdue bool
@@ -19,7 +21,7 @@ type glimpse struct {
 }
 
 func (w *world) look() look {
-	l := look{cluster: w.cluster}
+	l := look{cluster: w.cluster, search: w.search, restore: w.newest != 0}
 	for n, m := range w.members {
 		l.members[n] = glimpse{claim: m.claim, pod: m.pod}
 	}
@@ -52,8 +54,9 @@ func name(n int) string { return fmt.Sprintf("m-%d", n) }
 
 // facts is the look in the terms of Plan.
 func (l *look) facts() (Desired, Observed) {
-	d := Desired{Size: int(l.cluster.size), Version: etcd36, Suspended: l.cluster.suspended, Token: fmt.Sprint(l.cluster.token)}
-	o := Observed{ClusterID: l.cluster.latch.clusterID()}
+	d := Desired{Size: int(l.cluster.size), Version: etcd36, Suspended: l.cluster.suspended, Token: fmt.Sprint(l.cluster.token), Restore: l.restore}
+	o := Observed{ClusterID: l.cluster.latch.clusterID(), Snapshot: inStore(l.cluster.chosen)}
+	o.Search = Search{Begun: l.search.begun, Found: inStore(l.search.found)}
 	var known [most]bool
 	wanted := d.Size
 	for n, g := range l.members {
@@ -103,6 +106,21 @@ func (l *look) facts() (Desired, Observed) {
 	return d, o
 }
 
+// inStore is a snapshot in the store, and storedAs the inverse of its ID.
+func inStore(n uint8) Snapshot {
+	if n == 0 {
+		return Snapshot{}
+	}
+	return Snapshot{Name: fmt.Sprint(n), SHA256: "sum"}
+}
+
+func storedAs(id string) uint8 {
+	if id == "" {
+		return 0
+	}
+	return id[len(id)-1] - '0'
+}
+
 func uid(u uint8) string {
 	if u == 0 {
 		return ""
@@ -114,8 +132,10 @@ func (g glimpse) volume(n int) Volume {
 	if g.claim.uid == 0 {
 		return Volume{}
 	}
+	first := g.claim.first.first()
+	first.Snapshot = inStore(g.claim.snapshot).ID()
 	return Volume{
-		UID: uid(g.claim.uid), Terminating: g.claim.terminating, Foreign: g.claim.foreign, Replaced: g.claim.replaced, First: g.claim.first.first(),
+		UID: uid(g.claim.uid), Terminating: g.claim.terminating, Foreign: g.claim.foreign, Replaced: g.claim.replaced, First: first,
 		ClusterID: g.claim.record.clusterID(), MemberID: g.claim.record.memberID(n), Version: etcd36,
 	}
 }
@@ -125,7 +145,7 @@ func (l *look) podFacts(n int) Pod {
 	if p.phase == absent {
 		return Pod{}
 	}
-	f := Pod{UID: "pod", Terminating: p.terminating, NeverRan: p.phase == pending, Outdated: p.badImage != l.cluster.badImage, Unfenced: p.blank}
+	f := Pod{UID: "pod", Terminating: p.terminating, NeverRan: p.phase == pending, Outdated: p.badImage != l.cluster.badImage, Unfenced: p.blank, Restoring: p.restores && !p.restored}
 	switch {
 	case p.phase == pending && p.badImage:
 		f.Problem = "cannot pull the image"

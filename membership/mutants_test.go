@@ -16,6 +16,7 @@ func TestMutants(t *testing.T) {
 	with := func(b bound, faults budget) bound { b.budget = faults; return b }
 	stale := bound{sizes: []uint8{1}, first: 1, states: 400_000, budget: budget{wipes: 1, delays: 1}}
 	spec := func(b bound) bound { b.stalls = true; return b }
+	from := func(b bound) bound { b.restore, b.kills, b.sizes = true, true, b.sizes[1:]; return b } // a stored snapshot
 	safety := func(b bound) bound { b.safety = true; return b }
 
 	cases := map[string]struct {
@@ -245,6 +246,46 @@ func TestMutants(t *testing.T) {
 			reason: "A member is started on what was restored since an operator has looked",
 			bound:  with(one, budget{copies: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{startsFromCache: true}}, want: "S18",
 		},
+		"WithoutChosen": {
+			reason: "Nobody looks for the snapshot, and the cluster starts without it",
+			bound:  from(one), mutant: without(chosen), want: "S20",
+		},
+		"ChosenAgain": {
+			reason: "A newer snapshot takes the place of the one that was chosen, while members are restored from that",
+			bound:  safety(from(with(three, budget{kills: 1}))),
+			mutant: planner{rules: choosingAgain.rules, operator: careless{choosesAgain: true}, see: func(o Observed) Observed {
+				return each(o, func(i *Instance) { // the volumes are not asked
+					if i.Volume.First.Size > 0 {
+						i.Volume.First.Snapshot = o.Snapshot.ID()
+					}
+				})
+			}},
+			want: "S21",
+		},
+		"EachFromTheNewest": {
+			reason: "Each member is restored from what is the newest snapshot when its Pod is made",
+			bound:  safety(from(with(three, budget{kills: 1}))), mutant: planner{rules: rules, operator: careless{restoresNewest: true}}, want: "S21",
+		},
+		"InitContainerDropped": {
+			reason: "The first Pods have no init container: etcd finds no data, and exits",
+			bound:  from(one), mutant: planner{rules: rules, operator: careless{restoresNothing: true}}, want: "L1",
+		},
+		"InitContainerDroppedAndNew": {
+			reason: "The same, and etcd may start empty",
+			bound:  from(one), mutant: planner{rules: rules, operator: careless{restoresNothing: true, startsBlank: true}}, want: "S20",
+		},
+		"InitContainerStoppedEarly": {
+			reason: "Pods are told to find their data before they have any",
+			bound:  from(one), mutant: planner{rules: rules, operator: careless{stopsRestoring: true}}, want: "L1",
+		},
+		"InitContainerKept": {
+			reason: "A member whose disk comes back empty is restored from the snapshot, though it has voted since",
+			bound:  safety(from(with(one, budget{wipes: 1}))), mutant: planner{rules: rules, operator: careless{keepsRestoring: true}}, want: "S2",
+		},
+		"RestoringLetsClientsInEarly": {
+			reason: "A write is acknowledged by a member that would be restored from the snapshot",
+			bound:  safety(from(with(one, budget{wipes: 1}))), mutant: planner{rules: rules, operator: careless{letsClientsInEarly: true}}, want: "S2",
+		},
 		"ForgetsToIntend": {
 			reason: "Nobody knows on which volumes the first members have voted",
 			bound:  with(three, budget{losses: 1}),
@@ -268,6 +309,17 @@ func TestMutants(t *testing.T) {
 		})
 	}
 }
+
+// choosingAgain is without the rule that a choice is for ever.
+var choosingAgain = replace(chosen, func(d Desired, o Observed) (Step, bool) {
+	if found := o.Search.Found; !o.Formed() && found != o.Snapshot && found != (Snapshot{}) {
+		return Step{Action: Choose, Snapshot: found}, true
+	}
+	if !o.Formed() && !o.Search.Begun {
+		return Step{Action: Find}, true
+	}
+	return chosen(d, o)
+})
 
 // without one rule.
 func without(r rule) planner {

@@ -39,6 +39,8 @@ type Desired struct {
 	Retain bool
 	// Room is how large the database may be on a volume as the spec asks for, in bytes; 0: as large as it likes.
 	Room int64
+	// Request is the largest request that etcd takes, in bytes; 0: as large as it takes by itself.
+	Request int64
 	// Patience is how long a member may be down before it is replaced, as it is told to people; empty where it is not told.
 	Patience string
 	// Namespace of the cluster, as it is told to people in commands; empty where it is not told.
@@ -47,6 +49,10 @@ type Desired struct {
 	EmptyPatience string
 	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it was not.
 	GivenUp string
+	// Restore: the cluster is to start from a stored snapshot, and not empty. Identity: it can read an encrypted one.
+	Restore, Identity bool
+	// Volume is the size of a volume as the spec asks for, in bytes; 0: it is not known.
+	Volume int64
 }
 
 // Observed is everything that Plan may know about one cluster.
@@ -68,6 +74,10 @@ type Observed struct {
 	// Bootstrapping is the intent of a first start that was written down before any of its Pods was created: the UID of
 	// the volume of each first member. Nil when there is none.
 	Bootstrapping map[string]string
+	// Snapshot from which the cluster starts, as it was chosen once and for ever; the zero Snapshot before.
+	Snapshot Snapshot
+	// Search for it.
+	Search Search
 }
 
 // Reach is how far the operator got when it asked etcd.

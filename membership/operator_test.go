@@ -12,6 +12,7 @@ type decision struct {
 	formed  bool
 	id      epoch
 	ids     [most]epoch
+	choice  uint8 // for status.restored, where that has none
 }
 
 func (p *planner) decide(l look) decision {
@@ -19,7 +20,10 @@ func (p *planner) decide(l look) decision {
 	if p.see != nil {
 		o = p.see(o)
 	}
-	t := decision{step: plan(p.rules, d, o), formed: o.Formed(), id: epoch(o.ID())}
+	t := decision{step: plan(p.rules, d, o), formed: o.Formed(), id: epoch(o.ID()), choice: storedAs(first(d, o).Snapshot)}
+	if t.step.Action == Choose {
+		t.choice = storedAs(t.step.Snapshot.ID())
+	}
 	for _, i := range o.Instances {
 		t.members[i.Ordinal] = t.step.Acts() && !goesOnElsewhere(t.step) && slices.Contains(t.step.Members, i.Name)
 		if o.Remembered || o.Reach == ReachQuorum {
@@ -61,6 +65,12 @@ type careless struct {
 	provisionsFromCache bool // writes over a volume that it did not know
 	startsFromCache     bool // without another look at the volumes
 	forgetsToIntend     bool // creates first Pods before it has written down on which volumes
+	choosesAgain        bool // writes over the snapshot that was chosen
+	restoresNewest      bool // each member from what is the newest snapshot at the time
+	restoresNothing     bool // the Pods have no init container
+	startsBlank         bool // and etcd in them may start empty
+	stopsRestoring      bool // tells Pods not to restore before the cluster has formed
+	keepsRestoring      bool // never tells them, and lets clients in
 }
 
 // pass yields every way in which a pass that was decided on this look can go: complete, or ended by a crash after any of
@@ -68,15 +78,19 @@ type careless struct {
 // missing. same tells which Pods are still those of the look.
 func (op careless) pass(w world, l look, t decision, same [most]bool, yield func(outcome)) {
 	if t.step.Reason == Suspended || l.cluster.suspended {
-		report(w, l, t, [most]bool{}, yield)
+		op.report(w, l, t, [most]bool{}, yield)
 		return
 	}
 	crash := func(done string, who [most]bool, w world, violation string) {
 		yield(outcome{done + ", then the operator crashes", who, w, violation})
 	}
-	if t.formed && !w.service && (op.letsClientsInEarly || l.cluster.latch != 0 && l.cluster.latch == l.list && l.fenced()) {
+	if t.formed && !w.service && (op.letsClientsInEarly || l.cluster.latch != 0 && l.cluster.latch == l.list && l.fenced(op)) {
 		w.service = l.cluster.token == w.cluster.token // that of an earlier EtcdCluster is collected with it
 		crash("creates the client Service", [most]bool{}, w, "")
+	}
+	if t.step.Action == Find && !w.search.begun && l.cluster.token == w.cluster.token {
+		w.search.begun = true
+		crash("begins the search", [most]bool{}, w, "")
 	}
 	if t.step.Action == Bootstrap && !l.cluster.intent && !op.forgetsToIntend {
 		if w.cluster != l.cluster {
@@ -108,9 +122,9 @@ func (op careless) pass(w world, l look, t decision, same [most]bool, yield func
 		switch {
 		case conflict || violation != "" || !all && t.step.Action == Record && !op.reportsFailedRecord:
 		case all:
-			maintain(after, l, t, same, yield)
+			op.maintain(after, l, t, same, yield)
 		default:
-			report(after, l, t, some, yield)
+			op.report(after, l, t, some, yield)
 		}
 	})
 }
@@ -127,10 +141,10 @@ func (w *world) asSeen(l look) bool {
 
 // fenced: no Pod would start empty any more, and this is no view from before there were Pods. Clients are let in only then,
 // and when etcd itself says that it is the cluster of the status.
-func (l *look) fenced() bool {
+func (l *look) fenced(op careless) bool {
 	some := false
 	for _, g := range l.members {
-		if g.pod.blank {
+		if g.pod.blank || g.pod.snapshot != 0 && !op.keepsRestoring {
 			return false
 		}
 		some = some || g.pod.phase != absent
@@ -182,10 +196,18 @@ func (op careless) effect(w *world, l look, t decision, n int, same bool) (viola
 			violation = "what a volume says of whose data it holds is overwritten"
 		}
 		m.claim.first, m.claim.record = begun(t.step.First), g.claim.record // an apply removes what it does not give
+		m.claim.snapshot = storedAs(t.step.First.Snapshot)
 	case Bootstrap:
-		p := pod{phase: pending, blank: true, told: begun(t.step.First), badImage: l.cluster.badImage}
+		p := pod{phase: pending, told: begun(t.step.First), badImage: l.cluster.badImage, snapshot: storedAs(t.step.First.Snapshot)}
+		if op.restoresNewest {
+			p.snapshot = w.newest
+		}
+		p.restores, p.blank = p.snapshot != 0, p.snapshot == 0
+		if op.restoresNothing {
+			p.restores, p.snapshot, p.blank = false, 0, op.startsBlank
+		}
 		if op.appliesFirstPods && m.pod.phase != absent && !m.pod.terminating && m.pod.told>>4 == p.told>>4 {
-			m.pod.told, m.pod.blank, m.pod.badImage = p.told, p.blank, p.badImage // the arguments cannot change, the annotations and the image can
+			m.pod.told, m.pod.blank, m.pod.badImage, m.pod.snapshot = p.told, p.blank, p.badImage, p.snapshot // the arguments cannot change, the annotations and the image can
 			return bootstrappedAfterFormed(w, l), false
 		}
 		return bootstrappedAfterFormed(w, l), create(m, p)
@@ -223,21 +245,25 @@ func create(m *instance, p pod) (conflict bool) {
 }
 
 // maintain tells Pods what they must do at their next start.
-func maintain(w world, l look, t decision, same [most]bool, yield func(outcome)) {
+func (op careless) maintain(w world, l look, t decision, same [most]bool, yield func(outcome)) {
 	var stale [most]bool
 	if t.step.Action != Record && t.step.Reason != ForeignObject {
 		for n, g := range l.members {
 			p := w.members[n].pod
-			stale[n] = t.formed && same[n] && p == g.pod && p.phase != absent && !p.terminating && p.blank && !g.claim.terminating
+			may := p.blank || p.snapshot != 0 && !op.keepsRestoring
+			now := t.formed || op.stopsRestoring
+			stale[n] = now && may && same[n] && p == g.pod && p.phase != absent && !p.terminating && !g.claim.terminating
 		}
 	}
 	subsets(stale, func(some [most]bool, all bool) {
 		after := w
 		for n := range some {
-			after.members[n].pod.blank = after.members[n].pod.blank && !some[n]
+			if some[n] {
+				after.members[n].pod.blank, after.members[n].pod.snapshot = false, 0
+			}
 		}
 		if all {
-			report(after, l, t, t.members, yield)
+			op.report(after, l, t, t.members, yield)
 		} else if after != w {
 			yield(outcome{"tells Pods to find their data, then crashes", some, after, ""})
 		}
@@ -245,7 +271,7 @@ func maintain(w world, l look, t decision, same [most]bool, yield func(outcome))
 }
 
 // report writes the status, unless somebody has written to the EtcdCluster since.
-func report(w world, l look, t decision, who [most]bool, yield func(outcome)) {
+func (op careless) report(w world, l look, t decision, who [most]bool, yield func(outcome)) {
 	done := string(t.step.Action) + " (" + string(t.step.Reason) + ")"
 	if w.cluster != l.cluster {
 		yield(outcome{done + ", status refused", who, w, ""})
@@ -255,6 +281,10 @@ func report(w world, l look, t decision, who [most]bool, yield func(outcome)) {
 	violation := ""
 	if c.latch == 0 && t.step.Reason != Formed {
 		violation = inheritedFromDeleted(l, t.id)
+	}
+	switch {
+	case c.chosen == 0, op.choosesAgain && t.choice != 0:
+		c.chosen = t.choice
 	}
 	c.latch = t.id
 	if t.step.Reason == Formed {

@@ -13,6 +13,7 @@ var rules = []rule{
 	unstuck,          // a Pod that runs nothing and has ended, or was made from an older spec: make it anew
 	withheld,         // a Pod that has yet to start on a volume that is not its member's goes
 	lostWhileForming, // a first member's volume was exchanged: it may have voted already
+	chosen,           // the snapshot from which a new cluster starts is chosen once
 	provisioned,      // first members get their volumes, all at once
 	bootstrapped,     // first members start together, and only while the cluster has never formed
 	formed,           // all first members agree about who they are: write it down
@@ -38,16 +39,19 @@ var rules = []rule{
 	shrunk,           // too many voters: the least valuable one goes
 	added,            // too few: the next learner
 	preparing,        // wait for the volumes of members to come
-	alarmed,          // etcd refuses writes
+	disarmed,         // every member has room: the alarm NOSPACE is taken back
+	alarmed,          // etcd refuses writes, and nothing is under way that gives room
 	volumeReplaced,   // a volume is another object than the recorded one: accept it, or give its member up
 	memberDown,       // a voter does not answer: wait, and say why
 	cramped,          // a database that is too large for the volumes that members are to move to
 	mislabelled,      // what runs is not what the image's name says
 	underWay,         // who was changed last must be back first
 	abandoned,        // a change that did not work is not tried again
+	quotaTooSmall,    // a database that would be full with what the spec asks for
 	begunAnew,        // a log with entries that the next minor cannot read begins anew
 	downgraded,       // back to an earlier minor: etcd prepares its data first
 	noPath,           // a version that cannot be reached from the one that runs
+	grownFirst,       // while the database is full: volumes, before a quota that needs them
 	updated,          // who does not run yet what the spec asks for, one after the other
 	grown,            // volumes that are to be larger, all at once
 	growing,          // and they are

@@ -136,7 +136,7 @@ func TestPlanChange(t *testing.T) {
 			args:   []change{alarm(2, AlarmNoSpace, 0xa2)},
 			want: Step{
 				Action: Stall, Reason: AlarmRaised,
-				Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm",
+				Message: noSpace,
 			},
 		},
 		"GoingAndAnswering": {

@@ -168,7 +168,7 @@ func TestPlanCorrupt(t *testing.T) {
 			base:   formed3,
 			args:   []change{corruptMember(0xa1)},
 			want: Step{
-				Action: Disarm, ID: 0xa1, Reason: CorruptMember,
+				Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember,
 				Message: "taking back the alarm CORRUPT of a1: the data of a quorum is equal (m-0, m-1, m-2), and no voter differs",
 			},
 		},
@@ -177,7 +177,7 @@ func TestPlanCorrupt(t *testing.T) {
 			base:   formed3,
 			args:   []change{corruptMember(0xa1), away(1)},
 			want: Step{
-				Action: Disarm, ID: 0xa1, Reason: CorruptMember,
+				Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember,
 				Message: "taking back the alarm CORRUPT of a1: the data of a quorum is equal (m-0, m-2), and no voter differs",
 			},
 		},
@@ -186,7 +186,7 @@ func TestPlanCorrupt(t *testing.T) {
 			base:   formed3,
 			args:   []change{corruptMember(0)},
 			want: Step{
-				Action: Disarm, ID: 0, Reason: CorruptMember,
+				Action: Disarm, Alarm: AlarmCorrupt, ID: 0, Reason: CorruptMember,
 				Message: "taking back the alarm CORRUPT, which names no member: the data of a quorum is equal (m-0, m-1, m-2), and no voter differs",
 			},
 		},
@@ -195,7 +195,7 @@ func TestPlanCorrupt(t *testing.T) {
 			base:   formed3,
 			args:   []change{corruptMember(0xa1), corruptMember(0xa2)},
 			want: Step{
-				Action: Disarm, ID: 0xa1, Reason: CorruptMember,
+				Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember,
 				Message: "taking back the alarm CORRUPT of a1: the data of a quorum is equal (m-0, m-1, m-2), and no voter differs",
 			},
 		},
@@ -203,7 +203,7 @@ func TestPlanCorrupt(t *testing.T) {
 			reason: "Whose alarm it is was removed: now the alarm goes, before what is left of the member",
 			base:   formed3,
 			args:   []change{corruptMember(0xa1), removed(1)},
-			want:   Step{Action: Disarm, ID: 0xa1, Reason: CorruptMember, Message: "taking back the alarm of a1, which is no member any more"},
+			want:   Step{Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember, Message: "taking back the alarm of a1, which is no member any more"},
 		},
 		"AccusedLearner": {
 			reason: "It cannot be compared, and has no vote: it goes whoever serves",

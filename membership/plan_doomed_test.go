@@ -258,7 +258,7 @@ func TestPlanDoomed(t *testing.T) {
 			args:   []change{on(2, going), alarm(1, AlarmNoSpace, 0xa1)},
 			want: Step{
 				Action: Stall, Reason: AlarmRaised,
-				Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm. The volume of m-2 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place",
+				Message: noSpace + ". The volume of m-2 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place",
 			},
 		},
 		"Cramped": {

@@ -106,7 +106,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{alarm(0, AlarmNoSpace, 0xa0), alarm(2, AlarmNoSpace, 0xa0)},
 			want: Step{
 				Action: Stall, Reason: AlarmRaised,
-				Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm",
+				Message: noSpace,
 			},
 		},
 		"NoSpaceBeforeMemberDown": {
@@ -115,7 +115,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{alarm(0, AlarmNoSpace, 0xa0), on(2, silent)},
 			want: Step{
 				Action: Stall, Reason: AlarmRaised,
-				Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm",
+				Message: noSpace,
 			},
 		},
 

@@ -43,7 +43,7 @@ func TestPlanMove(t *testing.T) {
 			args:   []change{onAll(unfit), alarm(1, AlarmNoSpace, 0xa1)},
 			want: Step{
 				Action: Stall, Reason: AlarmRaised,
-				Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm",
+				Message: noSpace,
 			},
 		},
 		"SpareStaysWhileOneIsDown": {

@@ -98,7 +98,7 @@ func TestPlanPutBackAnew(t *testing.T) {
 			args:   []change{on(1, unplaced), on(1, overdue), on(1, func(i *Instance) { i.Pod.Ended = true })},
 			want: Step{
 				Action: Stop, Members: []string{"m-1"}, Reason: Replacing,
-				Message: "replacing the Pods m-1, which do not run and never will: they have ended for good, or were made from an earlier spec",
+				Message: "replacing the Pods m-1, which do not serve and never will: they have ended for good, or were made from an earlier spec",
 			},
 		},
 		"Refused": {
@@ -134,7 +134,7 @@ func TestPlanPutBackAnew(t *testing.T) {
 			args:   []change{on(1, stuck), on(1, failing), on(1, outdated)},
 			want: Step{
 				Action: Stop, Members: []string{"m-1"}, Reason: Replacing,
-				Message: "replacing the Pods m-1, which do not run and never will: they have ended for good, or were made from an earlier spec",
+				Message: "replacing the Pods m-1, which do not serve and never will: they have ended for good, or were made from an earlier spec",
 			},
 		},
 		"Announced": {
@@ -143,7 +143,7 @@ func TestPlanPutBackAnew(t *testing.T) {
 			args:   []change{on(1, stuck), on(1, failing), on(1, outdated), on(1, next(etcd36))},
 			want: Step{
 				Action: Stop, Members: []string{"m-1"}, Reason: Replacing,
-				Message: "replacing the Pods m-1, which do not run and never will: they have ended for good, or were made from an earlier spec",
+				Message: "replacing the Pods m-1, which do not serve and never will: they have ended for good, or were made from an earlier spec",
 			},
 		},
 	})

@@ -88,7 +88,7 @@ func TestPlanPutBack(t *testing.T) {
 			args:   []change{on(1, broken(etcd37)), on(1, func(i *Instance) { i.Pod.Ended, i.Pod.Failing = true, false })},
 			want: Step{
 				Action: Stop, Members: []string{"m-1"}, Reason: Replacing,
-				Message: "replacing the Pods m-1, which do not run and never will: they have ended for good, or were made from an earlier spec",
+				Message: "replacing the Pods m-1, which do not serve and never will: they have ended for good, or were made from an earlier spec",
 			},
 		},
 

@@ -230,7 +230,7 @@ func TestPlanSize(t *testing.T) {
 			})},
 			want: Step{
 				Action: Stop, Members: []string{"m-3"}, Reason: Replacing,
-				Message: "replacing the Pods m-3, which do not run and never will: they have ended for good, or were made from an earlier spec",
+				Message: "replacing the Pods m-3, which do not serve and never will: they have ended for good, or were made from an earlier spec",
 			},
 		},
 	})

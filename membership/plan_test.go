@@ -158,7 +158,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{intended, onAll(blankVolume), onAll(newPod), on(0, stuck), on(0, outdated), on(2, stuck), on(2, outdated)},
 			want: Step{
 				Action: Stop, Members: []string{"m-0", "m-2"}, Reason: Replacing,
-				Message: "replacing the Pods m-0, m-2, which do not run and never will: they have ended for good, or were made from an earlier spec",
+				Message: "replacing the Pods m-0, m-2, which do not serve and never will: they have ended for good, or were made from an earlier spec",
 			},
 		},
 		"UnstuckNotCurrent": {
@@ -197,7 +197,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{ephemeral, onAll(newPod), on(2, stuck), on(2, outdated)},
 			want: Step{
 				Action: Stop, Members: []string{"m-2"}, Reason: Replacing,
-				Message: "replacing the Pods m-2, which do not run and never will: they have ended for good, or were made from an earlier spec",
+				Message: "replacing the Pods m-2, which do not serve and never will: they have ended for good, or were made from an earlier spec",
 			},
 		},
 

@@ -35,7 +35,7 @@ func promisesHash(o Observed, s Step) error {
 		return errors.New("it is not shown to differ from a quorum")
 	case s.Action == MoveLeader && s.Reason == CorruptMember && (!proved || equal[i.Hash] != most):
 		return errors.New("it is not shown to be right")
-	case s.Action == Disarm && listing(o, s.ID) != nil && (!proved || len(equal) > 1):
+	case s.Action == Disarm && s.Alarm == AlarmCorrupt && listing(o, s.ID) != nil && (!proved || len(equal) > 1):
 		return errors.New("the alarm is that of a member, and no quorum is equal, or another one differs")
 	case (s.Action == AddLearner || s.Action == Promote) && voters > 1 && (!proved || len(equal) > 1 || unknown > 0):
 		return errors.New("a learner is fed, or gets a vote, though not all voters that serve are equal")

@@ -73,12 +73,13 @@ func checkPlan(t *testing.T, seed []byte) Step {
 func TestAnything(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"AddLearner ScalingUp", "Bootstrap Bootstrapping", "Disarm CorruptMember", "Discard Retiring", "Join Joining", "MoveLeader ScalingDown",
+		"AddLearner ScalingUp", "Bootstrap Bootstrapping", "Disarm CorruptMember", "Disarm Alarm", "Discard Retiring", "Join Joining", "MoveLeader ScalingDown",
 		"None Healthy", "Promote Joining", "Provision Provisioning", "Provision ScalingUp", "Record Recording",
 		"Remove CorruptMember", "Remove MemberFailed", "Remove MemberLost", "Remove ScalingDown", "Stall Alarm", "Stall DataLost",
 		"Start Starting", "Stop Hibernating", "Stop Replacing", "Stop BackOff", "Stop Retiring", "Wait Joining", "Wait MemberDown", "Wait QuorumLost", "Wait ScalingUp",
 		"Update Changing", "PutBack ChangeFailed", "Downgrade Downgrading", "CancelDowngrade Downgrading", "Wait Changing", "Wait Downgrading",
-		"Provision Moving", "AddLearner Moving", "Remove Moving", "MoveLeader Moving", "Wait Moving", "Stall VolumeTooSmall",
+		"Provision Moving", "AddLearner Moving", "Remove Moving", "MoveLeader Moving", "Wait Moving", "Stall VolumeTooSmall", "Stall QuotaTooSmall",
+		"Find Restoring", "Choose Restoring", "Wait Restoring", "Stall RestoreFailed",
 		"Stall VolumeReplaced", "Stop VolumeReplaced",
 		"Stall ChangeFailed", "Stall VersionNotAllowed", "Stall VersionMismatch", "Stall ChangeNotSupported",
 		"MoveLeader CorruptMember", "Stall DataDiffers", "Wait DataDiffers", "Wait Alarm",
@@ -103,7 +104,7 @@ func promises(d Desired, o Observed, s Step) error {
 		return errors.New("it does not say why")
 	case s.Acts() && (d.Suspended || d.Deleting):
 		return errors.New("it acts on what is suspended or being deleted")
-	case s.Acts() && (len(s.Members) == 0) != has([]Action{Disarm, Downgrade, CancelDowngrade}, s.Action):
+	case s.Acts() && (len(s.Members) == 0) != has([]Action{Disarm, Downgrade, CancelDowngrade, Find, Choose}, s.Action):
 		return errors.New("it acts on nobody")
 	case s.ChangesMembership() && (len(s.Members) != 1 || o.Reach != ReachQuorum):
 		return errors.New("it changes the membership of several, or without a linearizable list")
@@ -117,10 +118,16 @@ func promises(d Desired, o Observed, s Step) error {
 		return errors.New("a first start of what has formed, or of nobody")
 	case s.Action == Provision && o.Formed() != (s.First == First{}):
 		return errors.New("members to come of what has not formed, or first members of what has")
+	case has([]Action{Find, Choose}, s.Action) && (o.Formed() || !d.Restore || o.Snapshot != Snapshot{}):
+		return errors.New("a snapshot is looked for, or chosen, by what has formed, has one, or needs none")
+	case s.Action == Choose && (s.Snapshot != o.Search.Found || s.Snapshot == Snapshot{}):
+		return errors.New("it chooses what was not found")
+	case has([]Action{Provision, Bootstrap}, s.Action) && !o.Formed() && d.Restore && s.First.Snapshot == "":
+		return errors.New("a cluster that is to start from a snapshot starts empty")
 	case s.Action == AddLearner && slices.ContainsFunc(o.Members, func(m Member) bool { return m.Learner }):
 		return errors.New("there is a learner already")
 	}
-	if err := errors.Join(promisesChange(d, o, s), promisesMove(d, o, s), promisesHash(o, s)); err != nil {
+	if err := errors.Join(promisesChange(d, o, s), promisesMove(d, o, s), promisesHash(o, s), promisesSpace(d, o, s)); err != nil {
 		return err
 	}
 	for _, name := range s.Members {
@@ -193,7 +200,7 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("its data goes with its Pod")
 	case s.Action == PutBack && (i.Endpoint.Answered() || i.Pod.Terminating || !i.Pod.Changing && len(i.Pod.Untried) == 0 && i.Volume.Next == Version{}):
 		return errors.New("it was not changed, or is coming up with what it was changed to")
-	case s.Action == PutBack && !i.Pod.Failing && (!i.Pod.NeverRan || !i.Pod.Overdue && !i.Pod.Outdated):
+	case s.Action == PutBack && !i.Pod.Failing && !i.Pod.Starved && !i.Pod.IdleLong && (!i.Pod.Idle || !i.Pod.Outdated) && (!i.Pod.NeverRan || !i.Pod.Overdue && !i.Pod.Outdated):
 		return errors.New("it may yet come up with what it was changed to")
 	case s.Action == MoveLeader && (m.Learner || i.Endpoint.Leader == 0 || i.Endpoint.Leader == i.ID):
 		return errors.New("it cannot lead, or does already")
@@ -222,12 +229,12 @@ func promisesChange(d Desired, o Observed, s Step) error {
 		if v.Minor > s.Version.Minor+1 || v.Minor < s.Version.Minor-1 {
 			return errors.New("members of minors that are not neighbours")
 		}
-		if s.Action == Update && (i.Pod.Changing || len(i.Endpoint.Alarms) > 0) {
-			return errors.New("another one is on its way, or an alarm is raised")
+		if s.Action == Update && i.Pod.Changing {
+			return errors.New("another one is on its way")
 		}
 		if s.Action == Update && i.Leads() && slices.Contains(s.Members, i.Name) && slices.ContainsFunc(o.Instances, func(j Instance) bool {
 			other := listing(o, j.ID)
-			return other != nil && !other.Learner && !j.Leads() && j.Pod.Change != ChangeNone
+			return other != nil && !other.Learner && !j.Leads() && j.Pod.Change != ChangeNone && (!o.full() || j.widens())
 		}) {
 			return errors.New("the leader comes before a follower")
 		}

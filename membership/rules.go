@@ -102,9 +102,9 @@ func unstuck(d Desired, o Observed) (Step, bool) {
 	}
 	step := Step{Action: Stop, Reason: Replacing}
 	step.Members = names(o.Instances, func(i Instance) bool {
-		return idle(i) && (i.Pod.Ended || !i.changing() && i.Pod.Outdated && i.Pod.Problem != "")
+		return idle(i) && (i.Pod.Ended || !i.changing() && i.Pod.Outdated && (i.Pod.Problem != "" || i.Pod.Idle && !o.Formed()))
 	})
-	step.Message = "replacing the Pods " + list(step.Members) + ", which do not run and never will: they have ended for good, or were made from an earlier spec"
+	step.Message = "replacing the Pods " + list(step.Members) + ", which do not serve and never will: they have ended for good, or were made from an earlier spec"
 	if len(step.Members) == 0 {
 		step.Members = names(o.Instances, func(i Instance) bool { return idle(i) && i.Pod.PutOff })
 		step.Message = "replacing the Pods " + list(step.Members) + ", whose containers would be started later than those of new ones: the same image ran in them lately"
@@ -126,6 +126,8 @@ func problems(instances []Instance) string {
 
 func problem(i Instance) string {
 	switch {
+	case i.Pod.IdleLong && !i.Endpoint.Answered() && !i.Pod.Terminating:
+		return "runs and does not serve"
 	case i.Publishes() && !i.Pod.Terminating:
 		return "serves no clients yet: etcd repeats the proposal of its name after 7 s"
 	case i.Pod.Problem != "" && !i.Endpoint.Answered():
@@ -144,6 +146,8 @@ func problem(i Instance) string {
 		return "is prepared"
 	case i.Pod.Provisions:
 		return "is being prepared"
+	case !i.Endpoint.Answered() && i.Pod.Restoring:
+		return "is being restored"
 	case !i.Endpoint.Answered() && i.Pod.NeverRan:
 		return "has not started yet"
 	case !i.Endpoint.Answered():

@@ -8,15 +8,22 @@ import "fmt"
 
 // first is the first start that is under way, or is to begin: what was written down before, or else what the spec says.
 func first(d Desired, o Observed) First {
+	f := First{Token: d.Token, Size: d.Size, Snapshot: o.Snapshot.ID()}
 	for _, i := range o.Instances {
-		if i.Volume.Stays() && i.Volume.First.Token != d.Token && i.Volume.First.Size > 0 && !o.exchanged(i) {
+		if !i.Volume.Stays() || i.Volume.First.Size == 0 || o.exchanged(i) {
+			continue
+		}
+		if i.Volume.First.Token != d.Token {
 			return i.Volume.First // begun by an earlier incarnation of the cluster: it may have started etcd already
+		}
+		if s := i.Volume.First.Snapshot; s != "" {
+			f.Snapshot = s // it may have been restored from that already, and the status be lost
 		}
 	}
 	if len(o.Bootstrapping) > 0 {
-		return First{Token: d.Token, Size: len(o.Bootstrapping)}
+		f.Size = len(o.Bootstrapping)
 	}
-	return First{Token: d.Token, Size: d.Size}
+	return f
 }
 
 // firstMembers are the instances of the first start.
@@ -74,7 +81,7 @@ func bootstrapped(d Desired, o Observed) (Step, bool) {
 	missing := names(firstMembers(f, o), func(i Instance) bool { return !i.Pod.Exists() })
 	return Step{
 		Action: Bootstrap, Members: missing, First: f, Version: d.Version, Reason: Bootstrapping,
-		Message: "starting the first members " + list(missing),
+		Message: "starting the first members " + list(missing) + o.from(f),
 	}, len(missing) > 0
 }
 
@@ -91,7 +98,7 @@ func formed(d Desired, o Observed) (Step, bool) {
 	})
 	return Step{
 		Action: Record, Members: agreed, Reason: Formed,
-		Message: fmt.Sprintf("the cluster has formed with %s", plural(len(agreed), "member")),
+		Message: fmt.Sprintf("the cluster has formed with %s", plural(len(agreed), "member")) + o.from(f),
 	}, len(agreed) == f.Size && len(o.Members) == f.Size
 }
 
@@ -108,7 +115,10 @@ func forming(d Desired, o Observed) (Step, bool) {
 			overdue = overdue || i.Pod.Overdue
 		}
 	}
-	step := Step{Action: Wait, Reason: Bootstrapping, Message: "waiting for the first members to form a cluster"}
+	step := Step{Action: Wait, Reason: Bootstrapping, Message: "waiting for the first members to form a cluster" + o.from(f)}
+	if f.Snapshot != "" {
+		step.Reason = Restoring
+	}
 	if len(waiting) > 0 {
 		step.Message += ": " + problems(waiting)
 	}

@@ -60,10 +60,12 @@ func mislabelled(_ Desired, o Observed) (Step, bool) {
 	}, len(wrong) > 0
 }
 
-func underWay(_ Desired, o Observed) (Step, bool) {
+// underWay: an answer is not yet success. etcd may answer from what it was changed to, and end a moment later.
+func underWay(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: Changing}
 	var waiting []Instance
 	var parts []string
+	more := d.GivenUp == "" && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone })
 	for _, i := range o.voters() {
 		switch {
 		case i.Pod.Changing: // one whose Pod is to be made anew and that serves all the same is updated again
@@ -72,10 +74,44 @@ func underWay(_ Desired, o Observed) (Step, bool) {
 		case o.behind(i) > catchUp:
 			waiting = append(waiting, i)
 			parts = append(parts, "waiting for "+i.Name+" to catch up with the leader")
+		case i.Pod.Away && more: // what is begun there nobody carries out, and its Pod could not be seen to end
+			waiting = append(waiting, i)
+			parts = append(parts, "waiting for the node of "+i.Name+", of which nothing is heard")
+		case i.Pod.Unproved && !i.mended() && (more || i.onTrial()):
+			waiting = append(waiting, i)
+			parts = append(parts, "waiting for "+i.Name+" to stay ready"+i.with())
 		}
 	}
 	step.Message = strings.Join(parts, "; ")
+	if unready := names(waiting, func(i Instance) bool { return i.Pod.Unproved && i.Pod.IdleLong }); len(unready) > 0 {
+		step.Action = Stall
+		step.Message += ". etcd answers in " + list(unready) + ", and the kubelet does not find it ready: look at the events of the Pod"
+	}
 	return needsPerson(step, waiting), len(waiting) > 0
+}
+
+// mended reports whether a member that has not proved to run well is to run something else: what the spec has been mended to.
+// That is not put off until it runs well without.
+func (i Instance) mended() bool {
+	return i.Pod.Unproved && i.Pod.Change != ChangeNone && (i.Pod.Crashed || len(i.Pod.Untried) > 0 && i.Pod.Outdated)
+}
+
+// Proving reports whether the member answers from the version that its volume says comes next, and has yet to prove that it runs
+// well: so it stays on the volume what a Pod of it is made of. Any other version that comes next goes at the first answer: it may
+// not be able to read the data any more.
+func (i Instance) Proving() bool {
+	return i.Pod.Unproved && i.Endpoint.Answered() && i.Volume.Next == i.Endpoint.Version
+}
+
+// onTrial reports whether the member was changed, and what it was changed to is not written down yet as what it serves with.
+func (i Instance) onTrial() bool { return len(i.Pod.Untried) > 0 || i.Volume.Next != (Version{}) }
+
+// with is what the member is on trial with, in words that follow what it is to do; empty where it is not.
+func (i Instance) with() string {
+	if !i.onTrial() {
+		return ""
+	}
+	return " with " + i.news()
 }
 
 // catchUp is how many entries of its log etcd keeps for followers that are behind (DefaultSnapshotCatchUpEntries in
@@ -103,9 +139,12 @@ func noPath(d Desired, o Observed) (Step, bool) {
 
 // updated: the next member, followers first and the leader last, the earliest version first.
 func updated(d Desired, o Observed) (Step, bool) {
-	voters := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Pod.Change == ChangeNone })
+	voters := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Pod.Change == ChangeNone || o.full() && !i.widens() })
 	if len(voters) == 0 {
 		return Step{}, false
+	}
+	if slices.ContainsFunc(voters, Instance.mended) { // it is away now and then: nobody else is to be
+		voters = slices.DeleteFunc(voters, func(i Instance) bool { return !i.mended() })
 	}
 	if going := names(o.voters(), func(i Instance) bool { return i.Pod.Terminating }); len(going) > 0 {
 		return Step{Action: Wait, Reason: Changing, Message: "waiting for " + list(going) + ", which may still answer while its Pod is terminating"}, true

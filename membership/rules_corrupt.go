@@ -79,7 +79,7 @@ func undecided(groups [][]Instance, rest []Instance) Step {
 // costs nothing: it differs from the leader, which may have fed it.
 func accused(o Observed, id ID, right, rest []Instance) Step {
 	if id != 0 && o.Member(id) == nil {
-		return Step{Action: Disarm, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}
+		return Step{Action: Disarm, Alarm: AlarmCorrupt, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}
 	}
 	n := slices.IndexFunc(o.learners(), func(i Instance) bool { return i.ID == id })
 	if id != 0 && n >= 0 {
@@ -97,7 +97,7 @@ func accused(o Observed, id ID, right, rest []Instance) Step {
 		whose = "the alarm CORRUPT of " + id.String()
 	}
 	return Step{
-		Action: Disarm, ID: id, Reason: CorruptMember,
+		Action: Disarm, Alarm: AlarmCorrupt, ID: id, Reason: CorruptMember,
 		Message: "taking back " + whose + ": the data of a quorum is equal (" + list(names(right, func(Instance) bool { return true })) + "), and no voter differs",
 	}
 }

@@ -52,7 +52,8 @@ func (o Observed) downgrade() Version {
 func halfway(d Desired, o Observed) (Step, bool) {
 	var waiting []Instance
 	for _, i := range o.voters() {
-		arrived := i.Volume.Terminating && i.Endpoint.Version == i.Volume.Next && !i.Pod.Changing // that is not written to the volume any more
+		// On a volume that is terminating that is not written any more, and elsewhere not before it has proved itself.
+		arrived := (i.Volume.Terminating || i.Proving()) && i.Endpoint.Version == i.Volume.Next && !i.Pod.Changing
 		if i.Volume.Next != (Version{}) && !arrived && !o.lost(i) && !i.Volume.InDoubt() && !i.Pod.Overdue {
 			waiting = append(waiting, i)
 		}

@@ -47,14 +47,14 @@ func (o Observed) removed(i Instance) bool {
 // metrics as well whose volume it has, even before it has got any data (Endpoint.Fetching): it goes on with what it has begun there
 // then, and does not begin again. What they say counts for no more than that: what is being changed has to serve.
 //
-// What comes next on a volume goes when the member has answered since. Where it is the Pod of before that answers, because its end
+// What comes next on a volume goes when the member has answered since, and proved that it runs well. Where it is the Pod of before that answers, because its end
 // is not seen yet or the operator was interrupted before it began, that is looked at past the cache first.
 func recorded(d Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.Member())
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
 			!i.Volume.Replaced && !i.Pod.Changing && (i.Endpoint.Answered() || m.Learner && !i.Volume.Recorded()) &&
-			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.Member() || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}) || i.Volume.Replays != Replays(d, o, i))
+			(i.Volume.ClusterID != i.Endpoint.ClusterID || i.Volume.MemberID != i.Endpoint.Member() || i.Volume.Version != i.Endpoint.Version || i.Volume.Next != (Version{}) && !i.Proving() || i.Volume.Replays != Replays(d, o, i))
 	})
 	return Step{
 		Action: Record, Members: unrecorded, Reason: Recording,
@@ -119,14 +119,6 @@ func foreignMember(_ Desired, o Observed) (Step, bool) {
 	}, len(foreign) > 0
 }
 
-func alarmed(_ Desired, o Observed) (Step, bool) {
-	raised := slices.ContainsFunc(o.Instances, func(i Instance) bool { return len(i.Endpoint.Alarms) > 0 })
-	return Step{
-		Action: Stall, Reason: AlarmRaised,
-		Message: "etcd has raised the alarm NOSPACE: the database has reached its quota, and etcd refuses writes; compact, defragment one member after the other, then etcdctl alarm disarm" + o.leavePods(),
-	}, raised
-}
-
 func memberDown(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: Joining}
 	down := notServing(o.voters())
@@ -163,6 +155,10 @@ func needsPerson(step Step, down []Instance) Step {
 	return step
 }
 
-func healthy(_ Desired, o Observed) (Step, bool) {
-	return Step{Action: None, Reason: Healthy, Message: plural(len(o.Members), "healthy member")}, true
+func healthy(d Desired, o Observed) (Step, bool) {
+	step := Step{Action: None, Reason: Healthy, Message: plural(len(o.Members), "healthy member")}
+	if d.Restore && o.Snapshot == (Snapshot{}) {
+		step.Message += "; spec.bootstrap.restore has no effect, because the cluster had its own data"
+	}
+	return step, true
 }

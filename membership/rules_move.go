@@ -44,7 +44,8 @@ func (o Observed) leaves(i Instance) string {
 }
 
 // moving is the voter that goes next because of its volume, once its successor votes. It is begun only while all voters serve
-// and none has raised an alarm; what has been made for it stays while one of them does not for a moment.
+// and none has raised an alarm, but for one of a database that is full and has room on the new volumes; what has been made for it
+// stays while one of them does not for a moment.
 func moving(d Desired, o Observed) (Instance, bool) {
 	voters := o.byValue()
 	next := slices.IndexFunc(voters, func(i Instance) bool { return o.leaves(i) != "" })
@@ -52,7 +53,10 @@ func moving(d Desired, o Observed) (Instance, bool) {
 		return Instance{}, false
 	}
 	begun := len(o.learners()) > 0 || slices.ContainsFunc(o.spares(), func(i Instance) bool { return usable(i) > 0 })
-	calm := !slices.ContainsFunc(voters, func(i Instance) bool { return !i.Endpoint.Healthy() })
+	calm := !slices.ContainsFunc(voters, func(i Instance) bool {
+		fine := i.Endpoint.Healthy() || o.full() && i.Serves() && d.roomier(i)
+		return !fine
+	})
 	return voters[next], begun || calm
 }
 

@@ -9,11 +9,11 @@ import (
 // The rules of a change that does not work: it stops at the member on which it was tried, which is put back to what it has
 // served with.
 
-// putBack: a member that was changed and does not come up gets back what it had; nobody else was touched. It never served
-// with what it was changed to, so its data is as it was.
+// putBack: a member that was changed and does not come up, or not for long, gets back what it had; nobody else was touched. Which
+// version has run on its data is recorded at the first answer, and stays: only what etcd can read any time is taken back then.
 func putBack(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
-		if !i.changing() || !i.inVain() || i.Endpoint.Member() != 0 || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
+		if !i.changing() || !i.inVain() || i.Endpoint.Answered() || i.Endpoint.Member() != 0 && !i.idle() || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
 			continue
 		}
 		return Step{
@@ -32,11 +32,18 @@ func (i Instance) changing() bool {
 // changes reports whether another version is to run on the volume than ran last.
 func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Version }
 
-// inVain reports whether waiting for a Pod does not help: it was tried more than once; or nothing fits it, for longer than a node
-// may be full for a moment, or the spec has been mended meanwhile.
+// inVain reports whether waiting for a Pod does not help: it was tried more than once; it was killed for want of the memory that
+// it was changed to; it runs and does not serve; or nothing fits it, for longer than a node may be full for a moment, or the spec has been mended meanwhile.
 func (i Instance) inVain() bool {
-	idle := len(i.Pod.Untried) > 0 && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
-	return i.Pod.Failing || idle && (i.Pod.Overdue || i.Pod.Outdated)
+	unplaced := len(i.Pod.Untried) > 0 && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
+	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
+	return i.Pod.Failing || starved || i.idle() || unplaced && (i.Pod.Overdue || i.Pod.Outdated)
+}
+
+// idle reports whether etcd runs with what the member was changed to, and does not serve: for longer than waiting helps, or the
+// spec has been mended meanwhile. Another version may have made the data its own by then: that is not taken back.
+func (i Instance) idle() bool {
+	return i.changing() && !i.Volume.changes() && (i.Pod.IdleLong || i.Pod.Idle && i.Pod.Outdated)
 }
 
 // Asked reports whether what a member was changed to is what the spec asks for still: all of it but for what would come while it

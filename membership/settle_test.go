@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -108,7 +109,7 @@ func (w *world) wellServed() bool {
 	e := w.cluster.latch
 	for n := range e.size() {
 		m := w.members[n]
-		if m.disk != e || m.claim.record != e || m.pod.phase != up || m.pod.terminating || m.pod.blank {
+		if m.disk != e || m.claim.record != e || m.pod.phase != up || m.pod.terminating || m.pod.blank || m.pod.snapshot != 0 {
 			return false
 		}
 	}
@@ -133,12 +134,19 @@ func (w *world) hibernates() bool {
 // calm is the world after kubelets and etcd have done what they do by themselves, and people have mended the spec.
 func calm(w world) world {
 	w.cluster.suspended, w.cluster.badImage = false, false
+	if w.search.begun {
+		w.search.found = cmp.Or(w.search.found, w.newest)
+	}
 	for n := range w.members {
 		m := &w.members[n]
 		if m.pod.terminating {
 			w.vanish(n)
 		}
-		if m.pod.phase == pending && !m.pod.badImage && m.claim.uid != 0 && !m.claim.foreign && !m.claim.terminating {
+		ready := true
+		if m.pod.phase == pending && m.pod.restores && !m.pod.restored && m.claim.uid != 0 && !m.claim.foreign && !m.claim.terminating {
+			_, ready = w.restore(n) // so is this
+		}
+		if ready && m.pod.phase == pending && !m.pod.badImage && m.claim.uid != 0 && !m.claim.foreign && !m.claim.terminating {
 			w.launch(n, false) // what must not happen here is found by the search
 		}
 		if m.pod.phase == starting {

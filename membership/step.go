@@ -13,6 +13,9 @@ const (
 	Wait Action = "Wait"
 	// Stall: nothing goes on until a person acts, and what runs goes on running.
 	Stall Action = "Stall"
+	// Find looks for the snapshot from which the cluster is to start. Choose writes down the one that was found, for ever.
+	Find   Action = "Find"
+	Choose Action = "Choose"
 	// Provision creates the volumes of the named members: of first members, or of members to come, these with a Pod each for
 	// the volume to be made.
 	Provision Action = "Provision"
@@ -43,7 +46,7 @@ const (
 	// Downgrade tells etcd that the cluster is about to run an earlier minor. CancelDowngrade takes that back.
 	Downgrade       Action = "Downgrade"
 	CancelDowngrade Action = "CancelDowngrade"
-	// Disarm takes back the CORRUPT alarm that names a member, or none.
+	// Disarm takes back the alarm of a kind that names a member, or none.
 	Disarm Action = "Disarm"
 	// Discard deletes the volumes of the named instances, which are no members, or marks those that are to be kept.
 	Discard Action = "Discard"
@@ -52,20 +55,25 @@ const (
 // Step is one decision. Only acts that are safe together name several members; what changes quorum is done one at a time.
 type Step struct {
 	Action  Action
-	Members []string // sorted by ordinal
-	ID      ID       // Join, Promote, Remove, MoveLeader, Disarm: the member, as etcd knows it
-	Version Version  // Provision, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run
-	Change  Change   // Update: what it takes
-	Alone   bool     // Update, PutBack: nobody else has a vote, so that nobody serves until the member is back
-	First   First    // Bootstrap, and Provision of first members: the first start that they belong to
-	Reason  Reason   // the same in condition, event and log
-	Message string   // for people; the same as long as the facts are
+	Members []string  // sorted by ordinal
+	ID      ID        // Join, Promote, Remove, MoveLeader, Disarm: the member, as etcd knows it
+	Alarm   AlarmKind // Disarm
+	Version Version   // Provision, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run
+	Change  Change    // Update: what it takes
+	Alone   bool      // Update, PutBack: nobody else has a vote, so that nobody serves until the member is back
+	First   First     // Bootstrap, and Provision of first members: the first start that they belong to
+	// Snapshot that was found (Choose).
+	Snapshot Snapshot
+	Reason   Reason // the same in condition, event and log
+	Message  string // for people; the same as long as the facts are
 }
 
 // First is a first start: what its members must agree about so that they form one cluster with one ID.
 type First struct {
 	Token string
 	Size  int
+	// Snapshot from which they all start (Snapshot.ID); empty: they start empty.
+	Snapshot string
 }
 
 // ChangesMembership reports whether the step changes who votes, or who leads: only one such act is under way at a time.

@@ -59,7 +59,15 @@ type world struct {
 	service bool  // clients can reach the cluster
 	formed  epoch // the cluster that has formed, as the status has said at some time
 	acked   bool  // it has acknowledged a write
+	newest  uint8 // snapshot in the store, from which the cluster is to start; 0: it is to start empty
+	search  search
 	members [most]instance
+}
+
+// search is the Job that looks for a snapshot.
+type search struct {
+	begun bool
+	found uint8 // 0 while there is no result
 }
 
 // cluster is the EtcdCluster.
@@ -71,6 +79,7 @@ type cluster struct {
 
 	latch  epoch // status.clusterID
 	intent bool  // status.operation is a first start
+	chosen uint8 // status.restored
 	status [most]remembered
 }
 
@@ -87,7 +96,9 @@ type instance struct {
 	pod   pod
 
 	disk  epoch  // whose data is on the volume; 0: it is blank
+	from  uint8  // the snapshot that it was restored from; 0: it began empty
 	holds bool   // the acknowledged write is among it
+	wiped bool   // it was wiped before any write was acknowledged
 	had   uint16 // all epochs in which this member has ever had data
 }
 
@@ -97,6 +108,7 @@ type claim struct {
 	foreign     bool
 	record      epoch // the annotations about its data
 	first       epoch // the annotation about its first start
+	snapshot    uint8 // the annotation about what it is restored from
 	replaced    bool  // it is another object than the one that these were written on
 }
 
@@ -106,6 +118,9 @@ type pod struct {
 	blank       bool  // told --initial-cluster-state=new: with an empty volume it starts empty
 	told        epoch // its initial cluster and token
 	badImage    bool
+	restores    bool  // it has an init container, which is done
+	restored    bool  // since the Pod has been on its node
+	snapshot    uint8 // that this is told to restore from, where there is no data; 0: it is told to do nothing
 }
 
 type phase uint8
@@ -151,6 +166,24 @@ func (w *world) launch(n int, wiped bool) (violation string) {
 	return violation
 }
 
+// restore runs the init container of a Pod. An agent that finds data leaves it alone, and fails where that is of another snapshot.
+// What was wiped before the first write is forgiven, as in launch.
+func (w *world) restore(n int) (violation string, done bool) {
+	m := &w.members[n]
+	switch e := m.pod.told; {
+	case m.pod.snapshot == 0:
+	case m.disk != 0 && m.from != m.pod.snapshot:
+		return "", false
+	case m.disk == 0:
+		if m.had&e.bit() != 0 && w.matters(e, n) && (w.acked || !m.wiped) {
+			violation = "S2: a member is restored under an identity that had newer data"
+		}
+		m.disk, m.from, m.holds, m.had = e, m.pod.snapshot, false, m.had|e.bit()
+	}
+	m.pod.restored = true
+	return violation, true
+}
+
 // matters reports whether anything else is left of a cluster, or it has served: otherwise nobody can tell that it begins anew.
 func (w *world) matters(e epoch, but int) bool {
 	for n, m := range w.members {
@@ -175,7 +208,7 @@ func (w *world) vanish(n int) {
 	m := &w.members[n]
 	m.pod = pod{}
 	if m.claim.terminating {
-		m.claim, m.disk, m.holds = claim{}, 0, false
+		m.claim, m.disk, m.from, m.holds, m.wiped = claim{}, 0, 0, false, false
 	}
 	w.consent()
 }
@@ -196,8 +229,18 @@ func (w *world) consent() {
 // broken is the invariant that the world breaks, if any.
 func (w *world) broken() string {
 	var running epoch
+	var snapshot uint8
 	lacking := 0
 	for _, m := range w.members {
+		if m.pod.runs() && w.newest != 0 && m.disk != alien && m.from == 0 {
+			return "S20: a member runs without the data of the snapshot"
+		}
+		if m.from != 0 {
+			if snapshot != 0 && m.from != snapshot {
+				return "S21: members are restored from different snapshots"
+			}
+			snapshot = m.from
+		}
 		if m.pod.runs() && !m.pod.terminating {
 			if running != 0 && m.disk != running {
 				return "S12: two cluster IDs run under one name"
@@ -269,6 +312,9 @@ func (w *world) String() string {
 	var b strings.Builder
 	c := w.cluster
 	fmt.Fprintf(&b, "size %d, UID %d, clusterID %s", c.size, c.token, c.latch)
+	if w.newest != 0 {
+		fmt.Fprintf(&b, ", newest snapshot %d, found %d, chosen %d", w.newest, w.search.found, c.chosen)
+	}
 	if c.suspended {
 		b.WriteString(", suspended")
 	}
@@ -290,7 +336,8 @@ func (w *world) String() string {
 			{fmt.Sprintf("data %s", m.disk), m.disk != 0}, {"with the write", m.holds},
 			{fmt.Sprintf("intended volume %d", c.status[n].target), c.status[n].named},
 			{"Pod " + [...]string{"", "pending", "starting", "up", "exited", "ended"}[m.pod.phase], m.pod.phase != absent},
-			{"told new", m.pod.blank}, {"Pod terminating", m.pod.terminating}, {"of a bad image", m.pod.badImage},
+			{fmt.Sprintf("from snapshot %d", m.from), m.from != 0}, {fmt.Sprintf("for snapshot %d", m.claim.snapshot), m.claim.snapshot != 0},
+			{fmt.Sprintf("told to restore snapshot %d", m.pod.snapshot), m.pod.snapshot != 0}, {"told new", m.pod.blank}, {"Pod terminating", m.pod.terminating}, {"of a bad image", m.pod.badImage},
 		} {
 			if flag.on {
 				b.WriteString(" " + flag.text)

@@ -95,14 +95,14 @@ func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled
 }
 
 // admitsClients reports whether clients may come: the latch is written, a quorum answers, and no Pod would
-// still start a new member if its disk came back empty. A write that was acknowledged before that could be lost with one disk
+// still start a new member, or restore one, if its disk came back empty. A write that was acknowledged before that could be lost with one disk
 // and nobody the wiser.
 func admitsClients(c *api.EtcdCluster, seen observed) bool {
 	if c.Status.ClusterID == "" || seen.Reach != membership.ReachQuorum {
 		return false
 	}
 	for _, pod := range seen.pods {
-		if pod.Annotations[api.AnnotationInitialClusterState] == render.StateNew {
+		if pod.Annotations[api.AnnotationInitialClusterState] == render.StateNew || pod.Annotations[api.AnnotationRestore] != "" {
 			return false
 		}
 	}
@@ -153,6 +153,10 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return r.join(ctx, c, seen, step)
 	case membership.Discard:
 		return r.discard(ctx, c, seen, step)
+	case membership.Find:
+		return r.find(ctx, c, step)
+	case membership.Choose:
+		return r.choose(ctx, c, seen, step)
 	case membership.Provision:
 		if seen.Formed() {
 			return r.prepare(ctx, c, seen, step)
@@ -167,7 +171,9 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 			return err
 		}
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-			return absentPod(c, firstMember(c, seen, step, name))
+			m := firstMember(c, seen, step, name)
+			m.AgentImage = r.AgentImage
+			return absentPod(c, m)
 		})
 	case membership.Start:
 		return r.start(ctx, c, seen, step)

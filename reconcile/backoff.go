@@ -54,7 +54,7 @@ func backOff(pod *corev1.Pod) bool {
 	case unknown: // of a container that containerd finds gone, and of one that cannot be executed
 		return exit.Reason == "Unknown"
 	default:
-		return exit.Reason == "OOMKilled"
+		return exit.Reason == reasonStarved
 	}
 }
 

@@ -78,7 +78,7 @@ func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observe
 // it is written down and looked at again like every other change.
 func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if step.Action == membership.Disarm {
-		return r.tell(c, seen, step, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.ID) })
+		return r.tell(c, seen, step, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.Alarm, step.ID) })
 	}
 	if step.Action == membership.Downgrade { // while it is prepared no member can be added: not to wait for its turn in between
 		if err := r.changing.enter(c, r.MaxChanging); err != nil {

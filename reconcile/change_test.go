@@ -38,8 +38,8 @@ func (e changing) Remove(_ context.Context, id membership.ID) error {
 func (e changing) MoveLeader(_ context.Context, to membership.ID) error {
 	return e.take("move to " + to.String() + " at " + e.at)
 }
-func (e changing) Disarm(_ context.Context, id membership.ID) error {
-	return e.take("disarm " + id.String() + " at " + e.at)
+func (e changing) Disarm(_ context.Context, kind membership.AlarmKind, id membership.ID) error {
+	return e.take("disarm " + string(kind) + " of " + id.String() + " at " + e.at)
 }
 
 func (e changing) Downgrade(_ context.Context, to membership.Version) error {

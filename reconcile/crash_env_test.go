@@ -30,7 +30,7 @@ func (p plan) String() string { return p.life + "/" + p.effect + "/" + string(p.
 
 // run fails unless the end is that of the undisturbed run, and no client was told what is not so.
 func (p plan) run(t *testing.T, want []string) ending {
-	s := newStageAlone(t)
+	s := newStageAlone(t, agents)
 	f := newFault(p.effect, p.mode)
 	crash := s.operate(f.between)
 	successor := make(chan struct{})
@@ -64,7 +64,7 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 	t.Run("Reference", func(t *testing.T) {
 		for _, name := range names {
 			t.Run(name, func(t *testing.T) {
-				s := newStage(t)
+				s := newStage(t, agents)
 				f := newFault("", "")
 				s.operate(f.between)
 				c, _ := lives[name].play(s, f)

@@ -194,8 +194,8 @@ func (c *faultyEtcd) MoveLeader(ctx context.Context, to membership.ID) error {
 	return c.member(ctx, "MoveLeader", to, func(ctx context.Context, at membership.Client) error { return at.MoveLeader(ctx, to) })
 }
 
-func (c *faultyEtcd) Disarm(ctx context.Context, id membership.ID) error {
-	return c.member(ctx, "Disarm", id, func(ctx context.Context, to membership.Client) error { return to.Disarm(ctx, id) })
+func (c *faultyEtcd) Disarm(ctx context.Context, kind membership.AlarmKind, id membership.ID) error {
+	return c.member(ctx, "Disarm", id, func(ctx context.Context, to membership.Client) error { return to.Disarm(ctx, kind, id) })
 }
 
 func (c *faultyEtcd) Downgrade(ctx context.Context, to membership.Version) error {

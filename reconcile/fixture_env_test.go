@@ -53,6 +53,11 @@ func runTests(m *testing.M) int {
 	apiServer = env.Config
 	ctrl.SetLogger(logr.Discard()) // what belongs to a test is logged with it
 	code := m.Run()
+	if built != "" {
+		if err := os.RemoveAll(built); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
 	if err := env.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -161,6 +166,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	}
 	r := &reconcile.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, Scrape: membership.Scrape, StallAfter: 2 * time.Second,
+		AgentImage: agentImage,
 	}
 	for _, put := range between {
 		put(r)

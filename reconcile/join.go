@@ -49,7 +49,10 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		return err
 	}
 	return each(step.Members, func(name string) error {
-		pod, err := render.Provisioner(seen.made(c, name), spare(name))
+		m := spare(name)
+		of, proved := seen.made(c, name)
+		m.Proved = proved
+		pod, err := render.Provisioner(of, m)
 		if err != nil {
 			return &invalidError{err}
 		}
@@ -77,7 +80,9 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 			return err
 		}
 	}
-	pod, of := seen.pods[name], seen.made(c, name)
+	pod := seen.pods[name]
+	of, proved := seen.made(c, name)
+	m.Proved = proved
 	if pod == nil {
 		if given {
 			if err := r.stillAs(ctx, claim); err != nil {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,29 +104,48 @@ func TestDeletedPodsComeBack(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		delete func(s *stage, c *api.EtcdCluster)
+		spec   func(*api.EtcdClusterSpec) // changed while no operator runs, before they are deleted
+		delete []string
 	}{
 		"One": {
 			reason: "a deleted Pod comes back as the same member on its volume",
-			delete: func(s *stage, _ *api.EtcdCluster) { s.deletePod("db-1") },
+			delete: []string{"db-1"},
 		},
 		"All": {
 			reason: "all Pods deleted at once come back as the same cluster",
-			delete: func(s *stage, _ *api.EtcdCluster) { s.deletePod("db-0"); s.deletePod("db-1"); s.deletePod("db-2") },
+			delete: []string{"db-0", "db-1", "db-2"},
+		},
+		"SmallerSpec": {
+			reason: "what a member has served with is no less right for a volume of the spec that is smaller: it is made, and then changed",
+			spec: func(s *api.EtcdClusterSpec) {
+				s.Storage.Size, s.Options.QuotaBackendSize = resource.MustParse("512Mi"), new(resource.MustParse("256Mi"))
+			},
+			delete: []string{"db-0", "db-1"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			s.operate()
+			crash := s.operate()
 			c := s.cluster("db", 3)
+			c.Spec.Options = &api.Options{QuotaBackendSize: new(resource.MustParse("768Mi"))}
 			contract.Watch(s, c)
 			s.create(c)
 			s.put(s.ready(c), "key", "value")
 			before, uids := identityOf(c), s.podUIDs(c)
 
 			noticed := s.once(c, func(seen *api.EtcdCluster) bool { return is(seen, api.ConditionReady, metav1.ConditionFalse) })
-			tc.delete(s, c)
+			if tc.spec != nil {
+				crash()
+				s.change(c, func() { tc.spec(&c.Spec); c.Spec.Storage.ChangePolicy = api.ChangeReplace })
+				s.change(c, func() { c.Spec.Storage.ChangePolicy = api.ChangeExpand }) // the volumes stay as they are
+			}
+			for _, name := range tc.delete {
+				s.deletePod(name)
+			}
+			if tc.spec != nil {
+				s.operate()
+			}
 			noticed("not ready")
 			s.want(s.ready(c), "key", "value")
 			if diff := cmp.Diff(before, identityOf(c)); diff != "" {

@@ -63,6 +63,7 @@ var lives = map[string]life{
 	"mend":    {reason: "flags with which etcd does not start, which are put back, and then others", run: mend(3)},
 	"mend1":   {reason: "the same while nobody else serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
+	"restore": {reason: "started from a stored snapshot", forgets: true, run: restore},
 	"delete":  {reason: "deleted with its volumes, and created again at once", forgets: true, run: recreate(api.RetentionDelete)},
 	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
 }
@@ -251,6 +252,19 @@ func relocate(s *stage, f *fault) (*api.EtcdCluster, data) {
 		return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == 1 && c.Status.Members[0].Name != "db-0"
 	})
 	s.on(c, hostlet.Expandable, "1Gi")
+	s.write(c, kept)
+	return c, kept
+}
+
+func restore(s *stage, f *fault) (*api.EtcdCluster, data) {
+	kept, m := s.source("monday")
+	c := s.fromSnapshot("db", 3)
+	contract.Watch(s, c)
+	f.arm()
+	s.create(c)
+	s.ready(c)
+	s.restoredFrom(c, m)
+	s.goesOn(s.etcd(c), m)
 	s.write(c, kept)
 	return c, kept
 }

@@ -33,7 +33,10 @@ func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observ
 		i, _ := seen.Instance(name)
 		i.Volume.ClusterID, i.Volume.MemberID = i.Endpoint.ClusterID, i.Endpoint.Member()
 		m := memberAs(c, seen, i, name)
-		m.Ran, m.Next, m.Served = i.Endpoint.Version.String(), "", serves(c, seen, name)
+		m.Ran, m.Served = i.Endpoint.Version.String(), serves(c, seen, name)
+		if !i.Proving() {
+			m.Next = ""
+		}
 		m.Replays = membership.Replays(desired(c), seen.Observed, i)
 		return r.applyMetadata(ctx, c, seen, m)
 	})

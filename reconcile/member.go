@@ -27,6 +27,7 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 		Replays:       i.Volume.Replays,
 		Token:         i.Volume.First.Token,
 		BootstrapSize: i.Volume.First.Size,
+		Snapshot:      i.Volume.First.Snapshot,
 		ClusterID:     i.Volume.ClusterID.String(),
 		MemberID:      i.Volume.MemberID.String(),
 		Join:          i.Volume.Joins.String(),
@@ -62,9 +63,20 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 		m.InitialCorruptCheck = checksAtStart(seen, pod, i)
 		m.InitialCluster, m.InitialClusterState = render.Resume(c, name), render.StateExisting
 	default:
-		m.InitialCluster, m.InitialClusterState = firstCluster(c, i.Volume.First.Size), render.StateNew
+		begins(&m, c, i.Volume.First)
 	}
 	return m
+}
+
+// begins is how a first member starts: it begins empty, with the others, or is told to find the data that is made for it of a
+// snapshot. It joins nobody then, and does not start without that data.
+func begins(m *render.Member, c *api.EtcdCluster, f membership.First) {
+	m.Token, m.BootstrapSize, m.Snapshot, m.Restore = f.Token, f.Size, f.Snapshot, f.Snapshot
+	if f.Snapshot != "" {
+		m.InitialCluster, m.InitialClusterState = render.Resume(c, m.Name), render.StateExisting
+	} else {
+		m.InitialCluster, m.InitialClusterState = firstCluster(c, f.Size), render.StateNew
+	}
 }
 
 // checksAtStart reports whether etcd is to compare the data of a member with that of its peers at
@@ -88,8 +100,7 @@ func checksAtStart(seen observed, pod *corev1.Pod, i membership.Instance) bool {
 // firstMember is what render must know of a member of a first start.
 func firstMember(c *api.EtcdCluster, seen observed, step membership.Step, name string) render.Member {
 	m := member(c, seen, name)
-	m.Token, m.BootstrapSize = step.First.Token, step.First.Size
-	m.InitialCluster, m.InitialClusterState = firstCluster(c, step.First.Size), render.StateNew
+	begins(&m, c, step.First)
 	return m
 }
 

@@ -26,11 +26,15 @@ import (
 type observed struct {
 	membership.Observed
 	generation int64 // of the spec
-	pods       map[string]*corev1.Pod
-	claims     map[string]*corev1.PersistentVolumeClaim
+	// found is the snapshot that the search for one has found; nil while there is none.
+	found  *api.RestoredSnapshot
+	pods   map[string]*corev1.Pod
+	claims map[string]*corev1.PersistentVolumeClaim
 	// touched are the members that the step of this pass restarts, removes, or takes the leadership
 	// from. out are those that this pass takes out of the Service for clients.
 	touched, out []string
+	// proves is when the next member has been ready for long enough; 0 where none is about to.
+	proves time.Duration
 }
 
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That etcd does not answer is a
@@ -43,7 +47,11 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
+	seen.proves = r.prove(c, &seen, now)
 	r.compared(ctx, c, &seen)
+	if err := r.searched(ctx, c, &seen); err != nil {
+		return observed{}, err
+	}
 	tries, cancel := context.WithTimeout(ctx, tryFor)
 	defer cancel()
 	tried := errors.Join(r.tryGrowth(tries, c, seen), r.tryResize(tries, c, seen), r.tryImage(tries, c, seen))
@@ -89,7 +97,7 @@ func (r *Reconciler) objects(ctx context.Context, c *api.EtcdCluster, reader cli
 
 // facts puts together what is known of each member, from whichever side.
 func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim, asked answers, l limits) membership.Observed {
-	o := membership.Observed{ClusterID: membership.ParseID(c.Status.ClusterID), Members: asked.members}
+	o := membership.Observed{ClusterID: membership.ParseID(c.Status.ClusterID), Members: asked.members, Snapshot: snapshotFacts(c.Status.Restored)}
 	all := roster{cluster: c, instances: map[string]*membership.Instance{}}
 	for name, claim := range claims {
 		all.at(name, func(i *membership.Instance) {
@@ -98,6 +106,7 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 			i.Volume.Small = c.Spec.Storage.Size.Cmp(*asked) > 0
 			i.Volume.Growing = claim.Status.Phase == corev1.ClaimBound && claim.Status.Capacity.Storage().Cmp(*asked) < 0
 			i.Volume.Unfit = unfit(c, claim)
+			i.Volume.Capacity = capacity(claim).Value()
 		})
 	}
 	for name, pod := range pods {
@@ -175,7 +184,7 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	v.Joins = membership.ParseID(a[api.AnnotationJoin])
 	token, first, _ := strings.Cut(a[api.AnnotationBootstrap], "/")
 	if n, err := strconv.Atoi(first); err == nil && n > 0 && n <= mostMembers {
-		v.First = membership.First{Token: token, Size: n}
+		v.First = membership.First{Token: token, Size: n, Snapshot: a[api.AnnotationSnapshot]}
 	}
 	if version, err := membership.ParseVersion(a[api.AnnotationVersion]); err == nil {
 		v.Version = version
@@ -215,7 +224,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 		now := render.Member{Name: i.Name, Version: runs(c, *i), Token: i.Volume.First.Token, BootstrapSize: i.Volume.First.Size, Capacity: capacity(claims[i.Name])}
 		of := c
 		if givenUp(c) != "" {
-			of = made(c, claims, *i)
+			of, now.Proved = made(c, claims, *i)
 		}
 		change, parts, err := render.Needs(pod, of, now)
 		if err == nil { // what cannot be rendered is told where it is applied
@@ -226,16 +235,18 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			continue
 		}
 		i.Pod.Untried = untried(c, claims[i.Name], pod)
+		i.Pod.Quota = render.Quota(pod)
 		if hop == "" {
 			continue
 		}
 		if hop != now.Version || of != c { // mostly it is the same
 			next := now
-			next.Version = hop
+			next.Version, next.Proved = hop, false
 			change, parts, err = render.Needs(pod, c, next)
 		}
 		if err == nil {
 			i.Pod.Change, i.Pod.Parts = membership.Change(change), parts
+			i.Pod.QuotaToBe = render.QuotaOf(c, now)
 		}
 	}
 }

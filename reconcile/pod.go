@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -29,16 +30,21 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 		p.Provisioned = atGate(containerStatus(pod)) && pod.Status.PodIP != "" && !p.Ended
 	} else {
 		p.Unfenced = pod.Annotations[api.AnnotationInitialCluster] != render.Resume(c, pod.Name) ||
-			pod.Annotations[api.AnnotationInitialClusterState] != render.StateExisting
+			pod.Annotations[api.AnnotationInitialClusterState] != render.StateExisting || pod.Annotations[api.AnnotationRestore] != ""
 	}
+	p.Restoring = restores(pod)
 	if p.Problem == "" && nodeGone(pod, l.now) {
 		p.Problem, p.Damaged = "is on a node that does not answer ("+pod.Spec.NodeName+")", true
 	}
 	p.Damaged = p.Damaged || damaged(pod)
+	p.Starved = starved(pod)
 	if inconsistent(pod) {
 		p.Failing = false // it is started again without that check
 	}
 	since := downSince(c, pod, l.now)
+	if p.Problem == "" && since.Before(l.overdue) {
+		p.Problem = restoreWaits(pod)
+	}
 	p.Overdue = p.Problem != "" && !inconsistent(pod) && since.Before(l.overdue)
 	p.Forsaken = p.Problem != "" && p.Damaged && since.Before(l.forsaken)
 	p.Empty = cameBackEmpty(pod, p.Unfenced, l.now)
@@ -47,6 +53,9 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 		p.Problem = "has a volume that came back empty: etcd was told to find its data there, and found none"
 	}
 	p.Ready, p.ReadyLong, p.UnreadyLong = readyFacts(pod, since, l)
+	p.Away = pod.DeletionTimestamp.IsZero() && nodeGone(pod, l.now)
+	p.Idle = idleSince(pod, l.now.Add(-retriesPublish))
+	p.IdleLong = p.Idle && idleSince(pod, l.overdue)
 	p.BackOff = backOff(pod)
 	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause))
 	return p
@@ -122,7 +131,7 @@ func damaged(pod *corev1.Pod) bool {
 		return false
 	}
 	switch exit.Reason {
-	case "OOMKilled", "StartError", "ContainerCannotRun":
+	case reasonStarved, "StartError", "ContainerCannotRun":
 		return false
 	}
 	notItsData := []string{"flag", "unrecognized level", "exec format error", "found data inconsistency with peers"}
@@ -240,6 +249,16 @@ func containerStatus(pod *corev1.Pod) *corev1.ContainerStatus {
 		}
 	}
 	return nil
+}
+
+// memoryLimit is how much memory etcd may use in a Pod; zero where nothing bounds it but its node.
+func memoryLimit(pod *corev1.Pod) *resource.Quantity {
+	for _, container := range pod.Spec.Containers {
+		if container.Name == render.Container {
+			return container.Resources.Limits.Memory()
+		}
+	}
+	return &resource.Quantity{}
 }
 
 // etcdImage is the image that the Pod is to run, whatever was asked for (render.AppliedImage).

@@ -98,12 +98,12 @@ func TestPatience(t *testing.T) {
 		"NodeSilent": {
 			reason: "the node was heard of three minutes ago for the last time",
 			mutate: func(p *corev1.Pod) { silent(p, for3) },
-			want:   membership.Pod{Problem: "is on a node that does not answer (node-1)", Overdue: true, Damaged: true},
+			want:   membership.Pod{Away: true, Problem: "is on a node that does not answer (node-1)", Overdue: true, Damaged: true},
 		},
 		"NodeSilentForLong": {
 			reason: "it is given up",
 			mutate: func(p *corev1.Pod) { silent(p, for6) },
-			want:   membership.Pod{Problem: "is on a node that does not answer (node-1)", Overdue: true, Damaged: true, Forsaken: true},
+			want:   membership.Pod{Away: true, Problem: "is on a node that does not answer (node-1)", Overdue: true, Damaged: true, Forsaken: true},
 		},
 		"NodeSilentEvicted": {
 			reason: "Kubernetes has given it up, and no kubelet confirms that it is gone",

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -110,6 +112,7 @@ func remembered(c *api.EtcdCluster) answers {
 	if lowest, err := membership.ParseVersion(c.Status.Version); err == nil && lowest.Minor >= 6 { // earlier ones do not tell
 		storage = membership.Version{Major: lowest.Major, Minor: lowest.Minor}
 	}
+	size := ptr.Deref(c.Status.DBSize, resource.Quantity{}) // of the largest, rounded up
 	for _, m := range c.Status.Members {
 		id := membership.ParseID(m.ID)
 		if id == 0 {
@@ -119,6 +122,7 @@ func remembered(c *api.EtcdCluster) answers {
 		version, err := membership.ParseVersion(m.Version)
 		e := membership.Endpoint{
 			ClusterID: membership.ParseID(c.Status.ClusterID), MemberID: id, Leader: leader, Version: version, Learner: m.Role == api.RoleLearner, Storage: storage,
+			DBSize: size.Value(), InUse: size.Value(),
 		}
 		switch m.Health {
 		case api.HealthHealthy:

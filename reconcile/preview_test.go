@@ -108,11 +108,20 @@ func TestPreview(t *testing.T) {
 			reason: "the status tells which",
 			args: func(p *Previous) {
 				health(p, 0, api.HealthAlarm)
+				p.Cluster.Status.DBSize = new(resource.MustParse("512Mi"))
 				meta.SetStatusCondition(&p.Cluster.Status.Conditions, metav1.Condition{
 					Type: api.ConditionAvailable, Status: metav1.ConditionFalse, Reason: api.ReasonAlarm, Message: "etcd has raised the alarm NOSPACE",
 				})
 			},
 			step: "Stall Alarm: ", objects: applied,
+		},
+		"QuotaTooSmall": {
+			reason: "how large the database is, the status tells as well",
+			args: func(p *Previous) {
+				p.Cluster.Status.DBSize = new(resource.MustParse("20Mi"))
+				p.Cluster.Spec.Options = &api.Options{QuotaBackendSize: new(resource.MustParse("16Mi"))}
+			},
+			step: "Stall QuotaTooSmall: ", objects: applied,
 		},
 		"NoPod": {
 			reason:  "a member whose Pod was deleted gets one, as ever",

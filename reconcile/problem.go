@@ -19,6 +19,9 @@ func podProblem(pod *corev1.Pod) string {
 	if ended(pod) {
 		return clause("has ended ("+cmp.Or(pod.Status.Reason, string(pod.Status.Phase))+")", pod.Status.Message)
 	}
+	if problem := restoreProblem(pod); problem != "" {
+		return problem
+	}
 	s := containerStatus(pod)
 	if s == nil || s.Ready {
 		return ""
@@ -35,10 +38,15 @@ func podProblem(pod *corev1.Pod) string {
 	if putOff(pod) {
 		return "is started later by its kubelet, since the same image ran in its Pod lately (CrashLoopBackOff)"
 	}
-	if exit := lastExit(s); exit != nil {
+	exit := lastExit(s)
+	switch limit := memoryLimit(pod); {
+	case exit == nil:
+		return ""
+	case exit.Reason == reasonStarved && !limit.IsZero():
+		return "was killed for using more memory than its limit of " + limit.String() + " (OOMKilled): raise spec.resources.limits.memory"
+	default:
 		return exitProblem(exit)
 	}
-	return ""
 }
 
 // unschedulable is the scheduler's reason without its remark that preemption would not help either, and with the name of
@@ -53,7 +61,7 @@ func unschedulable(pod *corev1.Pod, reason string) string {
 
 func exitProblem(exit *corev1.ContainerStateTerminated) string {
 	switch exit.Reason {
-	case "OOMKilled":
+	case reasonStarved:
 		return "was killed for using more memory than it may (OOMKilled): raise resources.limits.memory"
 	case "StartError", "ContainerCannotRun": // what was RunContainerError a moment ago
 		return clause("cannot start its container", exit.Message)

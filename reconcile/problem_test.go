@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"quorate.dev/render"
@@ -95,6 +96,7 @@ func TestPodProblem(t *testing.T) {
 	)
 	cases := map[string]struct {
 		reason     string
+		limit      string // of memory
 		conditions []corev1.PodCondition
 		status     corev1.ContainerStatus
 		want       string
@@ -139,6 +141,7 @@ func TestPodProblem(t *testing.T) {
 		"RestartedAfter":    {reason: "until it is ready, it is to be feared that it ends in the same way", status: corev1.ContainerStatus{State: running, LastTerminationState: ended(1, "Error", fatal)}, want: crash},
 		"ReadyAfter":        {reason: "that is past", status: corev1.ContainerStatus{Ready: true, State: running, LastTerminationState: ended(1, "Error", fatal)}},
 		"OOMKilled":         {reason: "the exit code alone says too little", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(137, "OOMKilled", "")}, want: "was killed for using more memory than it may (OOMKilled): raise resources.limits.memory"},
+		"OOMKilledByLimit":  {reason: "the bound that is too low is told", limit: "14Mi", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(137, "OOMKilled", "")}, want: "was killed for using more memory than its limit of 14Mi (OOMKilled): raise spec.resources.limits.memory"},
 		"Killed":            {reason: "nothing was said", status: corev1.ContainerStatus{State: ended(137, "Error", "")}, want: "exited with code 137"},
 		"Long":              {reason: "a condition has a bound", status: corev1.ContainerStatus{State: ended(1, "Error", strings.Repeat("ä", 400))}, want: "exited with code 1: " + strings.Repeat("ä", 140) + "..."},
 		"SomebodyElses":     {reason: "a sidecar that was put beside etcd is no problem of etcd's", status: corev1.ContainerStatus{Name: "proxy", State: ended(1, "Error", "")}},
@@ -151,6 +154,10 @@ func TestPodProblem(t *testing.T) {
 			}
 			tc.status.Image = image
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-0"}, Status: corev1.PodStatus{Conditions: tc.conditions, ContainerStatuses: []corev1.ContainerStatus{tc.status}}}
+			if tc.limit != "" {
+				pod.Spec.Containers = []corev1.Container{{Name: render.Container}}
+				pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(tc.limit)}
+			}
 			if diff := cmp.Diff(tc.want, podProblem(pod)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -156,6 +156,20 @@ func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, un
 	return false, false, started && since.Before(l.overdue) && down.Before(l.overdue)
 }
 
+// retriesPublish is when etcd has tried twice to propose its name, before which it serves no clients: a request to itself times out
+// after 7 s.
+const retriesPublish = 10 * time.Second
+
+// idleSince reports whether etcd has run since before then without being ready, though it has read its log, as the probe of its start
+// tells.
+func idleSince(pod *corev1.Pod, then time.Time) bool {
+	s := containerStatus(pod)
+	if s == nil || s.Ready || s.State.Running == nil || s.Started == nil || !*s.Started || !pod.DeletionTimestamp.IsZero() || marked(pod) {
+		return false
+	}
+	return s.State.Running.StartedAt.Time.Before(then) && notReadySince(pod).Before(then)
+}
+
 // heard takes back what the node controller says of a member that answers: its kubelet is away, and
 // etcd is not.
 func heard(p *membership.Pod, pod *corev1.Pod) {

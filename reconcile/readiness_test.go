@@ -121,7 +121,7 @@ func TestReadiness(t *testing.T) {
 		"NodeAway": {
 			reason: "the node controller says so", down: for6.Add(-time.Second),
 			mutate: func(p *corev1.Pod) { withNodeAway(p, for6) },
-			want:   membership.Pod{Problem: away, Overdue: true, Damaged: true, Forsaken: true},
+			want:   membership.Pod{Away: true, Problem: away, Overdue: true, Damaged: true, Forsaken: true},
 		},
 		"NodeAwayOfGate": {
 			reason: "a Pod with a gate that was True is on a node, too", down: for6.Add(-time.Second),
@@ -130,22 +130,22 @@ func TestReadiness(t *testing.T) {
 				p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/lb"}}
 				p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: "example.com/lb", Status: corev1.ConditionTrue})
 			},
-			want: membership.Pod{Problem: away, Overdue: true, Damaged: true, Forsaken: true},
+			want: membership.Pod{Away: true, Problem: away, Overdue: true, Damaged: true, Forsaken: true},
 		},
 		"NodeAwayAndServing": {
 			reason: "it has answered until a moment ago, and patience begins now",
 			mutate: func(p *corev1.Pod) { withNodeAway(p, for6) },
-			want:   membership.Pod{Problem: away, Damaged: true},
+			want:   membership.Pod{Away: true, Problem: away, Damaged: true},
 		},
 		"NodeAwaySilentLately": {
 			reason: "patience has begun when it was found down", down: lately,
 			mutate: func(p *corev1.Pod) { withNodeAway(p, for6) },
-			want:   membership.Pod{Problem: away, Damaged: true},
+			want:   membership.Pod{Away: true, Problem: away, Damaged: true},
 		},
 		"LearnersNodeAway": {
 			reason: "nobody waits longer for a learner, which has no vote", learner: true,
 			mutate: func(p *corev1.Pod) { withNodeAway(p, for6) },
-			want:   membership.Pod{Problem: away, Overdue: true, Damaged: true, Forsaken: true},
+			want:   membership.Pod{Away: true, Problem: away, Overdue: true, Damaged: true, Forsaken: true},
 		},
 		"SidecarAndCrash": {
 			reason: "the sidecar has kept the Pod from being ready for days, and etcd has ended a moment ago", down: lately,
@@ -187,7 +187,7 @@ func TestReadiness(t *testing.T) {
 		"NotServing": {
 			reason: "etcd runs, and has found no quorum",
 			mutate: func(p *corev1.Pod) { runningPod(p, for6); notServing(p, for6) },
-			want:   membership.Pod{UnreadyLong: true},
+			want:   membership.Pod{UnreadyLong: true, Idle: true, IdleLong: true},
 		},
 		"NotServingLately": {
 			reason: "it may be that an election is under way",

@@ -115,3 +115,19 @@ func sourceOf(t *testing.T, dir string) string {
 	}
 	return all.String()
 }
+
+// TestBackupReasons says the same of the reasons of an EtcdBackup, which its own package gives.
+func TestBackupReasons(t *testing.T) {
+	used := sourceOf(t, "backup")
+	for name, reason := range constants(t, "../api/v1alpha1/conditions_backup.go", "Reason") {
+		if name != "Reason"+reason.value {
+			t.Errorf("%s has the value %q", name, reason.value)
+		}
+		if !strings.HasPrefix(reason.doc, name+": ") {
+			t.Errorf("%s has no comment that explains it, but %q", name, reason.doc)
+		}
+		if !strings.Contains(used, "api."+name) {
+			t.Errorf("nobody gives the reason %s", name)
+		}
+	}
+}

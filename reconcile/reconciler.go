@@ -42,6 +42,8 @@ type Reconciler struct {
 	// Dial connects to a member, and Scrape reads its metrics.
 	Dial   membership.Dialer
 	Scrape membership.Scraper
+	// AgentImage is the operator's own image, with which the agent runs that restores a new cluster; empty where it is not known.
+	AgentImage string
 	// StallAfter is how long a member may fail to run before the cluster is called stalled.
 	StallAfter time.Duration
 	// ProxiesFollow is how long the proxies of nodes may take to follow an EndpointSlice: a member
@@ -56,6 +58,7 @@ type Reconciler struct {
 	draining drains
 	// comparing is the data of members.
 	comparing comparisons
+	proving   proofs
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
 	identity   string
 	unanswered sync.Map
@@ -74,7 +77,7 @@ const (
 )
 
 // soon is what etcd brings to an end by itself, and quickly.
-var soon = []membership.Reason{membership.Bootstrapping, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Moving, membership.Changing, membership.Downgrading}
+var soon = []membership.Reason{membership.Bootstrapping, membership.Restoring, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Moving, membership.Changing, membership.Downgrading}
 
 // How long to wait after an error: the second time twice as long, and so on. The last is not the quarter of an hour that is
 // usual: a webhook that is back wakes nobody, and a member may be down.
@@ -142,6 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.written.forget(request.NamespacedName)
 		r.draining.forget(request.NamespacedName)
 		r.comparing.forget(request.NamespacedName)
+		r.proving.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
 	if r.written.behind(cluster) {
@@ -183,14 +187,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if drains {
 		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
-	return ctrl.Result{RequeueAfter: after(step, r.written.lately(request.NamespacedName))}, nil
+	return ctrl.Result{RequeueAfter: again(seen, step, r.written.lately(request.NamespacedName))}, nil
 }
 
 // after is when to look again, if no watch tells earlier; lately is whether the last change was a moment ago.
 func after(step membership.Step, lately bool) time.Duration {
 	switch {
-	case step.ChangesMembership():
+	case step.ChangesMembership() || step.Action == membership.Choose:
 		return afterChange
+	case step.Action == membership.Find:
+		return whileForming
 	case step.Action == membership.Wait && step.Reason == membership.Joining && lately:
 		return whileJoining
 	case step.Action == membership.Wait && slices.Contains(soon, step.Reason):
@@ -221,11 +227,16 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Token:     string(c.UID),
 		Retain:    c.Spec.Storage.Retention != nil && c.Spec.Storage.Retention.WhenScaled == api.RetentionRetain,
 		Room:      render.Room(c),
+		Request:   render.MostRequest(c),
 		Patience:  patience(c),
 		Namespace: c.Namespace,
 		GivenUp:   givenUp(c),
 
 		EmptyPatience: emptyPatience(c),
+
+		Restore:  c.Spec.Bootstrap != nil,
+		Identity: c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Restore.Identity != nil,
+		Volume:   c.Spec.Storage.Size.Value(),
 	}
 }
 

@@ -63,7 +63,7 @@ var etcdCalls = map[string]func(context.Context, membership.Client) error{
 	"Promote":    func(ctx context.Context, c membership.Client) error { return c.Promote(ctx, 1) },
 	"Remove":     func(ctx context.Context, c membership.Client) error { return c.Remove(ctx, 1) },
 	"MoveLeader": func(ctx context.Context, c membership.Client) error { return c.MoveLeader(ctx, 1) },
-	"Disarm":     func(ctx context.Context, c membership.Client) error { return c.Disarm(ctx, 1) },
+	"Disarm":     func(ctx context.Context, c membership.Client) error { return c.Disarm(ctx, membership.AlarmCorrupt, 1) },
 	"Downgrade": func(ctx context.Context, c membership.Client) error {
 		return c.Downgrade(ctx, membership.Version{Major: 3, Minor: 5})
 	},

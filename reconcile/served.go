@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -18,35 +19,46 @@ import (
 // one that is stuck with what it has. Whoever makes a Pod for any other reason, a deletion, a drain or what was put back, makes
 // it of what the member has served with (AnnotationServed).
 //
-// What a member is being changed to stays the same until it has answered or is put back, whatever the spec says by then: etcd may
+// What a member is being changed to stays the same until it has proved to run well, or is put back, whatever the spec says by then: etcd may
 // have run on the volume with it, and if it did not come up with something else, nobody could tell, and it would be put back to a
 // version that cannot read the data any more.
 
-// made is the EtcdCluster as the Pod of a member is made of it. Members to come are made of what another one serves with.
-func made(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, i membership.Instance) *api.EtcdCluster {
+// made is the EtcdCluster as the Pod of a member is made of it, and whether a volume says so (render.Member.Proved). Members to come
+// are made of what another one serves with.
+func made(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, i membership.Instance) (of *api.EtcdCluster, proved bool) {
 	if i.Volume.Next != (membership.Version{}) {
 		if claim := claims[i.Name]; claim != nil {
 			if next, ok := render.AsServed(c, claim.Annotations[api.AnnotationNextWith]); ok {
-				return next
+				return next, true
 			}
 		}
-		return c
+		return c, false
 	}
 	if served, ok := render.AsServed(c, said(claims[i.Name])); ok {
-		return served
+		return served, true
 	}
 	if i.Volume.Recorded() {
-		return c
+		return c, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		if served, ok := render.AsServed(c, said(claims[name])); ok && claims[name].Annotations[api.AnnotationRetired] == "" {
-			return served
+			return fitting(c, served), true
 		}
 	}
-	return c
+	return c, false
 }
 
-func (seen observed) made(c *api.EtcdCluster, name string) *api.EtcdCluster {
+// fitting is what a member to come is made of: its volume is as the spec says by now, and a quota that is no less than that would
+// fill its disk.
+func fitting(c, served *api.EtcdCluster) *api.EtcdCluster {
+	o := served.Spec.Options
+	if o != nil && o.QuotaBackendSize != nil && o.QuotaBackendSize.Cmp(c.Spec.Storage.Size) >= 0 {
+		o.QuotaBackendSize = ptr.Deref(c.Spec.Options, api.Options{}).QuotaBackendSize
+	}
+	return served
+}
+
+func (seen observed) made(c *api.EtcdCluster, name string) (of *api.EtcdCluster, proved bool) {
 	i, _ := seen.Instance(name)
 	return made(c, seen.claims, i)
 }
@@ -72,7 +84,7 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 		if i.Pod.Exists() || !i.Volume.Recorded() || !ok {
 			continue
 		}
-		of := made(c, claims, *i)
+		of, _ := made(c, claims, *i)
 		i.Pod.Problem, i.Pod.NeverRan, i.Pod.Overdue = "has no Pod: "+stalled.Message, true, stalled.LastTransitionTime.Time.Before(l.overdue)
 		i.Pod.Untried = render.Differing(of, served)
 		if givenUp(c) == "" && len(render.Differing(of, c)) > 0 {
@@ -105,16 +117,18 @@ func nextWith(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, change me
 	}
 }
 
-// serves is what the claim of a member is to say of what it has served with: what its Pod is made of, where it serves and that
-// is known, or else what it says.
+// serves is what the claim of a member is to say of what it has served with: what its Pod is made of, where it has stayed ready with
+// that for long enough and that is known, or else what it says. Where it says nothing, there is nothing to lose.
 func serves(c *api.EtcdCluster, seen observed, name string) string {
 	i, _ := seen.Instance(name)
 	pod, claim := seen.pods[name], seen.claims[name]
-	if claim == nil || pod == nil || !i.Serves() || i.Pod.Changing || i.Pod.Terminating {
+	if claim == nil || pod == nil || !i.Serves() || i.Pod.Changing || i.Pod.Terminating || i.Pod.Unproved && said(claim) != "" {
 		return said(claim)
 	}
 	m := member(c, seen, name)
-	for _, of := range []*api.EtcdCluster{c, made(c, seen.claims, i)} {
+	served, proved := made(c, seen.claims, i)
+	for _, of := range []*api.EtcdCluster{c, served} {
+		m.Proved = proved && of == served
 		text := render.Served(of, said(claim))
 		if text == said(claim) {
 			return text

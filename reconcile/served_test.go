@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -40,6 +42,7 @@ func TestMade(t *testing.T) {
 		member string // empty: db-0
 		next   bool   // it is being changed
 		want   int64
+		quota  string // of the database; empty: none is asked for
 	}{
 		"Served":  {reason: "a Pod that is gone comes back as it was, whatever the spec says by now", given: func(*world) {}, want: servedCount},
 		"GivenUp": {reason: "and so it does where that does not work", given: given, want: servedCount},
@@ -74,6 +77,16 @@ func TestMade(t *testing.T) {
 			},
 			want: servedCount,
 		},
+		"ToComeSmaller": {
+			reason: "a quota that its volume has no room for is that of the spec", member: "db-3", want: servedCount,
+			given: func(w *world) {
+				for _, claim := range w.claims {
+					claim.Annotations[api.AnnotationServed] = `{"version":"3.6.16","options":{"quotaBackendSize":"1Gi"}}`
+				}
+				w.cluster.Spec.Options.QuotaBackendSize = new(resource.MustParse("512Mi"))
+			},
+			quota: "512Mi",
+		},
 		"UnmarkedGivenUp": {
 			reason: "whose data is there has served with something, and nobody knows with what",
 			given:  func(w *world) { given(w); delete(w.claims["db-0"].Annotations, api.AnnotationServed) }, want: specCount,
@@ -94,8 +107,16 @@ func TestMade(t *testing.T) {
 				i = membership.Instance{Name: "db-0", Volume: volume(w.cluster, w.claims["db-0"])}
 			}
 			got := int64(servedCount)
-			if o := made(w.cluster, w.claims, i).Spec.Options; o != nil {
-				got = *o.SnapshotCount
+			of, _ := made(w.cluster, w.claims, i)
+			quota := ""
+			if o := of.Spec.Options; o != nil {
+				got = ptr.Deref(o.SnapshotCount, servedCount)
+				if o.QuotaBackendSize != nil {
+					quota = o.QuotaBackendSize.String()
+				}
+			}
+			if quota != tc.quota {
+				t.Errorf("%s: it has the quota %q, want %q", tc.reason, quota, tc.quota)
 			}
 			if got != tc.want {
 				t.Errorf("%s: it has a snapshotCount of %d, want %d", tc.reason, got, tc.want)
@@ -111,10 +132,13 @@ func TestServes(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		given  func(*world)
+		young  bool // it has yet to prove that it runs well
 		want   string
 	}{
 		"Same":      {reason: "nothing new", given: func(*world) {}, want: firstServed},
 		"Unmarked":  {reason: "it serves with what the spec says", given: func(w *world) { delete(w.claims["db-0"].Annotations, api.AnnotationServed) }, want: firstServed},
+		"Young":     {reason: "it answers from what it was changed to, and may end a moment later", given: anew, young: true, want: firstServed},
+		"First":     {reason: "there is nothing to lose", given: func(w *world) { delete(w.claims["db-0"].Annotations, api.AnnotationServed) }, young: true, want: firstServed},
 		"Anew":      {reason: "it serves with what it was changed to", given: anew, want: otherServed},
 		"NotYet":    {reason: "the spec has changed, and its Pod has not", given: other, want: firstServed},
 		"Silent":    {reason: "it does not answer", given: func(w *world) { anew(w); delete(w.asked.endpoints, "db-0") }, want: firstServed},
@@ -148,6 +172,7 @@ func TestServes(t *testing.T) {
 			w.served()
 			tc.given(&w)
 			seen := observed{Observed: facts(w.cluster, w.pods, w.claims, w.asked, limits{}), pods: w.pods, claims: w.claims}
+			seen.Instances[0].Pod.Unproved = tc.young
 			if diff := cmp.Diff(tc.want, serves(w.cluster, seen, "db-0")); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -155,6 +155,7 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 		if err != nil {
 			s.Fatal(err)
 		}
+		raw = sum.ReplaceAll(raw, []byte("sum"))
 		line := uid.ReplaceAllString(token.ReplaceAllString(strings.ReplaceAll(string(raw), s.ns, "ns"), ""), "uid")
 		lines = append(lines, memberName.ReplaceAllStringFunc(line, func(name string) string { return rank[name] }))
 	}
@@ -197,6 +198,7 @@ func withoutGate(spec corev1.PodSpec) corev1.PodSpec {
 
 var (
 	uid        = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	sum        = regexp.MustCompile(`[0-9a-f]{64}`)                     // of a snapshot, which is another one in every run
 	token      = regexp.MustCompile(`"--initial-cluster-token=[^"]*",`) // first members have one
 	memberName = regexp.MustCompile(`\bdb-[0-9]+\b`)
 )

@@ -42,7 +42,10 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 		return err != nil
 	})
 	return errors.Join(r.create(ctx, c, same, func(name string) (runtime.ApplyConfiguration, error) {
-		return absentPod(seen.made(c, name), member(c, seen, name))
+		m := member(c, seen, name)
+		of, proved := seen.made(c, name)
+		m.Proved = proved
+		return absentPod(of, m)
 	}), changed)
 }
 

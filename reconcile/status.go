@@ -60,6 +60,9 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 		s.FailedChange = nil
 	}
 	s.ClusterID = seen.ID().String()
+	if s.Restored == nil {
+		s.Restored = restoredFrom(seen, step)
+	}
 	if step.Reason == membership.Formed {
 		i, _ := seen.Instance(step.Members[0])
 		s.Operation, s.ClusterID = nil, i.Endpoint.ClusterID.String()

@@ -78,10 +78,12 @@ func TestRecordChanged(t *testing.T) {
 	cases := map[string]struct {
 		reason             string
 		before, next, runs string
+		young              bool // it has been ready for a moment
 		want               map[string]string
 	}{
 		"Minor":     {reason: "it ran that last", before: "3.6.16", runs: "3.7.3", want: map[string]string{api.AnnotationVersion: "3.7.3"}},
 		"Anew":      {reason: "and nothing comes next", before: "3.6.16", next: "3.7.3", runs: "3.7.3", want: map[string]string{api.AnnotationVersion: "3.7.3"}},
+		"Young":     {reason: "it may end a moment later: its Pod is to be made again of what it was changed to then", before: "3.6.16", next: "3.7.3", runs: "3.7.3", young: true, want: map[string]string{api.AnnotationVersion: "3.7.3", api.AnnotationNext: "3.7.3"}},
 		"FromFive":  {reason: "whichever Pod runs on it reads the log of 3.5", before: "3.5.35", runs: "3.6.16", want: map[string]string{api.AnnotationVersion: "3.6.16", api.AnnotationReplays: membership.ReplaysAny}},
 		"ToFive":    {reason: "back again", before: "3.6.16", runs: "3.5.35", want: map[string]string{api.AnnotationVersion: "3.5.35"}},
 		"OtherFive": {reason: "a patch of it", before: "3.5.35", runs: "3.5.34", want: map[string]string{api.AnnotationVersion: "3.5.34"}},
@@ -98,6 +100,9 @@ func TestRecordChanged(t *testing.T) {
 			w.cluster.Spec.Version = tc.runs
 			w.address()
 			w.managed()
+			if tc.young {
+				w.pods["db-0"].Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
+			}
 			s := newStub(t, nil, w.objects()...)
 			s.Dial = w.dial(nil)
 			seen, err := s.observe(t.Context(), w.cluster, s.Client)

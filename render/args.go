@@ -88,6 +88,7 @@ func ChecksAtStart(pod *corev1.Pod) bool {
 func smallVolumeArgs(c *api.EtcdCluster, m Member) []string {
 	size := c.Spec.Storage.Size
 	leaves := c.Spec.Storage.ChangePolicy == api.ChangeReplace     // a larger one, on which it keeps the limit that it has
+	leaves = leaves || m.Proved                                    // or the spec says less since
 	if m.Capacity != nil && (leaves || m.Capacity.Cmp(size) < 0) { // or it has yet to grow
 		size = *m.Capacity
 	}
@@ -104,6 +105,12 @@ func Room(c *api.EtcdCluster) int64 {
 		return o.QuotaBackendSize.Value()
 	}
 	return min(c.Spec.Storage.Size.Value()/2, defaultQuota)
+}
+
+// MostRequest is the largest request that etcd takes as the spec has it, in bytes; 0 where the spec does not say.
+func MostRequest(c *api.EtcdCluster) int64 {
+	n, _ := strconv.ParseUint(flagsOf(c)["max-request-bytes"], 0, 60) // more than that is as much; anything else is refused
+	return int64(n)
 }
 
 // optionArgs are the flags of spec.options, defaults written out. The same options give the same flags on every version, so

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,11 +63,34 @@ func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, er
 
 // quotaOf is the limit of the database's size in etcd's arguments, which grows with a small volume.
 func quotaOf(args []string) string {
-	n := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--quota-backend-bytes=") })
+	n := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, quotaFlag) })
 	if n < 0 {
 		return ""
 	}
 	return args[n]
+}
+
+const quotaFlag = "--quota-backend-bytes="
+
+// Quota is the limit of the database's size that a live Pod's etcd was started with, in bytes.
+func Quota(live *corev1.Pod) int64 {
+	if etcd := etcdOf(live); etcd != nil {
+		return quotaIn(etcd.Args)
+	}
+	return 0
+}
+
+// QuotaOf is the limit that the Pod of a member has when it is made of the spec.
+func QuotaOf(c *api.EtcdCluster, m Member) int64 {
+	return quotaIn(append(smallVolumeArgs(c, m), optionArgs(c.Spec.Options, newest)...))
+}
+
+func quotaIn(args []string) int64 {
+	limit, err := strconv.ParseInt(strings.TrimPrefix(quotaOf(args), quotaFlag), 10, 64)
+	if err != nil || limit == 0 {
+		return defaultQuota
+	}
+	return limit
 }
 
 // differing are the parts of the spec in which a live Pod differs from the wanted one, "version" among them.

@@ -61,7 +61,9 @@ func overlay(o InstallOptions, watched []string) map[string]types.Kustomization 
 		operator.Resources = []string{"../install/base"}
 	}
 	if o.Image != "" {
-		operator.Patches = append(operator.Patches, patch("Deployment", "replace", "/spec/template/spec/containers/0/image", o.Image))
+		operator.Patches = append(operator.Patches,
+			patch("Deployment", "replace", "/spec/template/spec/containers/0/image", o.Image),
+			patch("Deployment", "replace", "/spec/template/spec/containers/0/env/0/value", o.Image)) // QUORATE_IMAGE
 	}
 	for _, ns := range watched {
 		operator.Patches = append(operator.Patches,

@@ -3,6 +3,7 @@ package render
 import (
 	"maps"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
@@ -60,18 +61,23 @@ func annotations(c *api.EtcdCluster, own map[string]string) map[string]string {
 	return all
 }
 
-// owner makes the garbage collector delete an object with its EtcdCluster. An EtcdCluster that was never in an API server
-// has no UID and owns nothing, so that what is rendered offline can be applied as it is.
+// owner makes the garbage collector delete an object with its EtcdCluster.
 func owner(c *api.EtcdCluster) []*metav1ac.OwnerReferenceApplyConfiguration {
-	if c.UID == "" {
+	return ownedBy("EtcdCluster", c)
+}
+
+// ownedBy makes the garbage collector delete an object with its owner. An owner that was never in an API server has no UID and
+// owns nothing, so that what is rendered offline can be applied as it is.
+func ownedBy(kind string, o metav1.Object) []*metav1ac.OwnerReferenceApplyConfiguration {
+	if o.GetUID() == "" {
 		return nil
 	}
 	return []*metav1ac.OwnerReferenceApplyConfiguration{
 		metav1ac.OwnerReference().
 			WithAPIVersion(api.SchemeGroupVersion.String()).
-			WithKind("EtcdCluster").
-			WithName(c.Name).
-			WithUID(c.UID).
+			WithKind(kind).
+			WithName(o.GetName()).
+			WithUID(o.GetUID()).
 			WithController(true).
 			WithBlockOwnerDeletion(true),
 	}

@@ -25,6 +25,10 @@ type Member struct {
 	// Previous goes on the Pod while its image is changed under it (AnnotationPrevious).
 	Previous string
 
+	// Proved: the spec is one with which a member has served, or that it is being changed to, as its volume says. It was found right
+	// then, and is not judged again: a Pod that is gone comes back, whatever the live spec or a later Quorate makes of it.
+	Proved bool
+
 	// InitialCluster is made by Bootstrap, Join or Resume; InitialClusterState is "new" with the first and "existing" with the
 	// others.
 	InitialCluster, InitialClusterState string
@@ -36,6 +40,10 @@ type Member struct {
 	// that came later have none.
 	Token         string
 	BootstrapSize int
+
+	// Snapshot goes on the claim of a first member that is restored (AnnotationSnapshot), and Restore on its Pod until the
+	// cluster has formed (AnnotationRestore). AgentImage is needed with that.
+	Snapshot, Restore, AgentImage string
 
 	// Join is JoinPending on the claim of a member to come, and then the ID of the member that joined with it; empty on all
 	// other claims. Retired: its member was removed, and the claim is only kept.

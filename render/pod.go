@@ -26,12 +26,14 @@ const terminationGrace = 30
 
 // Pod is the Pod of one member.
 func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
-	v, err := parseVersion(m.Version)
+	v, err := versionOf(m)
 	if err != nil {
-		return nil, fmt.Errorf("version of member %s: %w", m.Name, err)
-	}
-	if err := validateFor(c, v); err != nil {
 		return nil, err
+	}
+	if !m.Proved {
+		if err := validateFor(c, v); err != nil {
+			return nil, err
+		}
 	}
 	spec := corev1ac.PodSpec().
 		WithHostname(m.Name).
@@ -40,14 +42,7 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 		WithAutomountServiceAccountToken(false).
 		// A Service called etcd would put ETCD_PORT and the like into the environment, and etcd reads ETCD_*.
 		WithEnableServiceLinks(false).
-		WithSecurityContext(corev1ac.PodSecurityContext().
-			WithRunAsNonRoot(true).
-			WithRunAsUser(user).
-			WithRunAsGroup(user).
-			WithFSGroup(user).
-			// The whole volume is walked only where its root has another owner, not at every start.
-			WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch).
-			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithSecurityContext(podSecurity()).
 		WithContainers(container(c, m, v)).
 		WithVolumes(volume(c, m)).
 		WithImagePullSecrets(pullSecrets(c)...)
@@ -58,11 +53,17 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 	if err != nil {
 		return nil, err
 	}
-	return corev1ac.Pod(m.Name, c.Namespace).
+	pod := corev1ac.Pod(m.Name, c.Namespace).
 		WithLabels(podLabels(c, m)).
 		WithAnnotations(annotations).
 		WithOwnerReferences(owner(c)...).
-		WithSpec(spec), nil
+		WithSpec(spec)
+	if m.Restore != "" {
+		if err := restoring(pod, c, m); err != nil {
+			return nil, err
+		}
+	}
+	return pod, nil
 }
 
 // PodMetadata is a live Pod with the labels and annotations that Pod would give it and everything
@@ -97,9 +98,9 @@ func reads(pod *corev1.Pod, variable string) bool {
 }
 
 func podAnnotations(c *api.EtcdCluster, m Member, revision, applied string) (map[string]string, error) {
-	v, err := parseVersion(m.Version)
+	v, err := versionOf(m)
 	if err != nil {
-		return nil, fmt.Errorf("version of member %s: %w", m.Name, err)
+		return nil, err
 	}
 	own := map[string]string{}
 	if inMemory(c) { // the Pod is the volume
@@ -112,10 +113,26 @@ func podAnnotations(c *api.EtcdCluster, m Member, revision, applied string) (map
 	if applied != "" {
 		own[api.AnnotationApplied] = applied
 	}
+	if m.Restore != "" {
+		own[api.AnnotationRestore] = m.Restore
+	}
 	if m.Previous != "" {
 		own[api.AnnotationPrevious] = m.Previous
 	}
 	return annotations(c, own), nil
+}
+
+// versionOf is the version that the Pod of a member is to run. One that has run on its volume may be none that is supported any more.
+func versionOf(m Member) (*version.Version, error) {
+	parse := parseVersion
+	if m.Proved {
+		parse = version.ParseSemantic
+	}
+	v, err := parse(m.Version)
+	if err != nil {
+		return nil, fmt.Errorf("version of member %s: %w", m.Name, err)
+	}
+	return v, nil
 }
 
 func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.ContainerApplyConfiguration {
@@ -141,10 +158,7 @@ func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.Conta
 		WithStartupProbe(startupProbe()).
 		WithLivenessProbe(livenessProbe()).
 		WithReadinessProbe(readinessProbe(c)).
-		WithSecurityContext(corev1ac.SecurityContext().
-			WithAllowPrivilegeEscalation(false).
-			WithReadOnlyRootFilesystem(true).
-			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
+		WithSecurityContext(confined()).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(dataVolume).WithMountPath(dataMount))
 	if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
 		etcd.WithResources(resources(r))

@@ -18,11 +18,22 @@ func schedule(spec *corev1ac.PodSpecApplyConfiguration, c *api.EtcdCluster) erro
 	if s == nil {
 		s = &api.Scheduling{}
 	}
-	if len(s.NodeSelector) > 0 {
-		spec.WithNodeSelector(maps.Clone(s.NodeSelector))
-	}
 	if s.PriorityClassName != "" {
 		spec.WithPriorityClassName(s.PriorityClassName)
+	}
+	if err := nodes(spec, s); err != nil {
+		return err
+	}
+	if err := affinity(spec, c, s.Affinity); err != nil {
+		return err
+	}
+	return spread(spec, c, s.TopologySpreadConstraints)
+}
+
+// nodes limits a Pod to the nodes that members may run on.
+func nodes(spec *corev1ac.PodSpecApplyConfiguration, s *api.Scheduling) error {
+	if len(s.NodeSelector) > 0 {
+		spec.WithNodeSelector(maps.Clone(s.NodeSelector))
 	}
 	for _, t := range s.Tolerations {
 		ac, err := applyConfiguration[corev1ac.TolerationApplyConfiguration](t)
@@ -31,10 +42,7 @@ func schedule(spec *corev1ac.PodSpecApplyConfiguration, c *api.EtcdCluster) erro
 		}
 		spec.WithTolerations(ac)
 	}
-	if err := affinity(spec, c, s.Affinity); err != nil {
-		return err
-	}
-	return spread(spec, c, s.TopologySpreadConstraints)
+	return nil
 }
 
 // affinity is the user's, or else prefers a node of its own for each member: two on one node fail together, but on a

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,84 @@ func TestServed(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, Served(c, tc.said)); diff != "" {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestProved: what was found right once is not judged again. Whatever the spec says by now, and whatever a later Quorate refuses, the
+// Pod of a member that has served is made.
+func TestProved(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason   string
+		served   func(*api.EtcdCluster)
+		version  string                 // that its volume says; empty: as the spec
+		capacity string                 // of its volume; empty: as the spec
+		since    func(*api.EtcdCluster) // of the spec
+		arg      string                 // that it has
+	}{
+		"SmallerVolume": {
+			reason: "the quota that it has served with is no less than the volumes of the spec",
+			served: func(c *api.EtcdCluster) {
+				c.Spec.Options = &api.Options{QuotaBackendSize: new(resource.MustParse("3Gi"))}
+			},
+			since: func(c *api.EtcdCluster) {
+				c.Spec.Storage.Size = resource.MustParse("2Gi")
+				c.Spec.Options = &api.Options{QuotaBackendSize: new(resource.MustParse("1Gi"))}
+			},
+			arg: "--quota-backend-bytes=3221225472",
+		},
+		"SmallerVolumeAlone": {
+			reason: "a quota that was half of its volume is that still", capacity: "3Gi",
+			since: func(c *api.EtcdCluster) { c.Spec.Storage.Size = resource.MustParse("1Gi") },
+			arg:   "--quota-backend-bytes=1610612736",
+		},
+		"Refused": {
+			reason: "a flag that is refused by now",
+			served: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"max-learners": "3"}} },
+			arg:    "--max-learners=3",
+		},
+		"Unsupported": {
+			reason:  "a version that is not supported any more",
+			version: "3.4.45", arg: "--strict-reconfig-check=true",
+		},
+		"WrongSpec": {
+			reason: "a spec that nothing can be made of",
+			since:  func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(1))} },
+			arg:    "--snapshot-count=10000",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, "minimal")
+			c.Spec.Storage.Size = resource.MustParse("8Gi")
+			if tc.served != nil {
+				tc.served(c)
+			}
+			said := Served(c, "")
+			if tc.since != nil {
+				tc.since(c)
+			}
+			served, ok := AsServed(c, said)
+			if !ok {
+				t.Fatalf("%q says nothing", said)
+			}
+			m := firstMember(c)
+			if tc.version != "" {
+				m.Version = tc.version
+			}
+			m.Proved = true
+			if tc.capacity != "" {
+				m.Capacity = new(resource.MustParse(tc.capacity))
+			}
+			pod, err := Pod(served, m)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if args := pod.Spec.Containers[0].Args; !slices.Contains(args, tc.arg) {
+				t.Errorf("%s: want %s, got %v", tc.reason, tc.arg, args)
 			}
 		})
 	}

@@ -72,7 +72,22 @@ func specProblems(c *api.EtcdCluster) []string {
 		quotaProblems(c),
 		schedulingProblems(c.Spec.Scheduling),
 		metadataProblems(c.Spec.Metadata),
+		bootstrapProblems(c),
 	)
+}
+
+func bootstrapProblems(c *api.EtcdCluster) []string {
+	if c.Spec.Bootstrap == nil {
+		return nil
+	}
+	var problems []string
+	if c.RestoreStore() == nil {
+		problems = append(problems, "bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store")
+	}
+	if r := c.Spec.Bootstrap.Restore; r.Snapshot != "" && r.Before != nil {
+		problems = append(problems, "restore.before chooses among snapshots, and restore.snapshot is one: leave one of them out")
+	}
+	return problems
 }
 
 var nameForm = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)

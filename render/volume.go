@@ -83,6 +83,7 @@ func dataAnnotations(m Member) map[string]string {
 		api.AnnotationVolumeUID: m.VolumeUID,
 		api.AnnotationJoin:      m.Join,
 		api.AnnotationStorage:   m.Storage,
+		api.AnnotationSnapshot:  m.Snapshot,
 	} {
 		if value != "" {
 			own[key] = value

@@ -2,7 +2,9 @@ package v1alpha1
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -26,9 +28,25 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// definition is the generated CustomResourceDefinition as the API server holds it.
-var definition = sync.OnceValues(func() (*apiextensions.CustomResourceDefinition, error) {
-	data, err := os.ReadFile("../../templates/install/crd/etcd.quorate.dev_etcdclusters.yaml")
+// definitions are the generated CustomResourceDefinitions as the API server holds them, by kind.
+var definitions = sync.OnceValues(func() (map[string]*apiextensions.CustomResourceDefinition, error) {
+	files, err := filepath.Glob("../../templates/install/crd/etcd.quorate.dev_*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*apiextensions.CustomResourceDefinition{}
+	for _, file := range files {
+		crd, err := definition(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all[crd.Spec.Names.Kind] = crd
+	}
+	return all, nil
+})
+
+func definition(file string) (*apiextensions.CustomResourceDefinition, error) {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -45,20 +63,30 @@ var definition = sync.OnceValues(func() (*apiextensions.CustomResourceDefinition
 	}
 	crd.Status.StoredVersions = []string{v1.Spec.Versions[0].Name} // the API server does this when it stores it
 	return crd, nil
-})
+}
 
-// gate admits objects of the definition, with the same steps in the same order as the API server.
+// gate admits objects of one kind, with the same steps in the same order as the API server.
 type gate struct {
 	structural *structuralschema.Structural
 	openapi    validation.SchemaValidator
 	cel        *cel.Validator
 }
 
-var newGate = sync.OnceValues(func() (gate, error) {
-	crd, err := definition()
+var gates = sync.OnceValues(func() (map[string]gate, error) {
+	crds, err := definitions()
 	if err != nil {
-		return gate{}, err
+		return nil, err
 	}
+	all := map[string]gate{}
+	for kind, crd := range crds {
+		if all[kind], err = newGate(crd); err != nil {
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return all, nil
+})
+
+func newGate(crd *apiextensions.CustomResourceDefinition) (gate, error) {
 	schema := crd.Spec.Validation.OpenAPIV3Schema // one version: the conversion to the internal type moves its schema up
 	structural, err := structuralschema.NewStructural(schema)
 	if err != nil {
@@ -69,7 +97,7 @@ var newGate = sync.OnceValues(func() (gate, error) {
 		return gate{}, err
 	}
 	return gate{structural, openapi, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
-})
+}
 
 // decode drops nulls and sets defaults. Unknown fields are returned: kubectl asks for them to be refused.
 func (g gate) decode(obj map[string]any) (unknown []string) {
@@ -129,7 +157,7 @@ func blocked(errs field.ErrorList) bool {
 // quantityPattern ends the message about a malformed quantity that Kubernetes gives in front of ours.
 const quantityPattern = `'^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$'`
 
-// args are merge patches over the minimal EtcdCluster.
+// args are merge patches over the minimal object of a kind.
 type args struct {
 	// before is what exists already; empty when the object is created.
 	before string
@@ -143,12 +171,19 @@ type admissionCase struct {
 	want   []string
 }
 
+// admission judges EtcdClusters.
 func admission(t *testing.T, cases map[string]admissionCase) {
+	t.Helper()
+	admissionOf(t, minimal, cases)
+}
+
+// admissionOf judges objects of the kind that base is of.
+func admissionOf(t *testing.T, base string, cases map[string]admissionCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, admit(t, tc.args.before, tc.args.object)); diff != "" {
+			if diff := cmp.Diff(tc.want, admit(t, base, tc.args)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -163,10 +198,10 @@ metadata: {name: a, namespace: default}
 spec: {version: 3.6.16, storage: {size: 1Gi}}
 `
 
-// cluster is the minimal object with a merge patch applied.
-func cluster(t *testing.T, patch string) map[string]any {
+// patched is an object with a merge patch applied.
+func patched(t *testing.T, object, patch string) map[string]any {
 	t.Helper()
-	base, err := yaml.YAMLToJSON([]byte(minimal))
+	base, err := yaml.YAMLToJSON([]byte(object))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,22 +220,34 @@ func cluster(t *testing.T, patch string) map[string]any {
 	return obj
 }
 
-// admit gives what a user would read when the object is created, or when it replaces before, if that is given.
-func admit(t *testing.T, before, object string) []string {
+// gateOf is the gate of the kind that the object is of.
+func gateOf(t *testing.T, obj map[string]any) gate {
 	t.Helper()
-	g, err := newGate()
+	all, err := gates()
 	if err != nil {
 		t.Fatal(err)
 	}
-	obj := cluster(t, object)
+	kind, _, _ := unstructured.NestedString(obj, "kind")
+	g, ok := all[kind]
+	if !ok {
+		t.Fatalf("no definition of kind %q", kind)
+	}
+	return g
+}
+
+// admit gives what a user would read when the object is created, or when it replaces before, if that is given.
+func admit(t *testing.T, base string, a args) []string {
+	t.Helper()
+	obj := patched(t, base, a.object)
+	g := gateOf(t, obj)
 	if unknown := g.decode(obj); len(unknown) > 0 {
 		t.Fatalf("unknown fields: %v", unknown)
 	}
 	var errs field.ErrorList
-	if before == "" {
+	if a.before == "" {
 		errs = g.create(t.Context(), obj)
 	} else {
-		old := cluster(t, before)
+		old := patched(t, base, a.before)
 		if unknown := g.decode(old); len(unknown) > 0 {
 			t.Fatalf("unknown fields before: %v", unknown)
 		}

@@ -33,6 +33,12 @@ const (
 	ReasonProvisioning = "Provisioning"
 	// ReasonBootstrapping: the first members are being started together, or are finding each other.
 	ReasonBootstrapping = "Bootstrapping"
+	// ReasonRestoring: the snapshot from which the cluster is to start is being looked for, or the first members are being
+	// restored from it.
+	ReasonRestoring = "Restoring"
+	// ReasonRestoreFailed: the cluster cannot start from the snapshot that spec.bootstrap.restore asks for; the message says why
+	// and what to write. Nothing was made yet, or nothing was served.
+	ReasonRestoreFailed = "RestoreFailed"
 	// ReasonFormed: all first members answered as one cluster; from now on none of them may ever start empty.
 	ReasonFormed = "Formed"
 	// ReasonStarting: Pods of known members are being created over their volumes, or are coming up.
@@ -105,6 +111,9 @@ const (
 	ReasonMoving = "Moving"
 	// ReasonVolumeTooSmall: the database is too large for volumes as spec.storage asks for, and no member is replaced.
 	ReasonVolumeTooSmall = "VolumeTooSmall"
+	// ReasonQuotaTooSmall: the database has reached, or nearly, the quota that spec.options.quotaBackendSize asks for, and no member is
+	// changed.
+	ReasonQuotaTooSmall = "QuotaTooSmall"
 	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back; nobody else was changed.
 	ReasonChangeFailed = "ChangeFailed"
 	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says which way there is.

@@ -25,6 +25,7 @@ import (
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56",fieldPath=".metadata",message="metadata.name is too long: at most 56 characters, because the Service <name>-client and the Pods <name>-<ordinal> must fit a DNS label of 63"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be a DNS label that starts with a letter (lower-case letters, digits and '-'): it becomes the name of a Service"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.bootstrap) == has(oldSelf.spec.bootstrap) && (!has(self.spec.bootstrap) || self.spec.bootstrap == oldSelf.spec.bootstrap) || has(self.spec.bootstrap) && has(oldSelf.spec.bootstrap) && !(has(self.status) && (has(self.status.restored) || has(self.status.clusterID))) || !has(self.spec.bootstrap) && has(self.status) && has(self.status.clusterID)",fieldPath=".spec.bootstrap",message="spec.bootstrap is how a new cluster begins, and this one has begun: it can be left out once the cluster has formed, and corrected while no snapshot was chosen (status.restored). To start from a snapshot, make another EtcdCluster"
 type EtcdCluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -53,6 +54,7 @@ type EtcdClusterList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.replicas > 0 || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".replicas",message="spec.replicas 0 hibernates the cluster on its volumes, but storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use storage.medium Disk"
 // +kubebuilder:validation:XValidation:rule="!has(self.options) || !has(self.options.quotaBackendSize) || !string(self.options.quotaBackendSize).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(self.storage.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.options.quotaBackendSize)).isLessThan(quantity(string(self.storage.size)))",fieldPath=".options.quotaBackendSize",message="options.quotaBackendSize must be smaller than storage.size, best less than half of it: the volume also holds the write-ahead log, snapshots and the copy that a defragmentation makes"
+// +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || has(self.bootstrap.restore.store) || has(self.backup) && has(self.backup.store)",fieldPath=".bootstrap.restore",message="bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
 	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
@@ -110,10 +112,27 @@ type EtcdClusterSpec struct {
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 
+	// backup says where snapshots of this cluster go. An EtcdBackup takes one. A change restarts nothing.
+	// +optional
+	Backup *Backup `json:"backup,omitempty"`
+
+	// bootstrap says how a new cluster begins. By default it begins empty. It can be corrected until status.restored is set, and
+	// left out once the cluster has formed.
+	// +optional
+	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
+
 	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
 	// and the status says that it is suspended. Default false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Backup says where snapshots of a cluster go.
+type Backup struct {
+	// store is the store of every EtcdBackup of this cluster that names none itself. A change is for those that are begun
+	// after it: what is stored stays where it is.
+	// +optional
+	Store *BackupStore `json:"store,omitempty"`
 }
 
 // Image says where the etcd image comes from.

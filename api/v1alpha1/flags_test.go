@@ -104,7 +104,7 @@ func TestFlags(t *testing.T) {
 				for _, message := range tc.want {
 					want = append(want, "spec.options.flags: Invalid value: "+message)
 				}
-				got := admit(t, "", fmt.Sprintf("spec: {options: {flags: {%q: 'true'}}}", flag))
+				got := admit(t, minimal, args{object: fmt.Sprintf("spec: {options: {flags: {%q: 'true'}}}", flag)})
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 				}

@@ -18,6 +18,17 @@ const (
 	// or ClientsOut. A Pod of an earlier release gets it while it runs.
 	LabelClients = "etcd.quorate.dev/clients"
 
+	// LabelBackup says, on a Job and its Pods, to which EtcdBackup they belong. They carry no LabelCluster: the Services and the
+	// disruption budget of the cluster would select them.
+	LabelBackup = "etcd.quorate.dev/backup"
+
+	// LabelSchedule says, on an EtcdBackup, which EtcdBackupSchedule made it. There is no owner reference: it stays when the
+	// schedule is deleted.
+	LabelSchedule = "etcd.quorate.dev/schedule"
+
+	// FinalizerSnapshot keeps an EtcdBackup with deletionPolicy Delete until its snapshot is deleted in the store.
+	FinalizerSnapshot = "etcd.quorate.dev/snapshot"
+
 	// AnnotationClusterID and AnnotationMemberID say, on a PersistentVolumeClaim, whose data it holds, as etcd's own
 	// hexadecimal IDs. They are written only after the member itself has answered with these IDs from this volume.
 	AnnotationClusterID = "etcd.quorate.dev/cluster-id"
@@ -31,11 +42,19 @@ const (
 	// interrupted first start goes on with the same two, so that all first members agree about the cluster's ID.
 	AnnotationBootstrap = "etcd.quorate.dev/bootstrap"
 
+	// AnnotationSnapshot says, on a PersistentVolumeClaim, from which snapshot its member is restored at its first start, as
+	// "<SHA-256> <name>". It is written before that, with AnnotationBootstrap, and stays.
+	AnnotationSnapshot = "etcd.quorate.dev/snapshot"
+
+	// AnnotationRestore is, on the Pod of a first member, the same until the cluster has formed. The kubelet reads it anew each
+	// time it starts the init container, which restores nothing without it.
+	AnnotationRestore = "etcd.quorate.dev/restore"
+
 	// AnnotationVersion says, on a PersistentVolumeClaim, which etcd version ran on it last.
 	AnnotationVersion = "etcd.quorate.dev/version"
 
 	// AnnotationNext says, on a PersistentVolumeClaim, to which etcd version its member is being changed, until the member has
-	// answered from it. It may be the one that it has. AnnotationNextWith says the same of the parts of the spec, as JSON: whoever
+	// answered from it, and been ready for a while. It may be the one that it has. AnnotationNextWith says the same of the parts of the spec, as JSON: whoever
 	// makes its Pod until then makes it of these, whatever the spec says by now.
 	AnnotationNext     = "etcd.quorate.dev/next-version"
 	AnnotationNextWith = "etcd.quorate.dev/next-with"
@@ -137,5 +156,25 @@ func (c *EtcdCluster) url(member string, port int) string {
 	return "http://" + member + "." + c.Name + "." + c.Namespace + ".svc:" + strconv.Itoa(port)
 }
 
+// FindJobName is the Job that looks for the snapshot from which the cluster is to start.
+func (c *EtcdCluster) FindJobName() string { return c.Name + "-find" }
+
+// RestoreStore is the store that spec.bootstrap.restore names, or means; nil where there is none.
+func (c *EtcdCluster) RestoreStore() *BackupStore {
+	switch {
+	case c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Restore.Store != nil:
+		return c.Spec.Bootstrap.Restore.Store
+	case c.Spec.Backup != nil:
+		return c.Spec.Backup.Store
+	default:
+		return nil
+	}
+}
+
 // ClientServiceName is the Service that clients use.
 func (c *EtcdCluster) ClientServiceName() string { return c.Name + "-client" }
+
+// ClientServiceURL is where clients inside the Kubernetes cluster reach any member.
+func (c *EtcdCluster) ClientServiceURL() string {
+	return "http://" + c.ClientServiceName() + "." + c.Namespace + ".svc:" + strconv.Itoa(PortClient)
+}

@@ -12,12 +12,16 @@ const GroupName = "etcd.quorate.dev"
 // SchemeGroupVersion is the group and version of this package; the generated apply-configurations expect this name.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
-// EtcdClusterKind is the kind of an etcd cluster, as owner references and events write it.
-var EtcdClusterKind = SchemeGroupVersion.WithKind("EtcdCluster")
+// The kinds, as owner references and events write them.
+var (
+	EtcdClusterKind        = SchemeGroupVersion.WithKind("EtcdCluster")
+	EtcdBackupKind         = SchemeGroupVersion.WithKind("EtcdBackup")
+	EtcdBackupScheduleKind = SchemeGroupVersion.WithKind("EtcdBackupSchedule")
+)
 
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(SchemeGroupVersion, &EtcdCluster{}, &EtcdClusterList{})
+	s.AddKnownTypes(SchemeGroupVersion, &EtcdCluster{}, &EtcdClusterList{}, &EtcdBackup{}, &EtcdBackupList{}, &EtcdBackupSchedule{}, &EtcdBackupScheduleList{})
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil
 }

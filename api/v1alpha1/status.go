@@ -36,6 +36,10 @@ type EtcdClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	ClusterID string `json:"clusterID,omitempty"`
 
+	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore). Once it is set it is never changed.
+	// +optional
+	Restored *RestoredSnapshot `json:"restored,omitempty"`
+
 	// version is the lowest etcd version that a member was seen to run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16

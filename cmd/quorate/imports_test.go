@@ -32,6 +32,10 @@ var importRules = map[string]struct {
 		reason: "membership knows no Kubernetes, so that it can be run against any etcd and explored without a cluster",
 		banned: []string{"quorate.dev", "k8s.io", "sigs.k8s.io"},
 	},
+	"snapshot": {
+		reason: "the same code saves and restores any etcd, in a Job and by hand: it knows no Kubernetes",
+		banned: []string{"quorate.dev", "k8s.io", "sigs.k8s.io"},
+	},
 	"templates": {
 		reason: "templates are files, and embed.go",
 		banned: []string{"quorate.dev", "k8s.io", "sigs.k8s.io", "go.etcd.io"},

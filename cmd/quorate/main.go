@@ -12,8 +12,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // the image has no time zones
 
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // nor CA certificates
 
 	"quorate.dev/render"
 )
@@ -34,7 +36,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints them
 	}
-	cmd.AddCommand(operator(), preview(), manifests(), version())
+	cmd.AddCommand(operator(), preview(), snapshots(), agent(), manifests(), version())
 	return cmd
 }
 

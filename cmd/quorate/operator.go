@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,12 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile"
+	"quorate.dev/reconcile/backup"
 )
 
 // leaseName is what all operators of a namespace compete for. The Role quorate-leader-election names it too.
@@ -40,6 +44,9 @@ const shutdown = 20 * time.Second
 // has changed (minSyncPeriod of iptables and nftables, by default).
 const proxiesFollow = time.Second
 
+// imageVariable names the operator's own image. The Deployment sets it beside the image itself.
+const imageVariable = "QUORATE_IMAGE"
+
 // operatorOptions are the flags of "quorate operator".
 type operatorOptions struct {
 	watchNamespaces []string
@@ -50,6 +57,7 @@ type operatorOptions struct {
 	concurrency     int
 	maxChanging     int
 	stallAfter      time.Duration
+	agentImage      string
 	logLevel        string
 }
 
@@ -76,6 +84,7 @@ func (o *operatorOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are worked on at the same time")
 	f.IntVar(&o.maxChanging, "max-changing", 10, "clusters that change what they run (version, options, resources, volumes) at the same time; 0 means all")
 	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long Pods may fail to start or to be ready, or members be unreachable, before the cluster is Stalled")
+	f.StringVar(&o.agentImage, "agent-image", os.Getenv(imageVariable), "image with which the Jobs of backups and restores run: the operator's own (default: what "+imageVariable+" says)")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 }
 
@@ -114,6 +123,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 		Recorder:    mgr.GetEventRecorder(api.Manager),
 		Dial:        membership.Dial,
 		Scrape:      membership.Scrape,
+		AgentImage:  o.agentImage,
 		StallAfter:  o.stallAfter,
 		MaxChanging: o.maxChanging,
 
@@ -121,6 +131,23 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	}
 	if err := r.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler: %w", err)
+	}
+	b := &backup.Reconciler{
+		Client:     mgr.GetClient(),
+		Reader:     mgr.GetAPIReader(),
+		Recorder:   mgr.GetEventRecorder(api.Manager),
+		AgentImage: o.agentImage,
+		StallAfter: o.stallAfter,
+	}
+	if err := b.SetupWithManager(mgr, o.concurrency); err != nil {
+		return fmt.Errorf("set up reconciler of backups: %w", err)
+	}
+	scheduler := &backup.Scheduler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager)}
+	if err := scheduler.SetupWithManager(mgr, o.concurrency); err != nil {
+		return fmt.Errorf("set up reconciler of schedules: %w", err)
+	}
+	if err := metrics.Registry.Register(backup.Metrics{Reader: mgr.GetClient()}); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
 	}
 	log.Info("Starting operator", "version", built(), "watchNamespaces", o.watchNamespaces)
 	return mgr.Start(ctx)
@@ -136,14 +163,14 @@ func (o *operatorOptions) manager() (ctrl.Options, error) {
 	if err != nil {
 		return ctrl.Options{}, err
 	}
-	metrics := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
+	served := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
 	if o.metricsSecure {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+		served.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	return ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         objects,
-		Metrics:                       metrics,
+		Metrics:                       served,
 		HealthProbeBindAddress:        o.probeAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              leaseName,
@@ -172,12 +199,17 @@ func (o *operatorOptions) cache() (cache.Options, error) {
 	// Of Pods and claims the managedFields are read, to tell what an apply would change; of the others they are ballast.
 	labelled := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
 	light := cache.ByObject{Label: labelled.Label, Transform: cache.TransformStripManagedFields()}
+	backups, err := labels.NewRequirement(api.LabelBackup, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("select Jobs: %w", err)
+	}
 	c := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:                   labelled,
 			&corev1.PersistentVolumeClaim{}: labelled,
 			&corev1.Service{}:               light,
 			&policyv1.PodDisruptionBudget{}: light,
+			&batchv1.Job{}:                  {Label: labels.NewSelector().Add(*backups), Transform: cache.TransformStripManagedFields()},
 		},
 	}
 	if len(o.watchNamespaces) > 0 {

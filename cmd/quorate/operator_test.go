@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	api "quorate.dev/api/v1alpha1"
@@ -47,26 +49,31 @@ func TestManager(t *testing.T) {
 			if filtered := got.Metrics.FilterProvider != nil; filtered != tc.filtered {
 				t.Errorf("%s: metrics are filtered: want %t, got %t", tc.reason, tc.filtered, filtered)
 			}
-			if !got.Scheme.Recognizes(api.EtcdClusterKind) {
-				t.Errorf("%s: the scheme lacks %s", tc.reason, api.EtcdClusterKind)
+			for _, kind := range []schema.GroupVersionKind{api.EtcdClusterKind, api.EtcdBackupKind, api.EtcdBackupScheduleKind} {
+				if !got.Scheme.Recognizes(kind) {
+					t.Errorf("%s: the scheme lacks %s", tc.reason, kind)
+				}
 			}
 		})
 	}
 }
 
-// TestManagerCaches holds the memory bound: no Pod, claim, Service or budget of other people is ever kept.
+// TestManagerCaches holds the memory bound: no Pod, claim, Service, budget or Job of other people is ever kept.
 func TestManagerCaches(t *testing.T) {
 	options, err := parse(t, nil).manager()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(options.Cache.ByObject); got != 4 {
-		t.Errorf("want 4 kinds selected by label, got %d", got)
+	if got := len(options.Cache.ByObject); got != 5 {
+		t.Errorf("want 5 kinds selected by label, got %d", got)
 	}
 	for object, by := range options.Cache.ByObject {
-		ours := labels.Set{api.LabelCluster: "example"}
-		if !by.Label.Matches(ours) || by.Label.Matches(labels.Set{"app": "web"}) {
-			t.Errorf("%T: the selector %q must match what carries %s, and nothing else", object, by.Label, api.LabelCluster)
+		label := api.LabelCluster
+		if _, ok := object.(*batchv1.Job); ok {
+			label = api.LabelBackup
+		}
+		if !by.Label.Matches(labels.Set{label: "example"}) || by.Label.Matches(labels.Set{"app": "web"}) {
+			t.Errorf("%T: the selector %q must match what carries %s, and nothing else", object, by.Label, label)
 		}
 	}
 }

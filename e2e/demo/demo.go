@@ -43,10 +43,14 @@ type step struct {
 
 var steps = []step{
 	{title: "A Kubernetes cluster in Docker: " + name, do: kubernetes},
-	{title: "Images: the operator and etcd", do: images},
+	{title: "Images: the operator, etcd and an S3 server", do: images},
 	{title: "Quorate: API, rights and operator", do: install, clues: operatorClues},
 	{title: "An etcd of three members: " + sample, do: etcd, clues: append(etcdClues, operatorClues...)},
 	{title: "A key, written and read through the Service: " + etcdctl, do: use, clues: append([][]string{{"describe", "pod", "etcdctl"}}, etcdClues...)},
+	{title: "An S3 server, to keep backups in", do: objectStore, clues: [][]string{{"get", "pods", "--output=wide"}, {"describe", "deployment/s3"}}},
+	{title: "A backup, read back, restored and compared: " + backupFile, do: backup, clues: append(backupClues, operatorClues...)},
+	{title: "All is lost: the EtcdCluster and its volumes are deleted", do: destroy, clues: etcdClues},
+	{title: "The cluster comes back from the backup: " + restoredFile, do: restore, clues: append(append(etcdClues, backupClues...), operatorClues...)},
 	{title: "What there is now", do: show},
 }
 
@@ -109,7 +113,10 @@ func images(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	return node.Load(ctx, name, append(etcd, d.image)...)
+	if err := node.BuildS3Image(ctx); err != nil {
+		return err
+	}
+	return node.Load(ctx, name, append(etcd, d.image, node.S3Image)...)
 }
 
 func install(ctx context.Context, d *demo) error {

@@ -199,7 +199,7 @@ func (h *Hostlet) release(ctx context.Context, key types.NamespacedName) error {
 }
 
 // mounts of the container that runs, their directories made.
-func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, env []corev1.EnvVar) ([]mount, error) {
+func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Container, env []corev1.EnvVar) ([]mount, error) {
 	dirs := map[string]string{}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -220,7 +220,7 @@ func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, env []corev1.EnvV
 		}
 	}
 	var mounts []mount
-	for _, m := range mainContainer(pod).VolumeMounts {
+	for _, m := range c.VolumeMounts {
 		subPath, err := subPath(m, env)
 		if err != nil {
 			return nil, err

@@ -21,8 +21,8 @@ type mount struct{ path, dir string }
 
 // command to run the Pod's container: the binary of its image with paths and
 // names of this machine.
-func (h *Hostlet) command(ctx context.Context, w *worker, imageDir string) (*exec.Cmd, error) {
-	pod, c := w.pod, mainContainer(w.pod)
+func (h *Hostlet) command(ctx context.Context, w *worker, c *corev1.Container, imageDir string) (*exec.Cmd, error) {
+	pod := w.pod
 	if err := supported(pod); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (h *Hostlet) command(ctx context.Context, w *worker, imageDir string) (*exe
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := h.mounts(ctx, pod, env)
+	mounts, err := h.mounts(ctx, pod, c, env)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +43,10 @@ func (h *Hostlet) command(ctx context.Context, w *worker, imageDir string) (*exe
 	}
 	argv := commandLine(c, env)
 	cmd := &exec.Cmd{Path: filepath.Join(imageDir, filepath.Base(argv[0])), Dir: h.podDir(pod.UID)}
+	if program := h.program(c.Image); program != "" {
+		cmd.Path = program
+		argv = slices.Concat([]string{program}, argv, []string{"--result=" + h.resultFile(pod, c.Name)})
+	}
 	for _, arg := range argv {
 		cmd.Args = append(cmd.Args, local(arg))
 	}
@@ -161,7 +165,7 @@ func inMounts(s string, mounts []mount) string {
 	mounts = slices.Clone(mounts)
 	slices.SortFunc(mounts, func(a, b mount) int { return len(b.path) - len(a.path) })
 	for _, m := range mounts {
-		path := regexp.MustCompile(`(^|[=,:])` + regexp.QuoteMeta(filepath.Clean(m.path)) + `(/|,|$)`)
+		path := regexp.MustCompile(`(^|[=,:"])` + regexp.QuoteMeta(filepath.Clean(m.path)) + `(/|,|"|$)`)
 		s = path.ReplaceAllStringFunc(s, func(match string) string {
 			return strings.Replace(match, filepath.Clean(m.path), m.dir, 1)
 		})
@@ -171,6 +175,9 @@ func inMounts(s string, mounts []mount) string {
 
 // pull the image: find the directory with its binaries.
 func (h *Hostlet) pull(ctx context.Context, image string) (string, error) {
+	if h.program(image) != "" {
+		return "", nil
+	}
 	version, err := imageVersion(image)
 	if err != nil {
 		return "", err

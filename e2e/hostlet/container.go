@@ -22,8 +22,10 @@ import (
 type run struct {
 	*process
 	started  time.Time
-	logged   int64 // bytes in the log before it
+	logged   int64  // bytes in the log before it
+	init     string // the init container that it is of; empty for the main one
 	stopping bool
+	starved  bool            // it was killed for want of memory
 	probes   context.Context // ends with the run
 	end      context.CancelFunc
 }
@@ -53,7 +55,7 @@ func (w *worker) start() {
 		w.retry("ErrImagePull", err)
 		return
 	}
-	cmd, err := w.host.command(w.ctx, w, dir)
+	cmd, err := w.host.command(w.ctx, w, c, dir)
 	if err != nil {
 		w.retry(configError, err)
 		return
@@ -195,8 +197,11 @@ func (w *worker) await(r *run) {
 	w.run = nil
 	code := r.exitCode()
 	reason := "Error"
-	if code == 0 {
+	switch {
+	case code == 0:
 		reason = "Completed"
+	case r.starved:
+		reason = "OOMKilled"
 	}
 	w.host.logf("%s: process ended with %d", w.pod.Name, code)
 	// As in kubelet, the first restart is immediate, and a run that outlived
@@ -213,6 +218,9 @@ func (w *worker) await(r *run) {
 // lastWords are what the status of a failed container has of its log, if the
 // Pod asks for it.
 func (w *worker) lastWords(r *run, code int32) string {
+	if said := w.result(mainContainer(w.pod).Name); said != "" {
+		return said
+	}
 	const most = 2 << 10 // as kubelet has it
 	if code == 0 || mainContainer(w.pod).TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
 		return ""

@@ -19,8 +19,8 @@
 //     whether one does, and that collect Pods, claims, Services and disruption
 //     budgets whose owners are gone.
 //
-// Tests disturb it with [Hostlet.Kill], [Hostlet.Pause], [Hostlet.Terminate],
-// [Hostlet.Wipe], [Hostlet.Spoil], [Hostlet.LoseNode] and [Hostlet.Cordon], and
+// Tests disturb it with [Hostlet.Kill], [Hostlet.Starve], [Hostlet.Pause],
+// [Hostlet.Terminate], [Hostlet.Wipe], [Hostlet.Spoil], [Hostlet.LoseNode] and [Hostlet.Cordon], and
 // wait for outcomes with [Hostlet.WaitFor].
 //
 // # Addresses instead of names
@@ -35,8 +35,9 @@
 //
 // # What it does not do
 //
-// One process a Pod, of the container called etcd or the first: other
-// containers are only said to run, and init containers to be done. No volumes
+// One process a Pod at a time, of the container called etcd or the first: other
+// containers are only said to run, and init containers to be done but for those
+// of [Options.Program]. No volumes
 // but claims and emptyDir, no environment from Secrets or ConfigMaps: such a
 // Pod waits with CreateContainerConfigError and says why. No resource limits,
 // no user IDs, no affinity, no Service addresses, no TLS by DNS name. Only

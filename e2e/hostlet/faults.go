@@ -20,6 +20,15 @@ func (h *Hostlet) Kill(namespace, pod string) error {
 	return h.withRun(namespace, pod, func(r *run) { r.kill() })
 }
 
+// Starve kills the Pod's process as the kernel does that finds no memory for
+// it, and waits for its end.
+func (h *Hostlet) Starve(namespace, pod string) error {
+	return h.withRun(namespace, pod, func(r *run) {
+		r.starved = true
+		r.kill()
+	})
+}
+
 // Terminate asks the Pod's process to end (SIGTERM).
 func (h *Hostlet) Terminate(namespace, pod string) error {
 	return h.withRun(namespace, pod, func(r *run) { r.signal(syscall.SIGTERM) })

@@ -35,6 +35,11 @@ type Options struct {
 	// ("3.6.16"); those of [node.EtcdVersions] by default. An error is an image
 	// that cannot be pulled.
 	EtcdDir func(ctx context.Context, version string) (string, error)
+	// Program is the binary of this machine that an image has as its entry
+	// point, and empty for an image of etcd. It runs in init containers and in
+	// the Pods of Jobs, which have one Pod each then, and is told by --result
+	// where to leave its last words. By default there is none.
+	Program func(image string) string
 	// BackoffBase is the wait before the second restart of a container that
 	// keeps ending (the first is immediate); 200 ms by default.
 	BackoffBase time.Duration
@@ -116,6 +121,11 @@ func (h *Hostlet) start(ctx context.Context, cfg *rest.Config) error {
 	h.client, h.reader = mgr.GetClient(), mgr.GetAPIReader()
 	if err := errors.Join(h.createNode(ctx), h.createStorageClass(ctx), h.setupPods(ctx, mgr), h.setupClaims(mgr), h.setupEndpoints(mgr), setupGarbage(mgr)); err != nil {
 		return err
+	}
+	if h.opts.Program != nil {
+		if err := h.setupJobs(mgr); err != nil {
+			return err
+		}
 	}
 	go func() {
 		defer close(h.done)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -29,17 +30,20 @@ type worker struct {
 	claims []string
 	log    *os.File // of all runs
 
-	mu        sync.Mutex
-	pod       *corev1.Pod
-	status    corev1.ContainerStatus
-	published corev1.PodStatus
-	run       *run          // nil while there is no process
-	image     string        // of the last start, successful or not
-	backoff   time.Duration // of the next restart of that image
-	others    map[string]pastBackoff
-	notBefore time.Time // of the next start
-	gone      bool      // the Pod object no longer exists, or the Hostlet stops
-	lost      bool      // its node is off the network
+	mu            sync.Mutex
+	pod           *corev1.Pod
+	status        corev1.ContainerStatus
+	published     corev1.PodStatus
+	run           *run          // nil while there is no process
+	image         string        // of the last start, successful or not
+	backoff       time.Duration // of the next restart of that image
+	others        map[string]pastBackoff
+	notBefore     time.Time                // of the next start
+	inits         []corev1.ContainerStatus // nil where none is to run
+	initBackoff   time.Duration
+	initNotBefore time.Time
+	gone          bool // the Pod object no longer exists, or the Hostlet stops
+	lost          bool // its node is off the network
 }
 
 func newWorker(ctx context.Context, h *Hostlet, pod *corev1.Pod, addr netip.Addr) (*worker, error) {
@@ -52,14 +56,16 @@ func newWorker(ctx context.Context, h *Hostlet, pod *corev1.Pod, addr netip.Addr
 		return nil, err
 	}
 	c := mainContainer(pod)
-	return &worker{
+	w := &worker{
 		host: h, ctx: ctx, uid: pod.UID, addr: addr, claims: claimNames(pod), log: log,
 		pod: pod, published: pod.Status, others: map[string]pastBackoff{},
 		status: corev1.ContainerStatus{
 			Name: c.Name, Image: c.Image, Started: new(false),
 			State: waiting("ContainerCreating", ""),
 		},
-	}, nil
+	}
+	w.rewind()
+	return w, nil
 }
 
 func waiting(reason, message string) corev1.ContainerState {
@@ -88,7 +94,9 @@ func (w *worker) vanish() {
 	defer w.mu.Unlock()
 	w.gone = true
 	if w.run != nil {
-		w.run.end()
+		if w.run.end != nil {
+			w.run.end()
+		}
 		w.run.kill()
 		w.host.logf("%s: process killed", w.pod.Name)
 	}
@@ -116,7 +124,7 @@ func (w *worker) sync() {
 	switch {
 	case w.run != nil && deleted:
 		w.stop(w.grace(), "deleted")
-	case w.run != nil && changed:
+	case w.run != nil && changed && w.run.init == "":
 		w.stop(w.grace(), "image changed")
 	case w.run != nil:
 	case deleted:
@@ -125,7 +133,9 @@ func (w *worker) sync() {
 		return
 	case restarts(w.pod, &w.status) && (changed || !time.Now().Before(w.notBefore)):
 		w.publish() // that it is waiting, should the start take a while
-		w.start()
+		if w.initialize() {
+			w.start()
+		}
 	}
 	w.publish()
 }
@@ -160,6 +170,11 @@ func (w *worker) stop(grace time.Duration, why string) {
 // publish the status if it is news.
 func (w *worker) publish() {
 	status := podStatus(w.pod, &w.published, &w.status, w.addr.String())
+	if w.inits != nil {
+		status.InitContainerStatuses = slices.Clone(w.inits)
+		done := !slices.ContainsFunc(w.inits, func(s corev1.ContainerStatus) bool { return !s.Ready })
+		setCondition(&status, corev1.PodInitialized, done, "ContainersNotInitialized", "")
+	}
 	if w.gone || w.ctx.Err() != nil || equality.Semantic.DeepEqual(status, w.published) {
 		return
 	}

@@ -141,6 +141,11 @@ func TestPrograms(t *testing.T) {
 			recipe: newest.apiserver(),
 			want:   []string{"kube-apiserver", "kubectl"},
 		},
+		"Store": {
+			reason: "a store is the program of its repository's name",
+			recipe: fakeGCSServer(),
+			want:   []string{"fake-gcs-server"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

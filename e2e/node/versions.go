@@ -22,6 +22,8 @@ const (
 	cniPluginsVersion = "v1.9.1"
 	corednsVersion    = "v1.14.7"
 	localPathVersion  = "v0.0.30"
+	versitygwVersion  = "v1.8.0"
+	fakeGCSVersion    = "v1.56.1"
 	debianSuite       = "bookworm"
 	etcdRepository    = "gcr.io/etcd-development/etcd"
 	nodeRepository    = "quorate-node"

@@ -16,8 +16,46 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=etcd.quorate.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AgeIdentity"):
+		return &apiv1alpha1.AgeIdentityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AutoCompaction"):
 		return &apiv1alpha1.AutoCompactionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AzureStore"):
+		return &apiv1alpha1.AzureStoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Backup"):
+		return &apiv1alpha1.BackupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupEncryption"):
+		return &apiv1alpha1.BackupEncryptionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupFailure"):
+		return &apiv1alpha1.BackupFailureApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupRetention"):
+		return &apiv1alpha1.BackupRetentionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupStore"):
+		return &apiv1alpha1.BackupStoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupTemplate"):
+		return &apiv1alpha1.BackupTemplateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupTemplateSpec"):
+		return &apiv1alpha1.BackupTemplateSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Bootstrap"):
+		return &apiv1alpha1.BootstrapApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BootstrapRestore"):
+		return &apiv1alpha1.BootstrapRestoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterReference"):
+		return &apiv1alpha1.ClusterReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigMapKey"):
+		return &apiv1alpha1.ConfigMapKeyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackup"):
+		return &apiv1alpha1.EtcdBackupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackupSchedule"):
+		return &apiv1alpha1.EtcdBackupScheduleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackupScheduleSpec"):
+		return &apiv1alpha1.EtcdBackupScheduleSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackupScheduleStatus"):
+		return &apiv1alpha1.EtcdBackupScheduleStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackupSpec"):
+		return &apiv1alpha1.EtcdBackupSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackupStatus"):
+		return &apiv1alpha1.EtcdBackupStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EtcdCluster"):
 		return &apiv1alpha1.EtcdClusterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EtcdClusterSpec"):
@@ -26,6 +64,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EtcdClusterStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FailedChange"):
 		return &apiv1alpha1.FailedChangeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GCSStore"):
+		return &apiv1alpha1.GCSStoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Image"):
 		return &apiv1alpha1.ImageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemberStatus"):
@@ -42,14 +82,22 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecoveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Resources"):
 		return &apiv1alpha1.ResourcesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestoredSnapshot"):
+		return &apiv1alpha1.RestoredSnapshotApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Retention"):
 		return &apiv1alpha1.RetentionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("S3Store"):
+		return &apiv1alpha1.S3StoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Scheduling"):
 		return &apiv1alpha1.SchedulingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Storage"):
 		return &apiv1alpha1.StorageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StoreCredentials"):
+		return &apiv1alpha1.StoreCredentialsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("VolumeStore"):
+		return &apiv1alpha1.VolumeStoreApplyConfiguration{}
 
 	}
 	return nil

@@ -23,6 +23,14 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: dev.quorate.api.v1alpha1.AgeIdentity
+  map:
+    fields:
+    - name: secretRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.SecretReference
+- name: dev.quorate.api.v1alpha1.AgeRecipient
+  scalar: string
 - name: dev.quorate.api.v1alpha1.AutoCompaction
   map:
     fields:
@@ -32,12 +40,326 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: retention
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.AzureStore
+  map:
+    fields:
+    - name: account
+      type:
+        scalar: string
+    - name: container
+      type:
+        scalar: string
+    - name: prefix
+      type:
+        namedType: dev.quorate.api.v1alpha1.StorePrefix
+- name: dev.quorate.api.v1alpha1.Backup
+  map:
+    fields:
+    - name: store
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupStore
+- name: dev.quorate.api.v1alpha1.BackupEncryption
+  map:
+    fields:
+    - name: recipients
+      type:
+        list:
+          elementType:
+            namedType: dev.quorate.api.v1alpha1.AgeRecipient
+          elementRelationship: associative
+- name: dev.quorate.api.v1alpha1.BackupFailure
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+- name: dev.quorate.api.v1alpha1.BackupRetention
+  map:
+    fields:
+    - name: daily
+      type:
+        scalar: numeric
+    - name: last
+      type:
+        scalar: numeric
+    - name: maxAge
+      type:
+        namedType: dev.quorate.api.v1alpha1.Duration
+    - name: monthly
+      type:
+        scalar: numeric
+    - name: weekly
+      type:
+        scalar: numeric
+- name: dev.quorate.api.v1alpha1.BackupStore
+  map:
+    fields:
+    - name: azure
+      type:
+        namedType: dev.quorate.api.v1alpha1.AzureStore
+    - name: credentials
+      type:
+        namedType: dev.quorate.api.v1alpha1.StoreCredentials
+    - name: gcs
+      type:
+        namedType: dev.quorate.api.v1alpha1.GCSStore
+    - name: s3
+      type:
+        namedType: dev.quorate.api.v1alpha1.S3Store
+    - name: serviceAccountName
+      type:
+        scalar: string
+    - name: volume
+      type:
+        namedType: dev.quorate.api.v1alpha1.VolumeStore
+- name: dev.quorate.api.v1alpha1.BackupTemplate
+  map:
+    fields:
+    - name: metadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
+    - name: spec
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupTemplateSpec
+- name: dev.quorate.api.v1alpha1.BackupTemplateSpec
+  map:
+    fields:
+    - name: deletionPolicy
+      type:
+        namedType: dev.quorate.api.v1alpha1.RetentionPolicy
+    - name: encryption
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupEncryption
+    - name: store
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupStore
+    - name: verify
+      type:
+        namedType: dev.quorate.api.v1alpha1.VerifyMode
+- name: dev.quorate.api.v1alpha1.Bootstrap
+  map:
+    fields:
+    - name: restore
+      type:
+        namedType: dev.quorate.api.v1alpha1.BootstrapRestore
+- name: dev.quorate.api.v1alpha1.BootstrapRestore
+  map:
+    fields:
+    - name: before
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: cluster
+      type:
+        scalar: string
+    - name: clusterID
+      type:
+        scalar: string
+    - name: identity
+      type:
+        namedType: dev.quorate.api.v1alpha1.AgeIdentity
+    - name: revisionBump
+      type:
+        scalar: numeric
+    - name: snapshot
+      type:
+        scalar: string
+    - name: store
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupStore
+    - name: unverified
+      type:
+        namedType: dev.quorate.api.v1alpha1.UnverifiedPolicy
 - name: dev.quorate.api.v1alpha1.ChangePolicy
   scalar: string
+- name: dev.quorate.api.v1alpha1.ClusterReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.CompactionMode
   scalar: string
+- name: dev.quorate.api.v1alpha1.ConfigMapKey
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.Duration
   scalar: string
+- name: dev.quorate.api.v1alpha1.EtcdBackup
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdBackupSpec
+    - name: status
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdBackupStatus
+      default:
+        observedGeneration: -1
+- name: dev.quorate.api.v1alpha1.EtcdBackupSchedule
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdBackupScheduleSpec
+    - name: status
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdBackupScheduleStatus
+      default:
+        observedGeneration: -1
+- name: dev.quorate.api.v1alpha1.EtcdBackupScheduleSpec
+  map:
+    fields:
+    - name: clusterRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClusterReference
+    - name: retention
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupRetention
+    - name: schedule
+      type:
+        scalar: string
+    - name: startingDeadline
+      type:
+        namedType: dev.quorate.api.v1alpha1.Duration
+    - name: suspend
+      type:
+        scalar: boolean
+    - name: template
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupTemplate
+    - name: timeZone
+      type:
+        scalar: string
+- name: dev.quorate.api.v1alpha1.EtcdBackupScheduleStatus
+  map:
+    fields:
+    - name: active
+      type:
+        scalar: string
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: lastScheduleTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastSuccessfulTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: nextScheduleTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: observedGeneration
+      type:
+        scalar: numeric
+- name: dev.quorate.api.v1alpha1.EtcdBackupSpec
+  map:
+    fields:
+    - name: clusterRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClusterReference
+    - name: deletionPolicy
+      type:
+        namedType: dev.quorate.api.v1alpha1.RetentionPolicy
+    - name: encryption
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupEncryption
+    - name: store
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupStore
+    - name: verify
+      type:
+        namedType: dev.quorate.api.v1alpha1.VerifyMode
+- name: dev.quorate.api.v1alpha1.EtcdBackupStatus
+  map:
+    fields:
+    - name: attempt
+      type:
+        scalar: numeric
+    - name: clusterID
+      type:
+        scalar: string
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: etcdVersion
+      type:
+        scalar: string
+    - name: failure
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupFailure
+    - name: location
+      type:
+        scalar: string
+    - name: member
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: revision
+      type:
+        scalar: numeric
+    - name: sha256
+      type:
+        scalar: string
+    - name: size
+      type:
+        scalar: numeric
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: store
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupStore
+    - name: storedSize
+      type:
+        scalar: numeric
+    - name: takenAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: verifiedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: dev.quorate.api.v1alpha1.EtcdCluster
   map:
     fields:
@@ -61,6 +383,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.EtcdClusterSpec
   map:
     fields:
+    - name: backup
+      type:
+        namedType: dev.quorate.api.v1alpha1.Backup
+    - name: bootstrap
+      type:
+        namedType: dev.quorate.api.v1alpha1.Bootstrap
     - name: image
       type:
         namedType: dev.quorate.api.v1alpha1.Image
@@ -138,6 +466,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicas
       type:
         scalar: numeric
+    - name: restored
+      type:
+        namedType: dev.quorate.api.v1alpha1.RestoredSnapshot
     - name: selector
       type:
         scalar: string
@@ -153,6 +484,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.GCSStore
+  map:
+    fields:
+    - name: bucket
+      type:
+        scalar: string
+    - name: prefix
+      type:
+        namedType: dev.quorate.api.v1alpha1.StorePrefix
 - name: dev.quorate.api.v1alpha1.Image
   map:
     fields:
@@ -299,6 +639,39 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requests
       type:
         namedType: io.k8s.api.core.v1.ResourceList
+- name: dev.quorate.api.v1alpha1.RestoredSnapshot
+  map:
+    fields:
+    - name: clusterID
+      type:
+        scalar: string
+    - name: encrypted
+      type:
+        scalar: boolean
+    - name: etcdVersion
+      type:
+        scalar: string
+    - name: location
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: revision
+      type:
+        scalar: numeric
+    - name: sha256
+      type:
+        scalar: string
+    - name: size
+      type:
+        scalar: numeric
+    - name: takenAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: verifiedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: dev.quorate.api.v1alpha1.Retention
   map:
     fields:
@@ -310,6 +683,33 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.RetentionPolicy
 - name: dev.quorate.api.v1alpha1.RetentionPolicy
   scalar: string
+- name: dev.quorate.api.v1alpha1.S3Store
+  map:
+    fields:
+    - name: bucket
+      type:
+        scalar: string
+    - name: caBundle
+      type:
+        namedType: dev.quorate.api.v1alpha1.ConfigMapKey
+    - name: endpoint
+      type:
+        scalar: string
+    - name: kmsKeyID
+      type:
+        scalar: string
+    - name: pathStyle
+      type:
+        scalar: boolean
+    - name: prefix
+      type:
+        namedType: dev.quorate.api.v1alpha1.StorePrefix
+    - name: region
+      type:
+        scalar: string
+    - name: serverSideEncryption
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.Scheduling
   map:
     fields:
@@ -356,6 +756,27 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
     - name: storageClassName
+      type:
+        scalar: string
+- name: dev.quorate.api.v1alpha1.StoreCredentials
+  map:
+    fields:
+    - name: secretRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.SecretReference
+- name: dev.quorate.api.v1alpha1.StorePrefix
+  scalar: string
+- name: dev.quorate.api.v1alpha1.UnverifiedPolicy
+  scalar: string
+- name: dev.quorate.api.v1alpha1.VerifyMode
+  scalar: string
+- name: dev.quorate.api.v1alpha1.VolumeStore
+  map:
+    fields:
+    - name: claimName
+      type:
+        scalar: string
+    - name: subPath
       type:
         scalar: string
 - name: io.k8s.api.core.v1.Affinity

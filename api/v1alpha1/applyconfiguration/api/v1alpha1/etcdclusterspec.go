@@ -38,6 +38,11 @@ type EtcdClusterSpecApplyConfiguration struct {
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
 	// recovery says when a member is given up and replaced.
 	Recovery *RecoveryApplyConfiguration `json:"recovery,omitempty"`
+	// backup says where snapshots of this cluster go. An EtcdBackup takes one. A change restarts nothing.
+	Backup *BackupApplyConfiguration `json:"backup,omitempty"`
+	// bootstrap says how a new cluster begins. By default it begins empty. It can be corrected until status.restored is set, and
+	// left out once the cluster has formed.
+	Bootstrap *BootstrapApplyConfiguration `json:"bootstrap,omitempty"`
 	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
 	// and the status says that it is suspended. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -118,6 +123,22 @@ func (b *EtcdClusterSpecApplyConfiguration) WithMetadata(value *MetadataApplyCon
 // If called multiple times, the Recovery field is set to the value of the last call.
 func (b *EtcdClusterSpecApplyConfiguration) WithRecovery(value *RecoveryApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
 	b.Recovery = value
+	return b
+}
+
+// WithBackup sets the Backup field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Backup field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithBackup(value *BackupApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.Backup = value
+	return b
+}
+
+// WithBootstrap sets the Bootstrap field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Bootstrap field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithBootstrap(value *BootstrapApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.Bootstrap = value
 	return b
 }
 

@@ -24,6 +24,8 @@ type EtcdClusterStatusApplyConfiguration struct {
 	Selector *string `json:"selector,omitempty"`
 	// clusterID is etcd's own ID of this cluster, in hexadecimal. Once it is set, no member is ever started empty again.
 	ClusterID *string `json:"clusterID,omitempty"`
+	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore). Once it is set it is never changed.
+	Restored *RestoredSnapshotApplyConfiguration `json:"restored,omitempty"`
 	// version is the lowest etcd version that a member was seen to run.
 	Version *string `json:"version,omitempty"`
 	// leader is the name of the member that leads.
@@ -98,6 +100,14 @@ func (b *EtcdClusterStatusApplyConfiguration) WithSelector(value string) *EtcdCl
 // If called multiple times, the ClusterID field is set to the value of the last call.
 func (b *EtcdClusterStatusApplyConfiguration) WithClusterID(value string) *EtcdClusterStatusApplyConfiguration {
 	b.ClusterID = &value
+	return b
+}
+
+// WithRestored sets the Restored field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Restored field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithRestored(value *RestoredSnapshotApplyConfiguration) *EtcdClusterStatusApplyConfiguration {
+	b.Restored = value
 	return b
 }
 

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"quorate.dev/snapshot"
+)
+
+// agent has the commands that the operator runs in Jobs and init containers. They are not for people: "quorate snapshot" is.
+func agent() *cobra.Command {
+	cmd := &cobra.Command{Use: "agent", Short: "What the operator runs in Pods", Hidden: true}
+	cmd.AddCommand(agentSave(), agentFetch(), agentRestore(), agentRestoreMember(), agentVerifyHash(), agentVerifyServed(), agentFind(), agentDelete(), agentPrune())
+	return cmd
+}
+
+// agentCommand runs work, and leaves its result in the file --result.
+func agentCommand(use, short string, flags func(*pflag.FlagSet), work func(*cobra.Command) (agentResult, error)) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			result, err := work(cmd)
+			if err != nil {
+				result.Error = failure(cmd.Context(), err)
+			}
+			return errors.Join(err, result.write(file))
+		},
+	}
+	flags(cmd.Flags())
+	cmd.Flags().StringVar(&file, "result", "/dev/termination-log", "file for the result, a JSON document")
+	return cmd
+}
+
+// storedFlags name a store, as JSON or as a URL, and a snapshot in it.
+type storedFlags struct {
+	storeFlag
+	name string
+}
+
+func (s *storedFlags) flags(f *pflag.FlagSet) {
+	s.storeFlag.flags(f)
+	f.StringVar(&s.name, "name", "", "name of the snapshot")
+}
+
+func agentSave() *cobra.Command {
+	var (
+		stored  storedFlags
+		source  sourceFlags
+		options snapshot.SaveOptions
+	)
+	return agentCommand("save", "Save a snapshot", func(f *pflag.FlagSet) {
+		stored.flags(f)
+		source.flags(f)
+		f.StringVar(&options.Cluster, "cluster", "", "namespace/name of the EtcdCluster")
+		f.StringVar(&options.ClusterID, "cluster-id", "", "ID that the cluster must have")
+		f.Int64Var(&options.MinRevision, "min-revision", 0, "revision that the snapshot must have at least")
+		f.StringSliceVar(&options.Recipients, "recipient", nil, "age recipient")
+		f.StringVar(&options.Keep, "keep", "", "directory where a plain copy stays (default: one in TMPDIR, until the end)")
+	}, func(cmd *cobra.Command) (r agentResult, err error) {
+		from, err := source.source(cmd.Flags())
+		if err != nil {
+			return r, err
+		}
+		options.Name, options.Progress = stored.name, reporter(cmd.ErrOrStderr(), false)
+		options.Unfinished = true // the Pod may take the place of one that was killed
+		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
+			m, err := snapshot.Save(cmd.Context(), from, store, options)
+			if err == nil {
+				r.Manifest = &m
+			}
+			return err
+		})
+		return r, err
+	})
+}
+
+func agentFetch() *cobra.Command {
+	var (
+		stored   storedFlags
+		identity identityFlag
+		file     string
+	)
+	return agentCommand("fetch", "Write a stored snapshot to a plain file", func(f *pflag.FlagSet) {
+		stored.flags(f)
+		identity.flags(f)
+		f.StringVar(&file, "file", "", "file to write")
+	}, func(cmd *cobra.Command) (r agentResult, err error) {
+		options, err := identity.fetchOptions(cmd, false)
+		if err != nil {
+			return r, err
+		}
+		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
+			m, err := snapshot.Fetch(cmd.Context(), store, stored.name, file, options)
+			if err == nil {
+				r.Manifest = &m
+			}
+			return err
+		})
+		return r, err
+	})
+}
+
+func agentRestore() *cobra.Command {
+	var (
+		member restoreFlags
+		file   string
+	)
+	return agentCommand("restore", "Write the data directory of one member from a plain file", func(f *pflag.FlagSet) {
+		member.flags(f)
+		f.StringVar(&file, "file", "", "file that was fetched")
+	}, func(cmd *cobra.Command) (agentResult, error) {
+		options, err := member.read(time.Now())
+		if err != nil {
+			return agentResult{}, err
+		}
+		options.Again = true // the container may be started again
+		return agentResult{}, snapshot.Restore(cmd.Context(), file, options)
+	})
+}
+
+func agentVerifyHash() *cobra.Command {
+	var (
+		stored   storedFlags
+		identity identityFlag
+		record   bool
+	)
+	return agentCommand("verify-hash", "Read a stored snapshot again, compare its hashes, and record that", func(f *pflag.FlagSet) {
+		stored.flags(f)
+		identity.flags(f)
+		f.BoolVar(&record, "record", true, "record it in the store; false: more is verified, and recorded, after it")
+	}, func(cmd *cobra.Command) (r agentResult, err error) {
+		options, err := identity.fetchOptions(cmd, false)
+		if err != nil {
+			return r, err
+		}
+		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
+			v, err := snapshot.VerifyHash(cmd.Context(), store, stored.name, options)
+			if err != nil {
+				return err
+			}
+			r.Verification = &v
+			if !record {
+				return nil
+			}
+			return snapshot.RecordVerification(cmd.Context(), store, v)
+		})
+		return r, err
+	})
+}
+
+func agentVerifyServed() *cobra.Command {
+	var (
+		stored         storedFlags
+		file, endpoint string
+		timeout        time.Duration
+	)
+	return agentCommand("verify-served", "Compare what an etcd serves with a plain file, and record that", func(f *pflag.FlagSet) {
+		stored.flags(f)
+		f.StringVar(&file, "file", "", "file that was fetched")
+		f.StringVar(&endpoint, "endpoint", "", "client URL of the etcd that runs on the restored data")
+		f.DurationVar(&timeout, "timeout", 10*time.Minute, "how long it is waited for")
+	}, func(cmd *cobra.Command) (r agentResult, err error) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+		defer cancel()
+		err = stored.use(ctx, func(store snapshot.Store) error {
+			m, err := snapshot.ReadManifest(ctx, store, stored.name) // of this one alone
+			if err != nil {
+				return err
+			}
+			v, err := snapshot.VerifyServed(ctx, file, endpoint, m)
+			if err != nil {
+				return err
+			}
+			r.Manifest, r.Verification = &m, &v
+			return snapshot.RecordVerification(ctx, store, v)
+		})
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("not verified within %s: %w (%w)", timeout, err, ctx.Err())
+		}
+		return r, err
+	})
+}
+
+func agentFind() *cobra.Command {
+	var (
+		stored storedFlags
+		choice choiceFlags
+	)
+	return agentCommand("find", "Choose a snapshot", func(f *pflag.FlagSet) {
+		stored.flags(f)
+		choice.flags(f)
+	}, func(cmd *cobra.Command) (r agentResult, err error) {
+		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
+			chosen, err := choice.choose(cmd.Context(), store, stored.name)
+			if err == nil {
+				r.Manifest, r.Verification = &chosen.Manifest, chosen.Verification
+			}
+			return err
+		})
+		return r, err
+	})
+}
+
+func agentDelete() *cobra.Command {
+	var stored storedFlags
+	return agentCommand("delete", "Delete a snapshot", stored.flags, func(cmd *cobra.Command) (agentResult, error) {
+		return agentResult{}, stored.use(cmd.Context(), func(store snapshot.Store) error {
+			return snapshot.Delete(cmd.Context(), store, stored.name)
+		})
+	})
+}
+
+func agentPrune() *cobra.Command {
+	var (
+		stored    storedFlags
+		retention retentionFlags
+		clusterID string
+	)
+	return agentCommand("prune", "Delete old snapshots of a cluster", func(f *pflag.FlagSet) {
+		stored.flags(f)
+		retention.flags(f)
+		f.StringVar(&clusterID, "cluster-id", "", "ID of the cluster whose snapshots are pruned")
+	}, func(cmd *cobra.Command) (r agentResult, err error) {
+		keep, err := retention.read()
+		if err != nil {
+			return r, err
+		}
+		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
+			dropped, err := snapshot.Prune(cmd.Context(), store, keep, snapshot.PruneOptions{ClusterID: clusterID, Now: time.Now()})
+			r.Dropped = len(dropped)
+			for _, s := range dropped {
+				_, _ = io.WriteString(cmd.OutOrStdout(), "Deleted snapshot "+s.Manifest.Name+"\n") // the log is a courtesy
+			}
+			return err
+		})
+		return r, err
+	})
+}

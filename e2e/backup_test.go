@@ -1,0 +1,354 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/history"
+	"quorate.dev/e2e/node"
+	"quorate.dev/snapshot"
+)
+
+// s3Port is that of the Service in node.S3Manifests, bucket the bucket of that server.
+const (
+	s3Port = "7070"
+	bucket = "backups"
+)
+
+// TestBackup: a snapshot is taken under load, stored in a real S3 server, restored and served by a real etcd. The cluster and its
+// volumes are destroyed, and one of the same name starts from it: every write that was acknowledged before the snapshot is there. The
+// stored snapshot is deleted with its EtcdBackup where the spec says so.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	var c *api.EtcdCluster
+	var load *history.Load
+	var numbered func() []time.Time
+	b, onVolume := &api.EtcdBackup{}, &api.EtcdBackup{}
+	testenv.Test(t, features.New("a backup to S3").
+		Setup(step(func(s *stage) {
+			s.s3()
+			c = s.cluster("db", 3)
+			c.Spec.Backup = &api.Backup{Store: s.store("prod")}
+			contract.Watch(s, c)
+			s.create(c)
+			s.ready(c)
+			load = s.load(c, storyFloor)
+			numbered = s.number(c)
+		})).
+		Assess("is stored and verified", step(func(s *stage) {
+			b = s.backup("before-the-move", c.Name)
+			s.create(b)
+			s.verified(b)
+			s.kubectl("wait", "etcdbackup/"+b.Name, "--for=condition=Ready", "--timeout="+patience.String())
+			if b.Status.ClusterID != c.Status.ClusterID {
+				s.Errorf("the snapshot is of cluster %s, want %s", b.Status.ClusterID, c.Status.ClusterID)
+			}
+			s.checkLoad(load, changesPause)
+		})).
+		Assess("is what the status says", step(func(s *stage) {
+			stored := s.stored("prod")
+			if len(stored) != 1 || stored[0].Verification == nil {
+				s.Fatalf("the store has %v, want one verified snapshot", stored)
+			}
+			m := stored[0].Manifest
+			want := api.EtcdBackupStatus{
+				Name: m.Name, ClusterID: m.ClusterID, Member: m.Member, EtcdVersion: m.EtcdVersion,
+				Revision: m.Revision, Size: m.Size, StoredSize: m.StoredSize, SHA256: m.SHA256,
+			}
+			got := api.EtcdBackupStatus{
+				Name: b.Status.Name, ClusterID: b.Status.ClusterID, Member: b.Status.Member, EtcdVersion: b.Status.EtcdVersion,
+				Revision: b.Status.Revision, Size: b.Status.Size, StoredSize: b.Status.StoredSize, SHA256: b.Status.SHA256,
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				s.Errorf("status, from what is stored: -want +got:\n%s", diff)
+			}
+			if v := stored[0].Verification; v.Mode != snapshot.ModeRestore || v.EtcdVersion != node.Etcd36 {
+				s.Errorf("verified by %s with etcd %q, want by %s with etcd %s", v.Mode, v.EtcdVersion, snapshot.ModeRestore, node.Etcd36)
+			}
+		})).
+		Assess("kubectl get tells of it", step(func(s *stage) {
+			want := [][]string{
+				{"NAME", "CLUSTER", "READY", "REASON", "REVISION", "TAKEN", "AGE"},
+				{b.Name, c.Name, "True", api.ReasonVerified, fmt.Sprint(b.Status.Revision)},
+			}
+			if diff := cmp.Diff(want, table(s.kubectl("get", "etcdbackup", b.Name), 5)); diff != "" {
+				s.Errorf("kubectl get etcdbackup: -want +got:\n%s", diff)
+			}
+		})).
+		Assess("goes to a volume too", step(func(s *stage) {
+			s.create(&corev1.PersistentVolumeClaim{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "backups"},
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+					Resources:   corev1.VolumeResourceRequirements{Requests: quantities(corev1.ResourceStorage, "256Mi")},
+				},
+			})
+			onVolume = s.backup("on-a-volume", c.Name)
+			onVolume.Labels = map[string]string{api.LabelSchedule: "every-minute"}
+			onVolume.Spec.Store = &api.BackupStore{Volume: &api.VolumeStore{ClaimName: "backups"}}
+			s.create(onVolume)
+			s.verified(onVolume)
+		})).
+		Assess("is made by a schedule, which deletes the one that its retention does not keep", step(func(s *stage) {
+			schedule := &api.EtcdBackupSchedule{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "every-minute"},
+				Spec: api.EtcdBackupScheduleSpec{
+					ClusterRef: api.ClusterReference{Name: c.Name}, Schedule: "* * * * *",
+					Retention: &api.BackupRetention{Last: 1},
+					Template:  api.BackupTemplate{Spec: api.BackupTemplateSpec{Store: s.store("scheduled"), Verify: api.VerifyHash}},
+				},
+			}
+			s.create(schedule)
+			s.await(schedule, "followed by a verified backup", func() bool { return schedule.Status.LastSuccessfulTime != nil })
+			s.gone(onVolume)
+			s.change(schedule, func() { schedule.Spec.Suspend = true })
+		})).
+		Assess("brings the cluster back when all of it is lost", step(func(s *stage) {
+			acknowledged := numbered()
+			if err := s.Delete(s.Context(), c); err != nil {
+				s.Fatal(err)
+			}
+			s.gone(c)
+			claims := s.claims(c)
+			for n := range claims {
+				if err := s.Delete(s.Context(), &claims[n]); err != nil {
+					s.Fatal(err)
+				}
+				s.gone(&claims[n])
+			}
+			before := c
+			c = s.cluster("db", 3)
+			c.Spec.Backup = before.Spec.Backup
+			c.Spec.Bootstrap = &api.Bootstrap{Restore: api.BootstrapRestore{Snapshot: b.Status.Name}}
+			contract.Watch(s, c)
+			s.create(c)
+			s.ready(c)
+			if c.Status.Restored == nil || c.Status.Restored.SHA256 != b.Status.SHA256 {
+				s.Fatalf("status.restored is %v, want the snapshot with SHA-256 %s", c.Status.Restored, b.Status.SHA256)
+			}
+			if c.Status.ClusterID == before.Status.ClusterID {
+				s.Errorf("the restored cluster has the ID of the one that was lost, %s", c.Status.ClusterID)
+			}
+			s.checkNumbers(c, acknowledged, b.Status.StartedAt.Time)
+		})).
+		Assess("goes with its EtcdBackup where that is asked for", step(func(s *stage) {
+			s.change(b, func() { b.Spec.DeletionPolicy = api.RetentionDelete })
+			s.await(b, "held", func() bool { return slices.Contains(b.Finalizers, api.FinalizerSnapshot) })
+			if err := s.Delete(s.Context(), b); err != nil {
+				s.Fatal(err)
+			}
+			s.gone(b)
+			if stored := s.stored("prod"); len(stored) != 0 {
+				s.Errorf("the store still has %v", stored)
+			}
+		})).
+		Feature())
+}
+
+// TestBackupRefused: what keeps a snapshot from being taken is said by name, with what to do.
+func TestBackupRefused(t *testing.T) {
+	t.Parallel()
+	var c *api.EtcdCluster
+	rows := map[string]struct {
+		reason  string
+		spoil   func(*api.EtcdBackup)
+		stalled string
+		message string
+	}{
+		"no-bucket": {
+			reason:  "nothing makes a bucket but its owner",
+			spoil:   func(b *api.EtcdBackup) { b.Spec.Store.S3.Bucket = "nosuch" },
+			stalled: "NoSuchBucket",
+		},
+		"wrong-key": {
+			reason:  "the store does not let this key in",
+			spoil:   func(b *api.EtcdBackup) { b.Spec.Store.Credentials.SecretRef.Name = "wrong" },
+			stalled: "InvalidCredentials",
+		},
+		"no-cluster": {
+			reason:  "a name may be misspelt",
+			spoil:   func(b *api.EtcdBackup) { b.Spec.ClusterRef.Name = "bd" },
+			stalled: api.ReasonClusterNotFound,
+		},
+	}
+	feature := features.New("a backup that cannot be taken").
+		Setup(step(func(s *stage) {
+			s.s3()
+			s.create(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "wrong"},
+				StringData: map[string]string{"AWS_ACCESS_KEY_ID": "demo", "AWS_SECRET_ACCESS_KEY": "wrong"},
+			})
+			c = s.cluster("db", 1)
+			s.create(c)
+			s.ready(c)
+		}))
+	for name, row := range rows {
+		feature = feature.Assess(name+": "+row.reason, step(func(s *stage) {
+			b := s.backup(name, c.Name)
+			b.Spec.Store = s.store("refused")
+			row.spoil(b)
+			s.create(b)
+			s.await(b, "stalled with reason "+row.stalled, func() bool {
+				stalled := meta.FindStatusCondition(b.Status.Conditions, api.ConditionStalled)
+				return stalled != nil && stalled.Reason == row.stalled && stalled.Message != ""
+			})
+			s.Attr("message", meta.FindStatusCondition(b.Status.Conditions, api.ConditionStalled).Message)
+		}))
+	}
+	testenv.Test(t, feature.
+		Assess("nothing is stored", step(func(s *stage) {
+			if stored := s.stored("refused"); len(stored) != 0 {
+				s.Errorf("the store has %v, want nothing", stored)
+			}
+		})).
+		Feature())
+}
+
+// backup is an EtcdBackup to change and create.
+func (s *stage) backup(name, cluster string) *api.EtcdBackup {
+	return &api.EtcdBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name},
+		Spec:       api.EtcdBackupSpec{ClusterRef: api.ClusterReference{Name: cluster}},
+	}
+}
+
+// verified waits for a backup to be Ready, and fails at once when it is given up.
+func (s *stage) verified(b *api.EtcdBackup) {
+	s.Helper()
+	s.await(b, "stored and verified", func() bool {
+		return meta.IsStatusConditionTrue(b.Status.Conditions, api.ConditionReady) || b.Status.Failure != nil
+	})
+	if b.Status.Failure != nil {
+		s.Fatalf("EtcdBackup %s was given up: %s: %s", b.Name, b.Status.Failure.Reason, b.Status.Failure.Message)
+	}
+}
+
+// number writes numbers in their order until stop is called, which returns when each of them was acknowledged.
+func (s *stage) number(c *api.EtcdCluster) (stop func() []time.Time) {
+	s.Helper()
+	etcd := s.etcd(c)
+	ctx, cancel := context.WithCancel(s.Context())
+	var acknowledged []time.Time
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := etcd.Put(ctx, fmt.Sprintf("number/%06d", len(acknowledged)), ""); err == nil {
+				acknowledged = append(acknowledged, time.Now())
+			}
+		}
+	})
+	return func() []time.Time { cancel(); writing.Wait(); return acknowledged }
+}
+
+// checkNumbers fails the test unless the cluster has all numbers up to one, and among them all that were acknowledged before a time.
+func (s *stage) checkNumbers(c *api.EtcdCluster, acknowledged []time.Time, taken time.Time) {
+	s.Helper()
+	var r *clientv3.GetResponse
+	etcd := s.etcd(c)
+	s.insist("read the numbers", func(ctx context.Context) (err error) {
+		r, err = etcd.Get(ctx, "number/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		return err
+	})
+	for n, kv := range r.Kvs {
+		if want := fmt.Sprintf("number/%06d", n); string(kv.Key) != want {
+			s.Fatalf("the restored cluster has %s, where it should have %s", kv.Key, want)
+		}
+	}
+	var before int
+	for before < len(acknowledged) && acknowledged[before].Before(taken) {
+		before++
+	}
+	s.Attr("restored", fmt.Sprintf("%d numbers of %d that were acknowledged, %d of them before the snapshot", len(r.Kvs), len(acknowledged), before))
+	if before == 0 || len(r.Kvs) < before {
+		s.Errorf("the restored cluster has %d numbers, and %d were acknowledged before the snapshot", len(r.Kvs), before)
+	}
+}
+
+// store is the S3 server of this namespace, as a cluster names it.
+func (s *stage) store(prefix api.StorePrefix) *api.BackupStore {
+	return &api.BackupStore{
+		S3: &api.S3Store{
+			Bucket: bucket, Prefix: prefix, Region: "us-east-1",
+			Endpoint: fmt.Sprintf("http://s3.%s.svc:%s", s.ns, s3Port),
+		},
+		Credentials: &api.StoreCredentials{SecretRef: api.SecretReference{Name: "s3-credentials"}},
+	}
+}
+
+// useS3Credentials has these tests read what the S3 servers have, with the credentials of their Secret.
+func useS3Credentials() error {
+	objects, err := decode(node.S3Manifests)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		credentials, _, err := unstructured.NestedStringMap(o.Object, "stringData")
+		if err != nil {
+			return err
+		}
+		for name, value := range credentials {
+			if err := os.Setenv(name, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// s3 runs an S3 server in the namespace, and waits until it serves.
+func (s *stage) s3() {
+	s.Helper()
+	objects, err := decode(node.S3Manifests)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, o := range objects {
+		o.SetNamespace(s.ns)
+	}
+	s.applyAll(objects...)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "s3"}}
+	s.await(d, "available", func() bool { return d.Status.AvailableReplicas == 1 })
+}
+
+// stored is what the S3 server of this namespace has below a prefix.
+func (s *stage) stored(prefix api.StorePrefix) []snapshot.Stored {
+	s.Helper()
+	pods := &corev1.PodList{}
+	if err := s.List(s.Context(), pods, client.InNamespace(s.ns), client.MatchingLabels{"app": "s3"}); err != nil || len(pods.Items) != 1 {
+		s.Fatalf("find the Pod of the S3 server: %d Pods, %v", len(pods.Items), err)
+	}
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	store, err := snapshot.OpenStore(ctx, snapshot.Config{S3: &snapshot.S3{
+		Bucket: bucket, Prefix: string(prefix), Region: "us-east-1", Endpoint: "http://" + net.JoinHostPort(pods.Items[0].Status.PodIP, s3Port),
+	}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = store.Close() }() // it was only read
+	stored, err := snapshot.List(ctx, store)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return stored
+}

@@ -1,0 +1,190 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	batchv1ac "k8s.io/client-go/applyconfigurations/batch/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/render"
+)
+
+// errChanged: the cache was behind, or another operator was first. It is looked at again.
+var errChanged = errors.New("something has changed since it was looked at")
+
+// onlyIfAbsent makes an apply create an object, and fail with a conflict where there is one: no object has the resource version 1,
+// and one that is not there is not compared.
+const onlyIfAbsent = "1"
+
+// act carries out the step. It returns the step that is to be shown, which is another one where the API server is against it.
+func (r *Reconciler) act(ctx context.Context, o Observed, step Step) (Step, error) {
+	b := o.Backup
+	switch step.Action {
+	case Hold:
+		return step, r.finalize(ctx, b, append(slices.Clone(b.Finalizers), api.FinalizerSnapshot))
+	case Release:
+		return step, r.release(ctx, b, step.Reason, step.Message)
+	case Take:
+		job, err := render.BackupJob(b, o.Cluster, r.AgentImage)
+		if err != nil {
+			return unrenderable(err), nil
+		}
+		return r.create(ctx, b, job, step)
+	case Delete:
+		job, err := render.DeletionJob(b, o.Cluster, r.AgentImage)
+		if err != nil {
+			step := unrenderable(err)
+			step.Message += "; " + wayOut
+			return step, nil
+		}
+		shown, err := r.create(ctx, b, job, step)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) { // nothing can run in it any more, and it must not wait for us
+			return step, r.release(ctx, b, api.ReasonSnapshotLeft, "the namespace is being deleted: the snapshot "+b.Status.Name+" stays in the store")
+		}
+		if shown.Action == Stall {
+			shown.After = o.deletionRest(o.Now)
+			shown.Message += "; " + wayOut
+		}
+		return shown, err
+	case Tidy, Stop:
+		return step, r.remove(ctx, b, b.JobName(b.Status.Attempt))
+	case RetryDeletion:
+		return step, r.remove(ctx, b, b.DeletionJobName())
+	case None, Wait, Stall, Begin, GiveUp: // what is to be written down is in the status
+	}
+	return step, nil
+}
+
+// unrenderable is what is shown of a Job that cannot be made: what is wrong is for a person.
+func unrenderable(err error) Step {
+	return Step{Action: Stall, Reason: api.ReasonInvalidSpec, Message: err.Error()}
+}
+
+// create a Job where there is none of that name. Nothing is created on the word of the cache alone: the EtcdBackup is looked at
+// once more.
+func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1ac.JobApplyConfiguration, step Step) (Step, error) {
+	live := &api.EtcdBackup{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
+		return step, fmt.Errorf("get EtcdBackup: %w", err)
+	}
+	if live.UID != b.UID || live.ResourceVersion != b.ResourceVersion {
+		return step, errChanged
+	}
+	name := *job.Name
+	err := r.Client.Apply(ctx, job.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
+	switch {
+	case err == nil:
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, step.Reason, string(step.Action), "Created Job %s", name)
+		return step, nil
+	case apierrors.IsConflict(err):
+		return r.occupied(ctx, b, name)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return step, fmt.Errorf("create Job %s: %w", name, err)
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return Step{
+			Action: Stall, Reason: api.ReasonRefused, After: betweenDeletions,
+			Message: clause("the API server refuses Job "+name, err.Error()),
+		}, nil
+	default:
+		return step, fmt.Errorf("create Job %s: %w", name, err)
+	}
+}
+
+// occupied: there is a Job of that name. It is ours where the cache was behind.
+func (r *Reconciler) occupied(ctx context.Context, b *api.EtcdBackup, name string) (Step, error) {
+	job := &batchv1.Job{}
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, job); err != nil || metav1.IsControlledBy(job, b) {
+		return Step{}, errChanged
+	}
+	there := described(b, job)
+	if there.Former {
+		return former(there), nil
+	}
+	step := foreign(there, "make another EtcdBackup under another name, or delete that Job")
+	step.After = betweenDeletions // it is not in the cache, and no watch tells when it goes
+	return step, nil
+}
+
+// remove a Job of ours, and its Pods with it.
+func (r *Reconciler) remove(ctx context.Context, b *api.EtcdBackup, name string) error {
+	job := &batchv1.Job{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, job); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !job.DeletionTimestamp.IsZero() || !metav1.IsControlledBy(job, b) {
+		return nil
+	}
+	err := r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete Job %s: %w", name, err)
+	}
+	return nil
+}
+
+// release lets an EtcdBackup go, and says why where there is something to say.
+func (r *Reconciler) release(ctx context.Context, b *api.EtcdBackup, reason, message string) error {
+	rest := slices.DeleteFunc(slices.Clone(b.Finalizers), func(f string) bool { return f == api.FinalizerSnapshot })
+	if err := r.finalize(ctx, b, rest); err != nil {
+		return err
+	}
+	if reason != "" {
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, reason, string(Release), "%s", message)
+	}
+	return nil
+}
+
+// finalize writes the finalizers, under the condition that nothing else of the EtcdBackup has changed.
+func (r *Reconciler) finalize(ctx context.Context, b *api.EtcdBackup, finalizers []string) error {
+	next := b.DeepCopy()
+	next.Finalizers = finalizers
+	err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(b, client.MergeFromWithOptimisticLock{}), client.FieldOwner(api.Manager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch the finalizers: %w", err)
+	}
+	return nil
+}
+
+// report writes the status where it differs from before, under the condition that nobody has changed the object since it was read.
+func (r *Reconciler) report(ctx context.Context, b *api.EtcdBackup, before, next api.EtcdBackupStatus) error {
+	if equality.Semantic.DeepEqual(before, next) {
+		return nil
+	}
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	ac := apiac.EtcdBackupStatus()
+	if err := json.Unmarshal(raw, ac); err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	desired := apiac.EtcdBackup(b.Name, b.Namespace).WithResourceVersion(b.ResourceVersion).WithStatus(ac)
+	if err := r.Client.Status().Apply(ctx, desired, client.FieldOwner(api.Manager), client.ForceOwnership); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("apply status: %w", err)
+	}
+	r.announce(b, before, next)
+	return nil
+}
+
+// announce what has come about since before.
+func (r *Reconciler) announce(b *api.EtcdBackup, before, next api.EtcdBackupStatus) {
+	if before.SHA256 == "" && next.SHA256 != "" {
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, api.ReasonSaved, string(Take), "Stored %s from member %s at revision %d", next.Location, next.Member, next.Revision)
+	}
+	if before.VerifiedAt == nil && next.VerifiedAt != nil {
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, api.ReasonVerified, string(Take), "Verified snapshot %s", next.Name)
+	}
+	if before.Failure == nil && next.Failure != nil {
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, next.Failure.Reason, string(GiveUp), "%s", clause("Gave up", next.Failure.Message))
+	}
+}

@@ -1,0 +1,125 @@
+package backup
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Metrics tells of the last good snapshot of each cluster: of the verified one that was taken last. It is counted at each scrape
+// from the EtcdBackups that there are then, of clusters that there are then: a series goes with what it speaks of.
+type Metrics struct {
+	// Reader reads from the cache.
+	Reader client.Reader
+}
+
+var _ prometheus.Collector = Metrics{}
+
+// listing bounds a scrape. The cache answers at once, or not at all while it fills.
+const listing = 5 * time.Second
+
+func description(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("quorate_backup_"+name, help, []string{"namespace", "cluster"}, nil)
+}
+
+var (
+	lastGoodTime     = description("last_good_timestamp_seconds", "When the last verified snapshot was taken, in seconds since 1970.")
+	lastGoodSize     = description("last_good_size_bytes", "Size of the last verified snapshot, as etcd sent it.")
+	lastGoodStored   = description("last_good_stored_bytes", "Size of the last verified snapshot in its store.")
+	lastGoodDuration = description("last_good_duration_seconds", "How long etcd took to send the last verified snapshot.")
+	lastVerified     = description("last_verified", "1 where the snapshot that was stored last is verified, 0 where it is not.")
+	stalled          = description("stalled", "EtcdBackups for which a person must act.")
+)
+
+// Describe sends what there can be.
+func (m Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lastGoodTime, lastGoodSize, lastGoodStored, lastGoodDuration, lastVerified, stalled} {
+		to <- d
+	}
+}
+
+// Collect counts what there is.
+func (m Metrics) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), listing) //nolint:forbidigo // a collector is given no context
+	defer cancel()
+	clusters, backups := &api.EtcdClusterList{}, &api.EtcdBackupList{}
+	for _, list := range []client.ObjectList{clusters, backups} {
+		if err := m.Reader.List(ctx, list); err != nil {
+			to <- prometheus.NewInvalidMetric(lastGoodTime, err)
+			return
+		}
+	}
+	there := map[types.NamespacedName]bool{}
+	for i := range clusters.Items {
+		there[client.ObjectKeyFromObject(&clusters.Items[i])] = true
+	}
+	for key, s := range summaries(backups.Items) {
+		if there[key] {
+			s.send(to, key)
+		}
+	}
+}
+
+// summary is what there is to say of the snapshots of one cluster.
+type summary struct {
+	stored  *api.EtcdBackup // the one that was taken last
+	good    *api.EtcdBackup // the verified one that was taken last
+	stalled int
+}
+
+func summaries(backups []api.EtcdBackup) map[types.NamespacedName]*summary {
+	all := map[types.NamespacedName]*summary{}
+	for i := range backups {
+		b := &backups[i]
+		key := types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.ClusterRef.Name}
+		if all[key] == nil {
+			all[key] = &summary{}
+		}
+		s := all[key]
+		if isStalled(b) {
+			s.stalled++
+		}
+		s.stored = later(s.stored, b)
+		if b.Status.VerifiedAt != nil {
+			s.good = later(s.good, b)
+		}
+	}
+	return all
+}
+
+// later is the one of two whose snapshot was taken later; one that has none does not count.
+func later(a, b *api.EtcdBackup) *api.EtcdBackup {
+	if b.Status.TakenAt == nil || (a != nil && !a.Status.TakenAt.Before(b.Status.TakenAt)) {
+		return a
+	}
+	return b
+}
+
+func (s *summary) send(to chan<- prometheus.Metric, key types.NamespacedName) {
+	gauge := func(d *prometheus.Desc, value float64) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, key.Namespace, key.Name)
+	}
+	gauge(stalled, float64(s.stalled))
+	if s.stored != nil {
+		verified := 0.0
+		if s.stored.Status.VerifiedAt != nil {
+			verified = 1
+		}
+		gauge(lastVerified, verified)
+	}
+	if s.good == nil {
+		return
+	}
+	good := s.good.Status
+	gauge(lastGoodTime, float64(good.TakenAt.Unix()))
+	gauge(lastGoodSize, float64(good.Size))
+	gauge(lastGoodStored, float64(good.StoredSize))
+	if good.StartedAt != nil {
+		gauge(lastGoodDuration, good.TakenAt.Sub(good.StartedAt.Time).Seconds())
+	}
+}

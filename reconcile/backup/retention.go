@@ -1,0 +1,56 @@
+package backup
+
+import (
+	"time"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/snapshot"
+)
+
+// atOnce is how many EtcdBackups of a schedule are being deleted at the same time: each has a Job. When one is gone the next follows.
+const atOnce = 3
+
+// dropped are the EtcdBackups of a schedule that its retention does not keep, by the same rules as "quorate snapshot prune". One
+// that runs, or is being deleted, is left alone.
+func dropped(o Scheduled, zone *time.Location) []api.EtcdBackup {
+	r := o.Schedule.Spec.Retention
+	if r == nil {
+		return nil
+	}
+	rules := snapshot.Retention{Last: int(r.Last), Daily: int(r.Daily), Weekly: int(r.Weekly), Monthly: int(r.Monthly), Location: zone}
+	if r.MaxAge != nil {
+		age, err := time.ParseDuration(string(*r.MaxAge))
+		if err != nil {
+			return nil // the schema refuses it; nothing is deleted on a guess
+		}
+		rules.MaxAge = age
+	}
+	byName := map[string]api.EtcdBackup{}
+	var stored []snapshot.Stored
+	for _, b := range o.Backups {
+		if !settled(&b) || !b.DeletionTimestamp.IsZero() {
+			continue
+		}
+		byName[b.Name] = b
+		s := snapshot.Stored{Manifest: snapshot.Manifest{Name: b.Name, ClusterID: b.Status.ClusterID, TakenAt: b.CreationTimestamp.Time}}
+		if b.Status.TakenAt != nil {
+			s.Manifest.TakenAt = b.Status.TakenAt.Time
+		}
+		if b.Status.VerifiedAt != nil {
+			s.Verification = &snapshot.Verification{}
+		}
+		stored = append(stored, s)
+	}
+	_, drop := snapshot.Retain(stored, rules, o.Now)
+	left := atOnce
+	for _, b := range o.Backups {
+		if !b.DeletionTimestamp.IsZero() {
+			left--
+		}
+	}
+	var backups []api.EtcdBackup
+	for _, s := range drop[:min(len(drop), max(left, 0))] {
+		backups = append(backups, byName[s.Manifest.Name])
+	}
+	return backups
+}

@@ -1,0 +1,189 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "quorate.dev/api/v1alpha1"
+	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/render"
+)
+
+// Scheduler makes EtcdBackupSchedules true.
+type Scheduler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Reader reads from the API server itself.
+	Reader client.Reader
+	// Recorder takes an event for what was done.
+	Recorder events.EventRecorder
+	// Now is the time; time.Now where it is nil.
+	Now func() time.Time
+}
+
+// SetupWithManager registers the scheduler.
+func (r *Scheduler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	// EtcdBackups have no owner: they are found by label.
+	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		name := o.GetLabels()[api.LabelSchedule]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&api.EtcdBackupSchedule{}).
+		Watches(&api.EtcdBackup{}, byLabel).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Named("etcdbackupschedule").
+		Complete(r)
+}
+
+// Reconcile takes one step for one schedule. What it makes has the name of its time, and is created only where there is none: two
+// operators, or one that was interrupted, make it once.
+func (r *Scheduler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	s := &api.EtcdBackupSchedule{}
+	if err := r.Client.Get(ctx, request.NamespacedName, s); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !s.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	made := &api.EtcdBackupList{}
+	if err := r.Client.List(ctx, made, client.InNamespace(s.Namespace), client.MatchingLabels{api.LabelSchedule: s.Name}); err != nil {
+		return ctrl.Result{}, fmt.Errorf("list EtcdBackups: %w", err)
+	}
+	now := time.Now
+	if r.Now != nil {
+		now = r.Now
+	}
+	seen := Scheduled{Schedule: s, Backups: made.Items, Now: now()}
+	step := PlanSchedule(seen)
+	err := r.carryOut(ctx, s, step)
+	if err == nil {
+		err = r.report(ctx, s, scheduleStatus(seen, step))
+	}
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case step.Next.IsZero():
+		return ctrl.Result{}, nil
+	}
+	again := step.Next
+	if !step.Look.IsZero() && step.Look.Before(again) {
+		again = step.Look
+	}
+	return ctrl.Result{RequeueAfter: max(again.Sub(now()), afterConflict)}, nil
+}
+
+func (r *Scheduler) carryOut(ctx context.Context, s *api.EtcdBackupSchedule, step ScheduleStep) error {
+	for i := range step.Drop {
+		b := &step.Drop[i]
+		err := r.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete EtcdBackup %s: %w", b.Name, err)
+		}
+		if err == nil {
+			r.Recorder.Eventf(s, b, corev1.EventTypeNormal, api.ReasonPruned, string(Delete), "Deleted EtcdBackup %s, which spec.retention does not keep", b.Name)
+		}
+	}
+	if step.Make.IsZero() {
+		return nil
+	}
+	// Past the cache: another time may have been written down, or the schedule suspended.
+	live := &api.EtcdBackupSchedule{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(s), live); err != nil {
+		return fmt.Errorf("get EtcdBackupSchedule: %w", err)
+	}
+	if live.UID != s.UID || live.ResourceVersion != s.ResourceVersion {
+		return apierrors.NewConflict(api.SchemeGroupVersion.WithResource("etcdbackupschedules").GroupResource(), s.Name, errChanged)
+	}
+	b, err := render.ScheduledBackup(s, step.Make)
+	if err != nil {
+		return err
+	}
+	name := *b.Name
+	err = r.Client.Apply(ctx, b.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
+	if apierrors.IsConflict(err) { // it is there already; that is written down now
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create EtcdBackup %s: %w", name, err)
+	}
+	r.Recorder.Eventf(s, nil, corev1.EventTypeNormal, api.ReasonScheduled, string(Begin), "Created EtcdBackup %s", name)
+	return nil
+}
+
+// scheduleStatus is what users see of a schedule of which this step was decided.
+func scheduleStatus(o Scheduled, step ScheduleStep) api.EtcdBackupScheduleStatus {
+	s := *o.Schedule.Status.DeepCopy()
+	s.ObservedGeneration = o.Schedule.Generation
+	s.Active = ""
+	if b := active(o.Backups); b != nil {
+		s.Active = b.Name
+	}
+	if !step.Make.IsZero() {
+		s.LastScheduleTime, s.Active = instant(step.Make), o.Schedule.BackupName(step.Make)
+	}
+	s.NextScheduleTime = instant(step.Next)
+	for i := range o.Backups {
+		taken := o.Backups[i].Status.TakenAt
+		if o.Backups[i].Status.VerifiedAt != nil && taken != nil && (s.LastSuccessfulTime == nil || s.LastSuccessfulTime.Before(taken)) {
+			s.LastSuccessfulTime = taken.DeepCopy()
+		}
+	}
+	ready := metav1.ConditionTrue
+	if step.Stalled {
+		ready = metav1.ConditionFalse
+	}
+	condition := metav1.Condition{Type: api.ConditionReady, Status: ready, Reason: step.Reason, Message: step.Message, ObservedGeneration: o.Schedule.Generation}
+	meta.SetStatusCondition(&s.Conditions, condition)
+	if step.Stalled {
+		condition.Type, condition.Status = api.ConditionStalled, metav1.ConditionTrue
+		meta.SetStatusCondition(&s.Conditions, condition)
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, api.ConditionStalled)
+	}
+	return s
+}
+
+func (r *Scheduler) report(ctx context.Context, s *api.EtcdBackupSchedule, next api.EtcdBackupScheduleStatus) error {
+	if equality.Semantic.DeepEqual(s.Status, next) {
+		return nil
+	}
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	ac := apiac.EtcdBackupScheduleStatus()
+	if err := json.Unmarshal(raw, ac); err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	desired := apiac.EtcdBackupSchedule(s.Name, s.Namespace).WithResourceVersion(s.ResourceVersion).WithStatus(ac)
+	err = r.Client.Status().Apply(ctx, desired, client.FieldOwner(api.Manager), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("apply status: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package backup
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Scheduled is all that a step of a schedule is decided by.
+type Scheduled struct {
+	Schedule *api.EtcdBackupSchedule
+	// Backups are those that it has made and that are there.
+	Backups []api.EtcdBackup
+	Now     time.Time
+}
+
+// ScheduleStep is what is done next, and what is said of it.
+type ScheduleStep struct {
+	// Make is the time for which an EtcdBackup is made; zero: none is.
+	Make time.Time
+	// Drop are the EtcdBackups that are deleted.
+	Drop []api.EtcdBackup
+	// Stalled is whether a person must act.
+	Stalled bool
+	Reason  string
+	Message string
+	// Next is when it is time again; zero: never.
+	Next time.Time
+	// Look is when to look again before that; zero: not before.
+	Look time.Time
+}
+
+// PlanSchedule decides the next step.
+func PlanSchedule(o Scheduled) ScheduleStep {
+	s := o.Schedule
+	times, zone, err := parse(s)
+	if err != nil {
+		return ScheduleStep{Stalled: true, Reason: api.ReasonInvalidSchedule, Message: err.Error()}
+	}
+	next := times.Next(o.Now.In(zone))
+	if next.IsZero() {
+		return ScheduleStep{
+			Stalled: true, Reason: api.ReasonNeverFires,
+			Message: fmt.Sprintf("spec.schedule %q names no time in the next five years: look at the day of the month and the month", s.Spec.Schedule),
+		}
+	}
+	if s.Spec.Suspend {
+		return ScheduleStep{Reason: api.ReasonSuspended, Message: "spec.suspend is true: no EtcdBackup is made, and none is deleted"}
+	}
+	step := ScheduleStep{Reason: api.ReasonScheduled, Message: "an EtcdBackup is made when it is time", Next: next, Drop: dropped(o, zone)}
+	if newest := newestOf(o.Backups); newest != nil {
+		if c := stalledWith(newest); c != nil {
+			step.Stalled, step.Reason, step.Message = true, c.Reason, "EtcdBackup "+newest.Name+": "+c.Message
+		}
+	}
+	if b := undeletable(o.Backups); b != nil && !step.Stalled {
+		step.Stalled, step.Reason, step.Message = true, api.ReasonDeletionFailed, "EtcdBackup "+b.Name+": "+stalledWith(b).Message
+	}
+	runs := active(o.Backups)
+	if runs == nil {
+		step.Make = due(s, times, o.Now.In(zone))
+		return step
+	}
+	if late := missed(s, runs, times, zone).Add(tolerated); late.After(o.Now) {
+		step.Look = late
+	} else if !step.Stalled {
+		step.Stalled, step.Reason = true, api.ReasonStillRuns
+		step.Message = "EtcdBackup " + runs.Name + " has not ended, and another one has been due for more than an hour: look at its conditions and its Job, or delete it"
+	}
+	return step
+}
+
+// stalledWith is what keeps an EtcdBackup, where a person must act; else nil.
+func stalledWith(b *api.EtcdBackup) *metav1.Condition {
+	if !isStalled(b) {
+		return nil
+	}
+	return meta.FindStatusCondition(b.Status.Conditions, api.ConditionStalled)
+}
+
+// undeletable is an EtcdBackup that is to be deleted, and cannot be; nil where there is none.
+func undeletable(backups []api.EtcdBackup) *api.EtcdBackup {
+	for i := range backups {
+		if b := &backups[i]; !b.DeletionTimestamp.IsZero() && isStalled(b) {
+			return b
+		}
+	}
+	return nil
+}
+
+// tolerated is how long a time of a schedule may wait for the EtcdBackup of an earlier one, before that is told.
+const tolerated = time.Hour
+
+// missed is the first time for which an EtcdBackup could not be made, or cannot be, while that one runs.
+func missed(s *api.EtcdBackupSchedule, runs *api.EtcdBackup, times cron.Schedule, zone *time.Location) time.Time {
+	since := runs.CreationTimestamp.Time
+	if last := s.Status.LastScheduleTime; last != nil && last.After(since) {
+		since = last.Time
+	}
+	return times.Next(since.In(zone))
+}
+
+// parse what the schema has let pass. A duration such as @every 1h depends on when the operator was started, and is none.
+func parse(s *api.EtcdBackupSchedule) (cron.Schedule, *time.Location, error) {
+	zone, err := time.LoadLocation(s.Spec.TimeZone) // UTC where it is empty
+	if err != nil {
+		return nil, nil, fmt.Errorf("spec.timeZone %q is not known: write a name of the IANA database, for example Europe/Berlin", s.Spec.TimeZone)
+	}
+	times, err := cron.ParseStandard(s.Spec.Schedule)
+	if err != nil {
+		return nil, nil, fmt.Errorf("spec.schedule: %w: write five fields, minute, hour, day of the month, month, day of the week, for example 0 */6 * * *", err)
+	}
+	if _, ok := times.(*cron.SpecSchedule); !ok {
+		return nil, nil, fmt.Errorf("spec.schedule %q: write five fields, minute, hour, day of the month, month, day of the week, for example 0 */6 * * *", s.Spec.Schedule)
+	}
+	return times, zone, nil
+}
+
+// lookBack are how far it is looked for a time that was missed: little for a schedule that is due often.
+var lookBack = []time.Duration{time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 366 * 24 * time.Hour}
+
+// due is the last time that has come since the one for which an EtcdBackup was made, and for which it is not too late; zero where
+// there is none.
+func due(s *api.EtcdBackupSchedule, times cron.Schedule, now time.Time) time.Time {
+	since := s.CreationTimestamp.Time
+	if last := s.Status.LastScheduleTime; last != nil {
+		since = last.Time
+	}
+	if s.Spec.StartingDeadline != nil {
+		late, err := time.ParseDuration(string(*s.Spec.StartingDeadline))
+		if earliest := now.Add(-late); err == nil && earliest.After(since) {
+			since = earliest
+		}
+	}
+	for _, far := range lookBack {
+		from := now.Add(-far)
+		if from.Before(since) {
+			from = since.In(now.Location())
+		}
+		var last time.Time
+		for at := times.Next(from); !at.IsZero() && !at.After(now); at = times.Next(at) {
+			last = at
+		}
+		if !last.IsZero() {
+			return last
+		}
+	}
+	return time.Time{}
+}
+
+// active is an EtcdBackup that has not ended, or is being deleted while it runs.
+func active(backups []api.EtcdBackup) *api.EtcdBackup {
+	for i := range backups {
+		if !settled(&backups[i]) {
+			return &backups[i]
+		}
+	}
+	return nil
+}
+
+// newestOf is the one that was made last.
+func newestOf(backups []api.EtcdBackup) *api.EtcdBackup {
+	var newest *api.EtcdBackup
+	for i := range backups {
+		if b := &backups[i]; newest == nil || newest.CreationTimestamp.Before(&b.CreationTimestamp) {
+			newest = b
+		}
+	}
+	return newest
+}

@@ -1,0 +1,188 @@
+package reconcile
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// An answer is not yet success. etcd may answer from what its member was changed to, and end a moment later: a limit of memory
+// shows when the database is read, and clients come back. So a member has to stay ready for a while before the next one is
+// changed, and before its volume says that it has served with what it has.
+
+// How long a member has to be ready.
+const (
+	// provesInPlace is after its container was started again where it is, or resized. To be ready etcd has read its log and
+	// answered a linearizable read by then. It is short, because each member of a rollout waits so long.
+	provesInPlace = 500 * time.Millisecond
+	// provesNew is after a new Pod, which may have other flags and another node: three probes of its readiness, one a second.
+	provesNew = 3 * time.Second
+	// provesTried is with a lower limit of memory, or after a crash: longer than the first back-off of a kubelet, 10 s, and the
+	// second, 20 s. etcd that crashes again and again is seen to wait by then.
+	provesTried = 30 * time.Second
+)
+
+// rounding is what a time in the API may be too early: it is kept in whole seconds.
+const rounding = time.Second
+
+// proofs remembers since when this process has seen containers ready, by cluster and container. It shortens the wait to what is
+// asked for, and is no truth: the status of a Pod tells the same to the second.
+type proofs struct {
+	mu    sync.Mutex
+	ready map[types.NamespacedName]map[string]time.Time
+}
+
+// look remembers which containers are ready now, and since when.
+func (p *proofs) look(key types.NamespacedName, ready []string, now time.Time) map[string]time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since := map[string]time.Time{}
+	for _, id := range ready {
+		since[id] = now
+		if before, known := p.ready[key][id]; known {
+			since[id] = before
+		}
+	}
+	if p.ready == nil {
+		p.ready = map[types.NamespacedName]map[string]time.Time{}
+	}
+	p.ready[key] = since
+	return since
+}
+
+func (p *proofs) forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.ready, key)
+}
+
+// prove tells of each member whether it has been ready for long enough, and returns how long it takes until the first of those
+// has been that are ready and have not yet; 0 where there is none.
+func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (next time.Duration) {
+	var ready []string
+	for _, i := range seen.Instances {
+		if i.Pod.Ready {
+			ready = append(ready, containerStatus(seen.pods[i.Name]).ContainerID)
+		}
+	}
+	first := r.proving.look(client.ObjectKeyFromObject(c), ready, now)
+	for n := range seen.Instances {
+		i := &seen.Instances[n]
+		pod := seen.pods[i.Name]
+		if pod == nil {
+			continue
+		}
+		s := containerStatus(pod)
+		i.Pod.Crashed = s != nil && endedByItself(s)
+		if !i.Pod.Ready {
+			i.Pod.Unproved = true
+			continue
+		}
+		since := readySince(pod)
+		if seen, known := first[s.ContainerID]; known && seen.Before(since) {
+			since = seen
+		}
+		left := since.Add(provesAfter(c, seen.claims[i.Name], pod, *i)).Sub(now)
+		if resized, ok := resizedAt(pod, *i); ok {
+			left = max(left, resized.Add(provesInPlace).Sub(now))
+		}
+		if left <= 0 {
+			continue
+		}
+		i.Pod.Unproved = true
+		if next == 0 || left < next {
+			next = left
+		}
+	}
+	return next
+}
+
+// readySince is since when the kubelet has found etcd ready, at the latest.
+func readySince(pod *corev1.Pod) time.Time {
+	since := containerStatus(pod).State.Running.StartedAt.Time
+	for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
+		if c := podCondition(pod, kind); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since.Add(rounding)
+}
+
+// provesAfter is how long the member of a Pod has to be ready.
+func provesAfter(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance) time.Duration {
+	s := containerStatus(pod)
+	switch {
+	case endedByItself(s), slices.Contains(i.Pod.Untried, "resources") && lowersMemory(c, claim, pod):
+		return provesTried
+	case s.RestartCount == 0:
+		return provesNew
+	default:
+		return provesInPlace
+	}
+}
+
+// endedByItself reports whether the container before this one was not asked to end: etcd exits with 0 after SIGTERM as the first
+// process of its container, and else of the signal.
+func endedByItself(s *corev1.ContainerStatus) bool {
+	const terminated = 128 + 15
+	exit := lastExit(s)
+	return exit != nil && (exit.ExitCode != 0 && exit.ExitCode != terminated || exit.Reason == reasonStarved)
+}
+
+// lowersMemory reports whether a Pod may use less memory than its member has served with.
+func lowersMemory(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) bool {
+	served, ok := render.AsServed(c, said(claim))
+	limit := memoryLimit(pod)
+	if !ok || limit.IsZero() {
+		return false
+	}
+	if served.Spec.Resources == nil || served.Spec.Resources.Limits.Memory().IsZero() {
+		return true
+	}
+	return limit.Cmp(*served.Spec.Resources.Limits.Memory()) < 0
+}
+
+// resizedAt is when the cpu and memory of a running Pod were changed, where its member has not served with them yet.
+func resizedAt(pod *corev1.Pod, i membership.Instance) (time.Time, bool) {
+	applied := appliedAt(pod)
+	return applied.Add(rounding), slices.Equal(i.Pod.Untried, []string{"resources"}) &&
+		applied.Sub(containerStatus(pod).State.Running.StartedAt.Time) > provesNew
+}
+
+// starved reports whether etcd was killed for want of memory since the Pod was applied last.
+func starved(pod *corev1.Pod) bool {
+	s := containerStatus(pod)
+	if s == nil {
+		return false
+	}
+	exit := lastExit(s)
+	return exit != nil && exit.Reason == reasonStarved && !exit.FinishedAt.Time.Before(appliedAt(pod))
+}
+
+// reasonStarved is what kubelets call it when the kernel ends a container for want of memory.
+const reasonStarved = "OOMKilled"
+
+// again is when to look again, if no watch tells earlier: a member that was changed has proved itself then, and everything else
+// that is waited for meanwhile has a watch.
+func again(seen observed, step membership.Step, lately bool) time.Duration {
+	wait := after(step, lately)
+	only := step.Action == membership.Wait && step.Reason == membership.Changing && !slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
+		return i.Pod.Changing || !i.Serves()
+	})
+	switch {
+	case seen.proves == 0:
+		return wait
+	case only:
+		return seen.proves
+	default:
+		return min(wait, seen.proves)
+	}
+}

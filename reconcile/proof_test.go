@@ -1,0 +1,247 @@
+package reconcile
+
+import (
+	order "cmp"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// TestProves holds how long a member has to be ready before its answers are proof that it runs well.
+func TestProves(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 9, 0, 30, 0, time.UTC)
+	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+	type pod struct {
+		untried  []string
+		restarts int32
+		exit     *corev1.ContainerStateTerminated
+		unready  bool
+		started  time.Duration // ago
+		ready    time.Duration // ago
+		applied  time.Duration // ago
+		seen     time.Duration // ago that this process has seen it ready first; 0: now
+		limit    string        // of memory
+		served   string        // limit of memory with which it has served
+	}
+	type facts struct {
+		Unproved, Crashed bool
+		Next              time.Duration
+	}
+	asked := &corev1.ContainerStateTerminated{ExitCode: 143}
+	killed := &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
+	cases := map[string]struct {
+		reason string
+		pod    pod
+		want   facts
+	}{
+		"Old":      {reason: "it has been ready for days", pod: pod{started: time.Hour, ready: time.Hour}},
+		"NotReady": {reason: "when it will be is not known, and a watch tells", pod: pod{unready: true, started: time.Hour}, want: facts{Unproved: true}},
+		"InPlace":  {reason: "its container was started again where it is: the API's second is over, and half of one", pod: pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: 2 * time.Second}},
+		"InPlaceYoung": {
+			reason: "the API keeps whole seconds, so that it may have been ready for less than it says",
+			pod:    pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: time.Second}, want: facts{Unproved: true, Next: 500 * time.Millisecond},
+		},
+		"InPlaceSeen": {reason: "this process knows better", pod: pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: time.Second, seen: 600 * time.Millisecond}},
+		"Anew":        {reason: "a new Pod takes longer", pod: pod{started: 5 * time.Second, ready: 2 * time.Second}, want: facts{Unproved: true, Next: 2 * time.Second}},
+		"AnewProved":  {reason: "three seconds, and the API's second", pod: pod{started: 6 * time.Second, ready: 4 * time.Second}},
+		"Crashed":     {reason: "it has been started again, and nobody asked for it", pod: pod{restarts: 1, exit: killed, started: 10 * time.Second, ready: 9 * time.Second}, want: facts{Unproved: true, Crashed: true, Next: 22 * time.Second}},
+		"CrashedOnce": {reason: "that was long ago", pod: pod{restarts: 1, exit: killed, started: time.Hour, ready: 32 * time.Second}, want: facts{Crashed: true}},
+		"LessMemory": {
+			reason: "it may use less than it has served with, which shows when clients come",
+			pod:    pod{untried: []string{"resources"}, limit: "14Mi", served: "1Gi", started: 8 * time.Second, ready: 6 * time.Second}, want: facts{Unproved: true, Next: 25 * time.Second},
+		},
+		"MemoryBound": {
+			reason: "nothing bounded it before",
+			pod:    pod{untried: []string{"resources"}, limit: "1Gi", started: 8 * time.Second, ready: 6 * time.Second}, want: facts{Unproved: true, Next: 25 * time.Second},
+		},
+		"MoreMemory": {reason: "more does no harm", pod: pod{untried: []string{"resources"}, limit: "2Gi", served: "1Gi", started: 8 * time.Second, ready: 6 * time.Second}},
+		"MemoryOfPolicy": {
+			reason: "a limit that nobody has changed is on no trial",
+			pod:    pod{untried: []string{"options"}, limit: "1Gi", started: 8 * time.Second, ready: 6 * time.Second},
+		},
+		"Resized": {
+			reason: "nothing was started again: the time runs from when it was asked for",
+			pod:    pod{untried: []string{"resources"}, started: time.Hour, ready: time.Hour, applied: time.Second}, want: facts{Unproved: true, Next: 500 * time.Millisecond},
+		},
+		"ResizedBefore": {reason: "and that was long ago", pod: pod{untried: []string{"resources"}, started: time.Hour, ready: time.Hour, applied: time.Minute}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, live, claim := newCluster(), newPod("db-0"), newClaim("db-0")
+			claim.Annotations[api.AnnotationServed] = `{"version":"3.6.16"}`
+			if tc.pod.served != "" {
+				claim.Annotations[api.AnnotationServed] = `{"version":"3.6.16","resources":{"limits":{"memory":"` + tc.pod.served + `"}}}`
+			}
+			live.Spec.Containers = []corev1.Container{{Name: render.Container}}
+			if tc.pod.limit != "" {
+				live.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(tc.pod.limit)}
+			}
+			if tc.pod.applied > 0 {
+				live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: api.Manager, Time: new(ago(tc.pod.applied))}}
+			}
+			status := corev1.ContainerStatus{
+				Name: render.Container, ContainerID: "containerd://1", RestartCount: tc.pod.restarts, Ready: !tc.pod.unready,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ago(tc.pod.started)}},
+			}
+			status.LastTerminationState.Terminated = tc.pod.exit
+			live.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+			live.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: ago(tc.pod.ready)}}
+			seen := observed{pods: map[string]*corev1.Pod{"db-0": live}, claims: map[string]*corev1.PersistentVolumeClaim{"db-0": claim}}
+			seen.Instances = []membership.Instance{{Name: "db-0", Pod: membership.Pod{Ready: !tc.pod.unready, Untried: tc.pod.untried}}}
+			r := &Reconciler{}
+			r.proving.look(client.ObjectKeyFromObject(c), []string{"containerd://1"}, now.Add(-tc.pod.seen))
+			next := r.prove(c, &seen, now)
+			got := facts{seen.Instances[0].Pod.Unproved, seen.Instances[0].Pod.Crashed, next}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestProofs: what was seen of a container counts for no other one, and not after it was not ready.
+func TestProofs(t *testing.T) {
+	t.Parallel()
+	key := client.ObjectKey{Namespace: "ns", Name: "db"}
+	now := time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
+	looks := []struct {
+		reason string
+		ready  []string
+		want   map[string]time.Time
+	}{
+		{reason: "it is seen first", ready: []string{"a"}, want: map[string]time.Time{"a": now}},
+		{reason: "it goes on, and another one comes", ready: []string{"a", "b"}, want: map[string]time.Time{"a": now, "b": now.Add(time.Second)}},
+		{reason: "it is not ready for a moment", ready: []string{"b"}, want: map[string]time.Time{"b": now.Add(time.Second)}},
+		{reason: "its time begins anew", ready: []string{"a", "b"}, want: map[string]time.Time{"a": now.Add(3 * time.Second), "b": now.Add(time.Second)}},
+	}
+	var p proofs
+	for n, look := range looks {
+		if diff := cmp.Diff(look.want, p.look(key, look.ready, now.Add(time.Duration(n)*time.Second))); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", look.reason, diff)
+		}
+	}
+	if p.forget(key); len(p.ready) > 0 {
+		t.Errorf("a cluster that is gone is remembered: %v", p.ready)
+	}
+}
+
+// TestAgain: who waits for a proof looks again when it is there, and not before.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	proving := membership.Step{Action: membership.Wait, Reason: membership.Changing}
+	cases := map[string]struct {
+		reason string
+		step   membership.Step
+		proves time.Duration
+		given  func(*observed)
+		want   time.Duration
+	}{
+		"Nothing":  {reason: "nobody is about to prove itself", step: proving, want: whileForming},
+		"Proving":  {reason: "time alone is waited for", step: proving, proves: 25 * time.Second, want: 25 * time.Second},
+		"Healthy":  {reason: "what it has served with is written down then", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, proves: 3 * time.Second, want: 3 * time.Second},
+		"Changing": {reason: "no watch tells that another one answers", step: proving, proves: 25 * time.Second, given: func(seen *observed) { seen.Instances[1].Pod.Changing = true }, want: whileForming},
+		"Down":     {reason: "nor this", step: proving, proves: 25 * time.Second, given: func(seen *observed) { seen.Instances[1].Endpoint = membership.Endpoint{} }, want: whileForming},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := healthy()
+			seen.proves = tc.proves
+			if tc.given != nil {
+				tc.given(&seen)
+			}
+			if diff := cmp.Diff(tc.want, again(seen, tc.step, false)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestStarved: only a death since the Pod was applied last tells of what it was changed to.
+func TestStarved(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
+	exit := func(reason string, after time.Duration) []corev1.ContainerStatus {
+		return etcdStatus(corev1.ContainerStatus{LastTerminationState: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Reason: reason, FinishedAt: metav1.NewTime(at.Add(after))},
+		}})
+	}
+	cases := map[string]struct {
+		reason string
+		status []corev1.ContainerStatus
+		want   bool
+	}{
+		"Since":    {reason: "it was killed with what it has now", status: exit("OOMKilled", time.Second), want: true},
+		"Before":   {reason: "it was killed with what it had before", status: exit("OOMKilled", -time.Second)},
+		"Error":    {reason: "it has ended otherwise", status: exit("Error", time.Second)},
+		"Never":    {reason: "it has never ended", status: etcdStatus(corev1.ContainerStatus{State: isRunning})},
+		"NoStatus": {reason: "the kubelet says nothing"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := newPod("db-0")
+			pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: api.Manager, Time: new(metav1.NewTime(at))}}
+			pod.Status.ContainerStatuses = tc.status
+			if got := podFacts(newCluster(), pod, limits{}).Starved; got != tc.want {
+				t.Errorf("%s: %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestIdle holds when etcd counts as running without serving.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
+	runs := func(since time.Duration) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Started: new(true), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-since))}}}
+	}
+	with := func(s corev1.ContainerStatus, change func(*corev1.ContainerStatus)) corev1.ContainerStatus {
+		change(&s)
+		return s
+	}
+	type facts struct{ Idle, IdleLong bool }
+	cases := map[string]struct {
+		reason  string
+		status  corev1.ContainerStatus
+		unready time.Duration
+		patient time.Duration // a minute, unless it is given
+		want    facts
+	}{
+		"Started":   {reason: "etcd takes its time", status: runs(5 * time.Second), unready: time.Hour},
+		"Idle":      {reason: "it has tried twice to propose its name", status: runs(11 * time.Second), unready: time.Hour, want: facts{Idle: true}},
+		"IdleLong":  {reason: "nothing helps", status: runs(61 * time.Second), unready: time.Hour, want: facts{Idle: true, IdleLong: true}},
+		"Impatient": {reason: "whatever --stall-after says, etcd has its time to try again", status: runs(5 * time.Second), unready: time.Hour, patient: time.Second},
+		"Lately":    {reason: "it has been ready until a moment ago", status: runs(time.Hour), unready: time.Second},
+		"Ready":     {reason: "it serves", status: with(runs(time.Hour), func(s *corev1.ContainerStatus) { s.Ready = true }), unready: time.Hour},
+		"ReadsLog":  {reason: "what it has to read before it listens may be long", status: with(runs(time.Hour), func(s *corev1.ContainerStatus) { s.Started = new(false) }), unready: time.Hour},
+		"NotAtAll":  {reason: "it does not run", status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "")}, unready: time.Hour},
+		"NoStarted": {reason: "the kubelet does not say", status: with(runs(time.Hour), func(s *corev1.ContainerStatus) { s.Started = nil }), unready: time.Hour},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := newPod("db-0")
+			pod.Status.ContainerStatuses = etcdStatus(tc.status)
+			unready := readiness(corev1.ConditionFalse, now.Add(-tc.unready))
+			unready.Reason = "ContainersNotReady"
+			pod.Status.Conditions = []corev1.PodCondition{unready}
+			p := podFacts(newCluster(), pod, limits{now: now, overdue: now.Add(-order.Or(tc.patient, time.Minute)), lost: now})
+			if diff := cmp.Diff(tc.want, facts{p.Idle, p.IdleLong}); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// A cluster with spec.bootstrap.restore starts from a stored snapshot. A Job finds it, its name and hash are written to
+// status.restored and onto the volumes before any Pod is made, and an init container makes the data of each first member of that.
+
+// snapshotFacts is a snapshot as the planner sees it.
+func snapshotFacts(s *api.RestoredSnapshot) membership.Snapshot {
+	if s == nil {
+		return membership.Snapshot{}
+	}
+	facts := membership.Snapshot{Name: s.Name, SHA256: s.SHA256, Size: s.Size, Encrypted: s.Encrypted}
+	if version, err := membership.ParseVersion(s.EtcdVersion); err == nil {
+		facts.Version = version
+	}
+	if s.TakenAt != nil {
+		facts.About = fmt.Sprintf("revision %d, taken %s", s.Revision, s.TakenAt.UTC().Format(time.RFC3339))
+	}
+	return facts
+}
+
+// restoredFrom is what the status is to say where it does not say from what the cluster was started: what was chosen in this
+// step, or what the volumes say.
+func restoredFrom(seen observed, step membership.Step) *api.RestoredSnapshot {
+	if step.Action == membership.Choose {
+		return seen.found
+	}
+	for _, i := range seen.Instances {
+		if i.Volume.Stays() && i.Volume.First.Snapshot != "" {
+			s := membership.ParseSnapshot(i.Volume.First.Snapshot)
+			return &api.RestoredSnapshot{Name: s.Name, SHA256: s.SHA256}
+		}
+	}
+	return nil
+}
+
+// searched looks at what has come of the search, where there is one. The Job and its Pod are read from the API server itself: the
+// cache holds neither, and it is for some seconds in the life of a cluster.
+func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
+	if c.Spec.Bootstrap == nil || c.Status.Restored != nil || seen.Formed() || size(c) == 0 || !c.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	want, err := render.FindJob(c, r.AgentImage)
+	if err != nil {
+		return nil //nolint:nilerr // it is told where the Job is to be made
+	}
+	job := &batchv1.Job{}
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get Job %s: %w", *want.Name, err)
+	}
+	if !metav1.IsControlledBy(job, c) || !job.DeletionTimestamp.IsZero() || job.Annotations[api.AnnotationRevision] != want.Annotations[api.AnnotationRevision] {
+		return nil // it is not of this search: find makes room for that
+	}
+	pods := &corev1.PodList{}
+	if err := r.Reader.List(ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(job.UID)}); err != nil {
+		return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
+	}
+	seen.Search.Begun = true
+	overdue := time.Now().Add(-r.StallAfter)
+	if len(pods.Items) == 0 && job.CreationTimestamp.Time.Before(overdue) {
+		seen.Search.Problem = "Job " + job.Name + " has no Pod: kubectl describe job " + job.Name + " says why (a quota, a policy, a ServiceAccount that does not exist)"
+	}
+	for n := range pods.Items {
+		pod := &pods.Items[n]
+		result := agentResult(pod, render.ContainerFind)
+		if m := result.Manifest; m != nil && result.Error == nil {
+			seen.found = found(c, *m, result.Verification)
+			seen.Search.Found = snapshotFacts(seen.found)
+		}
+		seen.Search.Problem = cmp.Or(seen.Search.Problem, searchProblem(c, pod, result, overdue))
+	}
+	if seen.found != nil {
+		seen.Search.Problem = ""
+	}
+	return nil
+}
+
+// found is a snapshot as its manifest describes it.
+func found(c *api.EtcdCluster, m manifest, v *verification) *api.RestoredSnapshot {
+	s := &api.RestoredSnapshot{
+		Name: m.Name, SHA256: m.SHA256, Location: render.Location(c.RestoreStore(), m.Object), ClusterID: m.ClusterID,
+		EtcdVersion: m.EtcdVersion, Revision: m.Revision, Size: m.Size, Encrypted: m.Encrypted,
+	}
+	taken := metav1.NewTime(m.TakenAt.UTC().Truncate(time.Second))
+	s.TakenAt = &taken
+	if v != nil {
+		at := metav1.NewTime(v.At.UTC().Truncate(time.Second))
+		s.VerifiedAt = &at
+	}
+	return s
+}
+
+// searchProblem is why nothing was found: what the agent has said, or why its Pod does not start.
+func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result agentDocument, overdue time.Time) string {
+	if e := result.Error; e != nil {
+		problem := firstLine(e.Message)
+		if e.Reason == reasonNotFound && c.Spec.Bootstrap.Restore.Unverified != api.UnverifiedAllow {
+			problem += "; only a verified one is taken: verify it (quorate snapshot verify), or set spec.bootstrap.restore.unverified to Allow"
+		}
+		return problem
+	}
+	if pod.CreationTimestamp.After(overdue) {
+		return ""
+	}
+	if problem := waitingProblem(pod); problem != "" {
+		return "the Pod " + pod.Name + " " + problem
+	}
+	return ""
+}
+
+// reasonNotFound is the agent's word for a snapshot that is not there.
+const reasonNotFound = "NotFound"
+
+// find begins the search: it creates the Job, or makes room for it where there is one of another search.
+func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
+	if r.AgentImage == "" {
+		return &invalidError{errNoAgentImage}
+	}
+	want, err := render.FindJob(c, r.AgentImage)
+	if err != nil {
+		return &invalidError{err}
+	}
+	job := &batchv1.Job{}
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := r.Client.Apply(ctx, want.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
+			return fmt.Errorf("create Job %s: %w", *want.Name, err)
+		}
+		r.event(c, step, "Find "+*want.Name)
+		return nil
+	case err != nil:
+		return fmt.Errorf("get Job %s: %w", *want.Name, err)
+	}
+	if err := applicable(c, job, "Job"); err != nil {
+		return err
+	}
+	err = r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Job %s, which has searched for what an earlier spec asked for: %w", job.Name, err)
+	}
+	return nil
+}
+
+// choose writes down the snapshot that was found, under the condition that nobody has written to the EtcdCluster since it was
+// read: what was chosen before stays.
+func (r *Reconciler) choose(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if c.Status.Restored != nil {
+		return errChanged
+	}
+	if err := r.report(ctx, c, status(c, seen, step)); err != nil {
+		return err
+	}
+	r.event(c, step, step.Message)
+	return nil
+}

@@ -1,0 +1,127 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// verifyRestored makes an etcd of a stored snapshot.
+func verifyRestored(ctx context.Context, store Store, name string, o VerifyOptions) (Verification, error) {
+	if o.Etcd == "" {
+		return Verification{}, fmt.Errorf("give the path of an etcd binary to restore the snapshot with, or verify with mode %s", ModeHash)
+	}
+	version, err := etcdVersion(ctx, o.Etcd)
+	if err != nil {
+		return Verification{}, err
+	}
+	dir, err := os.MkdirTemp(o.Scratch, "quorate-verify-")
+	if err != nil {
+		return Verification{}, fmt.Errorf("make room to restore the snapshot: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "snapshot.db")
+	manifest, err := Fetch(ctx, store, name, file, o.FetchOptions)
+	if err != nil {
+		return Verification{}, err
+	}
+	err = Restore(ctx, file, RestoreOptions{
+		DataDir: filepath.Join(dir, "data"), Name: "verify", InitialCluster: "verify=" + nowhere, Token: "verify", PeerURLs: []string{nowhere},
+		EtcdVersion: version, KeepRevisions: true, AuthOff: true,
+	})
+	if err != nil {
+		return Verification{}, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served, err := serve(ctx, stop, o.Etcd, dir)
+	if err != nil {
+		return Verification{}, err
+	}
+	v, err := VerifyServed(ctx, file, "unix://"+filepath.Join(dir, clientSocket), manifest)
+	early := ctx.Err() != nil
+	stop()
+	<-served.ended
+	if err != nil && early {
+		err = fmt.Errorf("%w (etcd has ended: %w: %s)", err, served.err, served.log)
+	}
+	return v, err
+}
+
+// nowhere is the URL that the etcd has for others. There are none, and it listens on no port.
+const nowhere = "http://127.0.0.1:2379"
+
+var saysVersion = regexp.MustCompile(`etcd Version: (\S+)`)
+
+// etcdVersion is the version of a binary.
+func etcdVersion(ctx context.Context, binary string) (string, error) {
+	out, err := exec.CommandContext(ctx, binary, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("run %s --version: %w", binary, err)
+	}
+	match := saysVersion.FindSubmatch(out)
+	if match == nil {
+		return "", fmt.Errorf("%s --version does not say which etcd it is", binary)
+	}
+	return string(match[1]), nil
+}
+
+// The sockets of the etcd that is verified with, in its working directory. No other machine can reach it.
+const clientSocket, peerSocket = "client", "peer"
+
+// running is an etcd.
+type running struct {
+	log   *logTail
+	ended chan struct{}
+	err   error // how it has ended
+}
+
+// serve starts an etcd on the directory "data" in dir. It ends with the context, and stops that where it ends by itself.
+func serve(ctx context.Context, stop func(), binary, dir string) (*running, error) {
+	r := &running{log: &logTail{}, ended: make(chan struct{})}
+	cmd := exec.CommandContext(ctx, binary, "--name=verify", "--data-dir=data",
+		"--listen-client-urls=unix://"+clientSocket, "--advertise-client-urls="+nowhere,
+		"--listen-peer-urls=unix://"+peerSocket, "--enable-grpc-gateway=false", "--log-level=warn")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, r.log, r.log
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "ETCD_") }) // it would take them for flags
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", binary, err)
+	}
+	go func() {
+		r.err = cmd.Wait()
+		close(r.ended)
+		stop()
+	}()
+	return r, nil
+}
+
+// logTail keeps the end of a log.
+type logTail struct {
+	mutex sync.Mutex
+	text  []byte
+}
+
+const maxLog = 4 << 10
+
+func (l *logTail) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.text = append(l.text, p...)
+	if over := len(l.text) - maxLog; over > 0 {
+		l.text = append(l.text[:0], l.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (l *logTail) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return string(bytes.TrimSpace(l.text))
+}
