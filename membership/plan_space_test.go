@@ -43,6 +43,16 @@ func TestPlanSpace(t *testing.T) {
 			base:   refusing(64, 10, 64),
 			want:   stall("the database of m-0 has 64 MiB of 64 MiB, 10 MiB in use. The rest is free pages: " + defragments),
 		},
+		"FreePagesAreFew": {
+			reason: "With data in more than half of the quota the database may be full again soon",
+			base:   refusing(64, 40, 64),
+			want:   stall("the database of m-0 has 64 MiB of 64 MiB, 40 MiB in use. The rest is free pages: " + defragments + ". For more room than that, raise spec.options.quotaBackendSize, for example to 128Mi"),
+		},
+		"FreePagesAreFewAtMost": {
+			reason: "There is no higher quota than the highest",
+			base:   refusing(100<<10, 60<<10, 100<<10),
+			want:   stall("the database of m-0 has 102400 MiB of 102400 MiB, 61440 MiB in use. The rest is free pages: " + defragments + ". A higher quota cannot be asked for: delete what is not needed"),
+		},
 		"FreePagesOfOne": {
 			reason: "Whose data is in use counts, whoever else has free pages",
 			base:   refusing(64, 10, 64),

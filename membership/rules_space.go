@@ -138,18 +138,29 @@ func (d Desired) whatToFree(o Observed) string {
 	}
 	i := slices.MaxFunc(known, func(a, b Instance) int { return cmp.Compare(a.Endpoint.InUse, b.Endpoint.InUse) })
 	sizes := fmt.Sprintf("the database of %s has %s of %s, %s in use. ", i.Name, inMiB(i.Endpoint.DBSize), inMiB(i.Pod.Quota), inMiB(min(coarse(i.Endpoint.InUse), i.Endpoint.DBSize)))
-	if d.roomy(i, i.Endpoint.InUse) {
-		return sizes + "The rest is free pages: " + d.defragments(o) + after
+	needed, more := "Where that is data that is needed, raise "+higher(i), "For more room than that, raise "+higher(i)
+	if i.Pod.Quota >= mostQuota {
+		needed = "A higher quota cannot be asked for: delete what is not needed"
+		more = needed
 	}
-	higher := min(2*i.Pod.Quota, mostQuota)
-	raise := "Where that is data that is needed, raise spec.options.quotaBackendSize, for example to " + quantity(higher)
-	if i.Volume.Capacity < 2*higher {
-		raise += ", and spec.storage.size, for example to " + quantity(2*higher)
+	switch free := "The rest is free pages: " + d.defragments(o); {
+	case !d.roomy(i, i.Endpoint.InUse):
+		return sizes + needed + ". Where it is old revisions, " + d.compacts(o) + ", then " + d.defragments(o) + after
+	case 2*i.Endpoint.InUse > i.Pod.Quota: // it may be full again soon
+		return sizes + free + ". " + more + after
+	default:
+		return sizes + free + after
 	}
-	if higher <= i.Pod.Quota { // no more can be asked for
-		raise = "A higher quota cannot be asked for: delete what is not needed"
+}
+
+// higher is what is to be set for a member to have twice its quota.
+func higher(i Instance) string {
+	quota := min(2*i.Pod.Quota, mostQuota)
+	what := "spec.options.quotaBackendSize, for example to " + quantity(quota)
+	if i.Volume.Capacity < 2*quota {
+		what += ", and spec.storage.size, for example to " + quantity(2*quota)
 	}
-	return sizes + raise + ". Where it is old revisions, " + d.compacts(o) + ", then " + d.defragments(o) + after
+	return what
 }
 
 // mostQuota is what spec.options.quotaBackendSize may be at most, in bytes.
