@@ -20,6 +20,7 @@ type layer struct {
 	Slowest                 []slow
 	Said                    []string `json:",omitempty"` // the attributes of its tests
 	Failure                 string   `json:",omitempty"`
+	Broken                  []string `json:",omitempty"` // the first words of the tests that failed
 }
 
 func (l *layer) String() string {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type judge struct {
 	results map[testID]result
 
 	attributes []string // of tests that are not subtests
+	broken     []string // the first words of what failed
 }
 
 type result struct {
@@ -78,7 +80,6 @@ func (j *judge) hear(e event) {
 	case "output":
 		if j.verbose {
 			j.print("%s", e.Output)
-			return
 		}
 		if j.said[id] == nil {
 			j.said[id] = &bytes.Buffer{}
@@ -114,23 +115,62 @@ func (j *judge) ended(id testID, r result) {
 		of.leaf = false
 		j.results[up] = of
 	}
-	if said != nil && r.Action != "pass" {
+	if said == nil || r.Action == "pass" {
+		return
+	}
+	if r.Action == "fail" {
+		j.broken = append(j.broken, firstWords(id, said.String(), r.leaf)...)
+	}
+	if !j.verbose {
 		j.print("%s", said)
 	}
 }
 
+// firstWords are the first lines with which a test has logged something, cut to a length that can be read at the end of a long
+// run. A test says what is wrong first, and prints the state of everything after that. One that fails because of a subtest has
+// logged nothing itself.
+func firstWords(id testID, said string, leaf bool) []string {
+	const most, longest = 8, 400
+	var words []string
+	for line := range strings.Lines(said) {
+		line, logged := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
+		if !logged || !source.MatchString(line) {
+			continue
+		}
+		if len(line) > longest {
+			line = strings.ToValidUTF8(line[:longest], "") + " ..."
+		}
+		if words = append(words, id.String()+": "+line); len(words) == most {
+			break
+		}
+	}
+	if len(words) == 0 && leaf {
+		words = []string{id.String() + ": failed, and logged nothing"}
+	}
+	return words
+}
+
+// source is how the testing package begins what a test logs.
+var source = regexp.MustCompile(`^\w+\.go:\d+: `)
+
 // endedPackage prints a package's own last words: its result, and what it said outside of tests.
 func (j *judge) endedPackage(id testID, r result, said *bytes.Buffer) {
+	if r.Action == "fail" {
+		for test, unfinished := range j.said { // a panic or a time-out has ended them
+			if test.Package != id.Package {
+				continue
+			}
+			j.broken = append(j.broken, test.String()+": did not end")
+			if !j.verbose {
+				j.print("%s", unfinished)
+			}
+			delete(j.said, test)
+		}
+	}
 	if j.verbose {
 		return
 	}
 	if r.Action == "fail" {
-		for test, unfinished := range j.said { // a panic or a time-out has ended them
-			if test.Package == id.Package {
-				j.print("%s", unfinished)
-				delete(j.said, test)
-			}
-		}
 		if said != nil {
 			j.print("%s", said)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ func TestJudge(t *testing.T) {
 	type want struct {
 		Passed, Failed, Skipped int
 		Printed                 string
+		Broken                  []string
 		NoTest                  bool
 	}
 	cases := map[string]struct {
@@ -45,7 +47,21 @@ func TestJudge(t *testing.T) {
 				`{"Action":"output","Package":"x/p","Output":"FAIL\n"}`,
 				`{"Action":"fail","Package":"x/p"}`,
 			},
-			want: want{Passed: 1, Failed: 1, Printed: "broken\nFAIL\n"},
+			want: want{Passed: 1, Failed: 1, Printed: "broken\nFAIL\n", Broken: []string{"p TestB: failed, and logged nothing"}},
+		},
+		"FailedInSubtest": {
+			reason: "what was logged first is kept for the end, of the subtest alone, and no more lines than can be read",
+			args:   "go test ./p",
+			events: append(
+				slices.Repeat([]string{`{"Action":"output","Package":"x/p","Test":"TestA/One","Output":"    a_test.go:3: lost\n        the rest\n"}`}, 9),
+				`{"Action":"fail","Package":"x/p","Test":"TestA/One"}`,
+				`{"Action":"output","Package":"x/p","Test":"TestA","Output":"--- FAIL: TestA\n"}`,
+				`{"Action":"fail","Package":"x/p","Test":"TestA"}`,
+			),
+			want: want{
+				Failed: 1, Printed: strings.Repeat("    a_test.go:3: lost\n        the rest\n", 9) + "--- FAIL: TestA\n",
+				Broken: slices.Repeat([]string{"p TestA/One: a_test.go:3: lost"}, 8),
+			},
 		},
 		"TimedOut": {
 			reason: "a test that did not end is printed with its package",
@@ -55,7 +71,7 @@ func TestJudge(t *testing.T) {
 				`{"Action":"output","Package":"x/p","Output":"panic: test timed out\n"}`,
 				`{"Action":"fail","Package":"x/p"}`,
 			},
-			want: want{Printed: "so far\npanic: test timed out\n", NoTest: true},
+			want: want{Printed: "so far\npanic: test timed out\n", NoTest: true, Broken: []string{"p TestA: did not end"}},
 		},
 		"Subtests": {
 			reason: "a test with subtests is not counted beside them",
@@ -123,7 +139,7 @@ func TestJudge(t *testing.T) {
 				`{"Action":"output","Package":"x/p","Output":"FAIL\n"}`,
 				`{"Action":"fail","Package":"x/p"}`,
 			},
-			want: want{Failed: 1, Printed: "=== RUN TestA\nFAIL\n"},
+			want: want{Failed: 1, Printed: "=== RUN TestA\nFAIL\n", Broken: []string{"p TestA: failed, and logged nothing"}},
 		},
 		"NotJSON": {
 			reason: "what the go command says itself is passed on",
@@ -141,7 +157,7 @@ func TestJudge(t *testing.T) {
 			}
 			got := want{
 				Passed: j.count("pass"), Failed: j.count("fail"), Skipped: j.count("skip"),
-				Printed: printed.String(), NoTest: errors.Is(j.verdict(strings.Fields(tc.args)), errNoTest),
+				Printed: printed.String(), Broken: j.broken, NoTest: errors.Is(j.verdict(strings.Fields(tc.args)), errNoTest),
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

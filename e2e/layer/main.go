@@ -95,5 +95,6 @@ func (l *layer) execute(ctx context.Context, args []string) error {
 	readErr := j.read(events)
 	waitErr := cmd.Wait()
 	l.Passed, l.Failed, l.Skipped, l.Slowest, l.Said = j.count("pass"), j.count("fail"), j.count("skip"), j.slowest(5), j.attributes
+	l.Broken = j.broken
 	return errors.Join(waitErr, readErr, j.verdict(args))
 }

@@ -62,7 +62,7 @@ func summarize(to io.Writer, title, into string, wanted, files []string) (int, e
 	return code, err
 }
 
-// table is Markdown: a row a layer, then the attributes that its tests set.
+// table is Markdown: a row a layer, then the attributes that its tests set, and last the first words of the tests that failed.
 func table(title string, layers []layer) []byte {
 	var text bytes.Buffer
 	if title != "" {
@@ -90,14 +90,21 @@ func table(title string, layers []layer) []byte {
 	}
 	row(sum)
 	for _, l := range layers {
-		for n, said := range l.Said {
-			if n == 0 {
-				fmt.Fprintf(&text, "\n%s:\n\n", l.Name)
-			}
-			fmt.Fprintf(&text, "- %s\n", said)
-		}
+		list(&text, l.Name, l.Said)
+	}
+	for _, l := range layers {
+		list(&text, "Failed in "+l.Name, l.Broken)
 	}
 	return text.Bytes()
+}
+
+func list(text *bytes.Buffer, title string, items []string) {
+	for n, item := range items {
+		if n == 0 {
+			fmt.Fprintf(text, "\n%s:\n\n", title)
+		}
+		fmt.Fprintf(text, "- %s\n", item)
+	}
 }
 
 // replaceSummary replaces what stands between the marks.

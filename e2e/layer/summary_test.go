@@ -12,7 +12,7 @@ import (
 
 func TestSummarize(t *testing.T) {
 	passed := layer{Name: "unit", Took: time.Minute, Busy: 1, Passed: 9, Said: []string{"p TestA: states: 7"}}
-	failed := layer{Name: "env", Took: 3 * time.Minute, Busy: 0.5, Passed: 1, Failed: 1, Failure: "exit status 1"}
+	failed := layer{Name: "env", Took: 3 * time.Minute, Busy: 0.5, Passed: 1, Failed: 1, Failure: "exit status 1", Broken: []string{"p TestB: b_test.go:1: lost"}}
 	const head = "| layer | time | processors | tests | skipped | result |\n| --- | ---: | ---: | ---: | ---: | --- |\n"
 	cases := map[string]struct {
 		reason   string
@@ -31,7 +31,7 @@ func TestSummarize(t *testing.T) {
 				"| unit | 1m0s | 100 % | 9 | 0 | passed |\n" +
 				"| env | 3m0s | 50 % | 2 | 0 | **failed**: exit status 1 |\n" +
 				"| all | 4m0s | 62 % | 11 | 0 | **failed**: exit status 1 |\n" +
-				"\nunit:\n\n- p TestA: states: 7\n" + summaryEnd + "\nb\n",
+				"\nunit:\n\n- p TestA: states: 7\n\nFailed in env:\n\n- p TestB: b_test.go:1: lost\n" + summaryEnd + "\nb\n",
 			code: 1,
 		},
 		"NotRun": {
