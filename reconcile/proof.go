@@ -20,9 +20,13 @@ import (
 
 // How long a member has to be ready.
 const (
-	// provesInPlace is after its container was started again where it is, or resized. To be ready etcd has read its log and
-	// answered a linearizable read by then. It is short, because each member of a rollout waits so long.
+	// provesInPlace is after its container was started again where it is, or resized. etcd has read its log and answered a
+	// linearizable read by then. It is short, because each member of a rollout waits so long.
 	provesInPlace = 500 * time.Millisecond
+	// probesTake is how long after that its kubelet may take to find it ready. A kubelet finds a container that was started
+	// again as ready as the one before, until its probes begin, each within a second: that says nothing in this time. What
+	// the member itself answers does.
+	probesTake = 5 * time.Second
 	// provesNew is after a new Pod, which may have other flags and another node: three probes of its readiness, one a second.
 	provesNew = 3 * time.Second
 	// provesTried is with a lower limit of memory, or after a crash: longer than the first back-off of a kubelet, 10 s, and the
@@ -33,7 +37,7 @@ const (
 // rounding is what a time in the API may be too early: it is kept in whole seconds.
 const rounding = time.Second
 
-// proofs remembers since when this process has seen containers ready, by cluster and container. It shortens the wait to what is
+// proofs remembers since when this process has seen containers do well, by cluster and container. It shortens the wait to what is
 // asked for, and is no truth: the status of a Pod tells the same to the second.
 type proofs struct {
 	mu    sync.Mutex
@@ -64,16 +68,23 @@ func (p *proofs) forget(key types.NamespacedName) {
 	delete(p.ready, key)
 }
 
-// prove tells of each member whether it has been ready for long enough, and returns how long it takes until the first of those
-// has been that are ready and have not yet; 0 where there is none.
+// prove tells of each member whether it has done well for long enough, and returns how long it takes until the first of those
+// has that do and have not yet; 0 where there is none.
 func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (next time.Duration) {
-	var ready []string
+	well, early := map[string]bool{}, map[string]bool{}
+	var containers []string
 	for _, i := range seen.Instances {
-		if i.Pod.Ready {
-			ready = append(ready, containerStatus(seen.pods[i.Name]).ContainerID)
+		pod := seen.pods[i.Name]
+		if early[i.Name] = pod != nil && beforeProbes(c, seen.claims[i.Name], pod, i, now); early[i.Name] {
+			well[i.Name] = i.Serves()
+		} else {
+			well[i.Name] = i.Pod.Ready
+		}
+		if well[i.Name] {
+			containers = append(containers, containerStatus(pod).ContainerID)
 		}
 	}
-	first := r.proving.look(client.ObjectKeyFromObject(c), ready, now)
+	first := r.proving.look(client.ObjectKeyFromObject(c), containers, now)
 	for n := range seen.Instances {
 		i := &seen.Instances[n]
 		pod := seen.pods[i.Name]
@@ -82,11 +93,14 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 		}
 		s := containerStatus(pod)
 		i.Pod.Crashed = s != nil && endedByItself(s)
-		if !i.Pod.Ready {
+		if !well[i.Name] {
 			i.Pod.Unproved = true
 			continue
 		}
-		since := readySince(pod)
+		since := now
+		if !early[i.Name] {
+			since = readySince(pod)
+		}
 		if seen, known := first[s.ContainerID]; known && seen.Before(since) {
 			since = seen
 		}
@@ -103,6 +117,14 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 		}
 	}
 	return next
+}
+
+// beforeProbes reports whether etcd was started again where it is, as it was asked to, and so lately that its kubelet may not
+// have probed it yet.
+func beforeProbes(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, now time.Time) bool {
+	s := containerStatus(pod)
+	return s != nil && s.State.Running != nil && s.RestartCount > 0 && provesAfter(c, claim, pod, i) == provesInPlace &&
+		pod.DeletionTimestamp.IsZero() && s.State.Running.StartedAt.Add(probesTake).After(now)
 }
 
 // readySince is since when the kubelet has found etcd ready, at the latest.

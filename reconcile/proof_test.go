@@ -26,10 +26,11 @@ func TestProves(t *testing.T) {
 		restarts int32
 		exit     *corev1.ContainerStateTerminated
 		unready  bool
+		silent   bool          // etcd does not answer
 		started  time.Duration // ago
 		ready    time.Duration // ago
 		applied  time.Duration // ago
-		seen     time.Duration // ago that this process has seen it ready first; 0: now
+		seen     time.Duration // ago that this process has seen it do well first; 0: now
 		limit    string        // of memory
 		served   string        // limit of memory with which it has served
 	}
@@ -46,16 +47,24 @@ func TestProves(t *testing.T) {
 	}{
 		"Old":      {reason: "it has been ready for days", pod: pod{started: time.Hour, ready: time.Hour}},
 		"NotReady": {reason: "when it will be is not known, and a watch tells", pod: pod{unready: true, started: time.Hour}, want: facts{Unproved: true}},
-		"InPlace":  {reason: "its container was started again where it is: the API's second is over, and half of one", pod: pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: 2 * time.Second}},
-		"InPlaceYoung": {
+		"InPlace":  {reason: "its container was started again where it is: the API's second is over, and half of one", pod: pod{restarts: 1, exit: asked, started: 9 * time.Second, ready: 2 * time.Second}},
+		"InPlaceLate": {
 			reason: "the API keeps whole seconds, so that it may have been ready for less than it says",
-			pod:    pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: time.Second}, want: facts{Unproved: true, Next: 500 * time.Millisecond},
+			pod:    pod{restarts: 1, exit: asked, started: 9 * time.Second, ready: time.Second}, want: facts{Unproved: true, Next: 500 * time.Millisecond},
 		},
-		"InPlaceSeen": {reason: "this process knows better", pod: pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: time.Second, seen: 600 * time.Millisecond}},
-		"Anew":        {reason: "a new Pod takes longer", pod: pod{started: 5 * time.Second, ready: 2 * time.Second}, want: facts{Unproved: true, Next: 2 * time.Second}},
-		"AnewProved":  {reason: "three seconds, and the API's second", pod: pod{started: 6 * time.Second, ready: 4 * time.Second}},
-		"Crashed":     {reason: "it has been started again, and nobody asked for it", pod: pod{restarts: 1, exit: killed, started: 10 * time.Second, ready: 9 * time.Second}, want: facts{Unproved: true, Crashed: true, Next: 22 * time.Second}},
-		"CrashedOnce": {reason: "that was long ago", pod: pod{restarts: 1, exit: killed, started: time.Hour, ready: 32 * time.Second}, want: facts{Crashed: true}},
+		"InPlaceLateSeen": {reason: "this process knows better", pod: pod{restarts: 1, exit: asked, started: 9 * time.Second, ready: time.Second, seen: 600 * time.Millisecond}},
+		"InPlaceNow": {
+			reason: "that the kubelet finds it ready is of the container before, and says nothing",
+			pod:    pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: time.Hour}, want: facts{Unproved: true, Next: 500 * time.Millisecond},
+		},
+		"InPlaceSilent":   {reason: "nor does it where etcd does not answer", pod: pod{restarts: 1, exit: asked, silent: true, started: 4 * time.Second, ready: time.Hour, seen: time.Second}, want: facts{Unproved: true}},
+		"InPlaceSeen":     {reason: "etcd has answered for half a second", pod: pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: time.Hour, seen: 600 * time.Millisecond}},
+		"InPlaceUnprobed": {reason: "and its kubelet has not probed it yet", pod: pod{restarts: 1, exit: asked, unready: true, started: 4 * time.Second, seen: 600 * time.Millisecond}},
+		"InPlaceUnready":  {reason: "its kubelet has had its time", pod: pod{restarts: 1, exit: asked, unready: true, started: 6 * time.Second, seen: 3 * time.Second}, want: facts{Unproved: true}},
+		"Anew":            {reason: "a new Pod takes longer", pod: pod{started: 5 * time.Second, ready: 2 * time.Second}, want: facts{Unproved: true, Next: 2 * time.Second}},
+		"AnewProved":      {reason: "three seconds, and the API's second", pod: pod{started: 6 * time.Second, ready: 4 * time.Second}},
+		"Crashed":         {reason: "it has been started again, and nobody asked for it", pod: pod{restarts: 1, exit: killed, started: 10 * time.Second, ready: 9 * time.Second}, want: facts{Unproved: true, Crashed: true, Next: 22 * time.Second}},
+		"CrashedOnce":     {reason: "that was long ago", pod: pod{restarts: 1, exit: killed, started: time.Hour, ready: 32 * time.Second}, want: facts{Crashed: true}},
 		"LessMemory": {
 			reason: "it may use less than it has served with, which shows when clients come",
 			pod:    pod{untried: []string{"resources"}, limit: "14Mi", served: "1Gi", started: 8 * time.Second, ready: 6 * time.Second}, want: facts{Unproved: true, Next: 25 * time.Second},
@@ -99,6 +108,9 @@ func TestProves(t *testing.T) {
 			live.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: ago(tc.pod.ready)}}
 			seen := observed{pods: map[string]*corev1.Pod{"db-0": live}, claims: map[string]*corev1.PersistentVolumeClaim{"db-0": claim}}
 			seen.Instances = []membership.Instance{{Name: "db-0", Pod: membership.Pod{Ready: !tc.pod.unready, Untried: tc.pod.untried}}}
+			if !tc.pod.silent {
+				seen.Instances[0].Endpoint = membership.Endpoint{MemberID: 1, ClusterID: 1, Leader: 1}
+			}
 			r := &Reconciler{}
 			r.proving.look(client.ObjectKeyFromObject(c), []string{"containerd://1"}, now.Add(-tc.pod.seen))
 			next := r.prove(c, &seen, now)
