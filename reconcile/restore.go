@@ -14,6 +14,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -83,7 +84,7 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 	for n := range pods.Items {
 		pod := &pods.Items[n]
 		result := agentResult(pod, render.ContainerFind)
-		if m := result.Manifest; m != nil && result.Error == nil {
+		if m := result.Manifest; m != nil && result.Failure == nil {
 			seen.found = found(c, *m, result.Verification)
 			seen.Search.Found = snapshotFacts(seen.found)
 		}
@@ -96,7 +97,7 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 }
 
 // found is a snapshot as its manifest describes it.
-func found(c *api.EtcdCluster, m manifest, v *verification) *api.RestoredSnapshot {
+func found(c *api.EtcdCluster, m podstatus.Manifest, v *podstatus.Verification) *api.RestoredSnapshot {
 	s := &api.RestoredSnapshot{
 		Name: m.Name, SHA256: m.SHA256, Location: render.Location(c.RestoreStore(), m.Object), ClusterID: m.ClusterID,
 		EtcdVersion: m.EtcdVersion, Revision: m.Revision, Size: m.Size, Encrypted: m.Encrypted,
@@ -111,10 +112,10 @@ func found(c *api.EtcdCluster, m manifest, v *verification) *api.RestoredSnapsho
 }
 
 // searchProblem is why nothing was found: what the agent has said, or why its Pod does not start.
-func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result agentDocument, overdue time.Time) string {
-	if e := result.Error; e != nil {
-		problem := firstLine(e.Message)
-		if e.Reason == reasonNotFound && c.Spec.Bootstrap.Restore.Unverified != api.UnverifiedAllow {
+func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result, overdue time.Time) string {
+	if failure := result.Failure; failure != nil {
+		problem := failure.Message
+		if failure.Reason == reasonNotFound && c.Spec.Bootstrap.Restore.Unverified != api.UnverifiedAllow {
 			problem += "; only a verified one is taken: verify it (quorate snapshot verify), or set spec.bootstrap.restore.unverified to Allow"
 		}
 		return problem
@@ -122,7 +123,7 @@ func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result agentDocument, ov
 	if pod.CreationTimestamp.After(overdue) {
 		return ""
 	}
-	if problem := waitingProblem(pod); problem != "" {
+	if problem := podstatus.Pending(pod); problem != "" {
 		return "the Pod " + pod.Name + " " + problem
 	}
 	return ""

@@ -75,6 +75,12 @@ func TestSearched(t *testing.T) {
 	}
 	creating := waits.DeepCopy()
 	creating.Status.ContainerStatuses[0].State.Waiting.Reason = "ContainerCreating"
+	unbound := searcher(0, "")
+	unbound.Status.ContainerStatuses = nil
+	unbound.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+	}}
+	unbound.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "backups"}}}}
 	again := searcher(1, `{"error":{"reason":"NoSuchBucket","message":"the bucket backups does not exist"}}`)
 	again.Status.ContainerStatuses[0].LastTerminationState = again.Status.ContainerStatuses[0].State
 	again.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -130,6 +136,11 @@ func TestSearched(t *testing.T) {
 			reason: "the kubelet says only in events what it waits for", objects: saying(creating),
 			want: membership.Search{Begun: true, Problem: "the Pod db-find-x has not started its container find (ContainerCreating): kubectl describe pod db-find-x says why, " +
 				"such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+		},
+		"Unbound": {
+			reason: "the claim of the store is named, which has another name than the Pod", objects: saying(unbound),
+			want: membership.Search{Begun: true, Problem: "the Pod db-find-x cannot be scheduled: its PersistentVolumeClaim backups is not bound: " +
+				"the storage class that it asks for must exist, and its provisioner must run"},
 		},
 		"NoPod": {
 			reason: "a quota is in the way",

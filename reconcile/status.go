@@ -20,6 +20,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -281,7 +282,7 @@ func foundServing(seen observed) int {
 }
 
 func isReady(pod *corev1.Pod) bool {
-	ready := podCondition(pod, corev1.PodReady)
+	ready := podstatus.Condition(pod, corev1.PodReady)
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 

@@ -17,6 +17,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -94,7 +95,7 @@ func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return Step{
 			Action: Stall, Reason: api.ReasonRefused, After: betweenDeletions,
-			Message: clause("the API server refuses Job "+name, err.Error()),
+			Message: podstatus.Clause("the API server refuses Job "+name, err.Error()),
 		}, nil
 	default:
 		return step, fmt.Errorf("create Job %s: %w", name, err)
@@ -185,6 +186,6 @@ func (r *Reconciler) announce(b *api.EtcdBackup, before, next api.EtcdBackupStat
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, api.ReasonVerified, string(Take), "Verified snapshot %s", next.Name)
 	}
 	if before.Failure == nil && next.Failure != nil {
-		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, next.Failure.Reason, string(GiveUp), "%s", clause("Gave up", next.Failure.Message))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, next.Failure.Reason, string(GiveUp), "%s", podstatus.Clause("Gave up", next.Failure.Message))
 	}
 }

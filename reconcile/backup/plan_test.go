@@ -189,9 +189,9 @@ func TestPlan(t *testing.T) {
 		"NoSecret": {
 			reason: "Credentials that are not there are found by the kubelet alone; once they are, it goes on",
 			args: all(running, func(o *Observed) {
-				o.Take.Created, o.Take.Pod.Pending = born, `cannot start container save: secret "s3" not found`
+				o.Take.Created, o.Take.Pod.Pending = born, `cannot start its container save: secret "s3" not found`
 			}),
-			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly: cannot start container save: secret "s3" not found`, After: whileRunning},
+			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly: cannot start its container save: secret "s3" not found`, After: whileRunning},
 		},
 		"Verifying": {
 			reason: "It is stored",
@@ -384,9 +384,9 @@ func TestPlanDeletion(t *testing.T) {
 		"NoSecret": {
 			reason: "Credentials that were deleted with it",
 			args: all(verified, deleted, deletion, func(o *Observed) {
-				o.Delete.Created, o.Delete.Pod.Pending = born, `cannot start container delete: secret "s3" not found`
+				o.Delete.Created, o.Delete.Pod.Pending = born, `cannot start its container delete: secret "s3" not found`
 			}),
-			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly-delete: cannot start container delete: secret "s3" not found` + out, After: whileRunning},
+			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly-delete: cannot start its container delete: secret "s3" not found` + out, After: whileRunning},
 		},
 		"Foreign": {
 			reason: "A Job of somebody else is left alone",
