@@ -14,6 +14,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
@@ -145,7 +146,7 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
 	switch {
 	case apierrors.IsNotFound(err):
-		if err := r.Client.Apply(ctx, want.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
+		if err := r.Client.Apply(ctx, want.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
 			return fmt.Errorf("create Job %s: %w", *want.Name, err)
 		}
 		r.event(c, step, "Find "+*want.Name)
@@ -167,7 +168,7 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 // read: what was chosen before stays.
 func (r *Reconciler) choose(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if c.Status.Restored != nil {
-		return errChanged
+		return apply.ErrChanged
 	}
 	if err := r.report(ctx, c, status(c, seen, step)); err != nil {
 		return err

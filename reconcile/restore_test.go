@@ -15,6 +15,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -219,7 +220,7 @@ func TestFind(t *testing.T) {
 	}{
 		"Create": {
 			reason: "only where there is none",
-			want:   []write{{"apply", "Job", "db-find", "", onlyIfAbsent}},
+			want:   []write{{"apply", "Job", "db-find", "", apply.OnlyIfAbsent}},
 		},
 		"AnotherSearch": {
 			reason:  "the Job of another search makes room",
@@ -288,7 +289,7 @@ func TestChoose(t *testing.T) {
 		told   []string
 	}{
 		"Chosen":   {reason: "the first choice", want: &monday, told: []string{"Normal Restoring restoring snapshot db-monday"}},
-		"Before":   {reason: "it is never written anew", before: &sunday, err: errChanged},
+		"Before":   {reason: "it is never written anew", before: &sunday, err: apply.ErrChanged},
 		"NotFirst": {reason: "another operator has chosen meanwhile", refuse: conflict, err: conflict},
 	}
 	for name, tc := range cases {

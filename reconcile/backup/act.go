@@ -2,8 +2,6 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -17,16 +15,10 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
-
-// errChanged: the cache was behind, or another operator was first. It is looked at again.
-var errChanged = errors.New("something has changed since it was looked at")
-
-// onlyIfAbsent makes an apply create an object, and fail with a conflict where there is one: no object has the resource version 1,
-// and one that is not there is not compared.
-const onlyIfAbsent = "1"
 
 // act carries out the step. It returns the step that is to be shown, which is another one where the API server is against it.
 func (r *Reconciler) act(ctx context.Context, o Observed, step Step) (Step, error) {
@@ -80,10 +72,10 @@ func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1
 		return step, fmt.Errorf("get EtcdBackup: %w", err)
 	}
 	if live.UID != b.UID || live.ResourceVersion != b.ResourceVersion {
-		return step, errChanged
+		return step, apply.ErrChanged
 	}
 	name := *job.Name
-	err := r.Client.Apply(ctx, job.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
+	err := r.Client.Apply(ctx, job.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
 	switch {
 	case err == nil:
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, step.Reason, string(step.Action), "Created Job %s", name)
@@ -106,7 +98,7 @@ func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1
 func (r *Reconciler) occupied(ctx context.Context, b *api.EtcdBackup, name string) (Step, error) {
 	job := &batchv1.Job{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, job); err != nil || metav1.IsControlledBy(job, b) {
-		return Step{}, errChanged
+		return Step{}, apply.ErrChanged
 	}
 	there := described(b, job)
 	if there.Former {
@@ -161,17 +153,9 @@ func (r *Reconciler) report(ctx context.Context, b *api.EtcdBackup, before, next
 	if equality.Semantic.DeepEqual(before, next) {
 		return nil
 	}
-	raw, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	ac := apiac.EtcdBackupStatus()
-	if err := json.Unmarshal(raw, ac); err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	desired := apiac.EtcdBackup(b.Name, b.Namespace).WithResourceVersion(b.ResourceVersion).WithStatus(ac)
-	if err := r.Client.Status().Apply(ctx, desired, client.FieldOwner(api.Manager), client.ForceOwnership); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply status: %w", err)
+	desired := apiac.EtcdBackup(b.Name, b.Namespace).WithResourceVersion(b.ResourceVersion)
+	if err := apply.Status(ctx, r.Client, next, desired.WithStatus); client.IgnoreNotFound(err) != nil {
+		return err
 	}
 	r.announce(b, before, next)
 	return nil

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/apply"
 )
 
 // Reconciler makes EtcdBackups true.
@@ -87,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	step := Plan(seen)
 	shown, err := r.act(ctx, seen, step)
-	if apierrors.IsConflict(err) || errors.Is(err, errChanged) {
+	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	if err != nil {
