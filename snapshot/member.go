@@ -120,14 +120,14 @@ func corrupt(remarks []string) []uint64 {
 
 // choose the member to take a snapshot from: of those that may be, the one with the highest revision, and a follower rather
 // than the leader where they are the same. The error says of each member why it is not taken.
-func choose(members []*member, clusterID string, minRevision int64, silent []error) (*member, error) {
+func choose(members []*member, clusterID string, silent []error) (*member, error) {
 	if err := oneCluster(members, clusterID); err != nil {
 		return nil, err
 	}
 	var fit []*member
 	why := make([]string, 0, len(members)+len(silent))
 	for _, m := range members {
-		if reason := unfit(m, members, minRevision); reason != "" {
+		if reason := unfit(m, members); reason != "" {
 			why = append(why, fmt.Sprintf("%s %s", m.endpoint, reason))
 			continue
 		}
@@ -167,7 +167,7 @@ func oneCluster(members []*member, clusterID string) error {
 }
 
 // unfit is why a snapshot is not taken from a member, or empty. Any member may tell of an alarm of another.
-func unfit(m *member, members []*member, minRevision int64) string {
+func unfit(m *member, members []*member) string {
 	switch {
 	case m.learner:
 		return "is a learner"
@@ -177,8 +177,6 @@ func unfit(m *member, members []*member, minRevision int64) string {
 		return slices.Contains(teller.corrupt, m.id) || slices.Contains(teller.corrupt, 0)
 	}):
 		return "is under a CORRUPT alarm"
-	case m.revision < minRevision:
-		return fmt.Sprintf("is at revision %d, behind %d", m.revision, minRevision)
 	}
 	return ""
 }

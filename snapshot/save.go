@@ -19,8 +19,6 @@ type SaveOptions struct {
 	Cluster string
 	// ClusterID in hexadecimal digits, as etcdctl prints it. An endpoint of another one is refused (ErrOtherCluster).
 	ClusterID string
-	// MinRevision is what the member must have reached, lest an old state is taken for a new one.
-	MinRevision int64
 	// Recipients are age recipients (age1...). Without any, the snapshot is not encrypted.
 	Recipients []string
 	// Keep is a directory where a plain copy of the stream stays, as NAME.db. Without it there is a copy in the directory for
@@ -65,7 +63,7 @@ func Save(ctx context.Context, from Source, store Store, o SaveOptions) (Manifes
 			m.close()
 		}
 	}()
-	m, err := choose(members, o.ClusterID, o.MinRevision, silent)
+	m, err := choose(members, o.ClusterID, silent)
 	if err != nil {
 		return Manifest{}, err
 	}

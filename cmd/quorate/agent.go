@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ import (
 // agent has the commands that the operator runs in Jobs and init containers. They are not for people: "quorate snapshot" is.
 func agent() *cobra.Command {
 	cmd := &cobra.Command{Use: "agent", Short: "What the operator runs in Pods", Hidden: true}
-	cmd.AddCommand(agentSave(), agentFetch(), agentRestore(), agentRestoreMember(), agentVerifyHash(), agentVerifyServed(), agentFind(), agentDelete(), agentPrune())
+	cmd.AddCommand(agentSave(), agentFetch(), agentRestore(), agentRestoreMember(), agentVerifyHash(), agentVerifyServed(), agentFind(), agentDelete())
 	return cmd
 }
 
@@ -62,7 +61,6 @@ func agentSave() *cobra.Command {
 		source.flags(f)
 		f.StringVar(&options.Cluster, "cluster", "", "namespace/name of the EtcdCluster")
 		f.StringVar(&options.ClusterID, "cluster-id", "", "ID that the cluster must have")
-		f.Int64Var(&options.MinRevision, "min-revision", 0, "revision that the snapshot must have at least")
 		f.StringSliceVar(&options.Recipients, "recipient", nil, "age recipient")
 		f.StringVar(&options.Keep, "keep", "", "directory where a plain copy stays (default: one in TMPDIR, until the end)")
 	}, func(cmd *cobra.Command) (r agentResult, err error) {
@@ -216,32 +214,5 @@ func agentDelete() *cobra.Command {
 		return agentResult{}, stored.use(cmd.Context(), func(store snapshot.Store) error {
 			return snapshot.Delete(cmd.Context(), store, stored.name)
 		})
-	})
-}
-
-func agentPrune() *cobra.Command {
-	var (
-		stored    storedFlags
-		retention retentionFlags
-		clusterID string
-	)
-	return agentCommand("prune", "Delete old snapshots of a cluster", func(f *pflag.FlagSet) {
-		stored.flags(f)
-		retention.flags(f)
-		f.StringVar(&clusterID, "cluster-id", "", "ID of the cluster whose snapshots are pruned")
-	}, func(cmd *cobra.Command) (r agentResult, err error) {
-		keep, err := retention.read()
-		if err != nil {
-			return r, err
-		}
-		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
-			dropped, err := snapshot.Prune(cmd.Context(), store, keep, snapshot.PruneOptions{ClusterID: clusterID, Now: time.Now()})
-			r.Dropped = len(dropped)
-			for _, s := range dropped {
-				_, _ = io.WriteString(cmd.OutOrStdout(), "Deleted snapshot "+s.Manifest.Name+"\n") // the log is a courtesy
-			}
-			return err
-		})
-		return r, err
 	})
 }

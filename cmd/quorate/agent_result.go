@@ -22,9 +22,7 @@ const (
 type agentResult struct {
 	Manifest     *snapshot.Manifest     `json:"manifest,omitempty"`
 	Verification *snapshot.Verification `json:"verification,omitempty"`
-	// Dropped is how many snapshots were pruned.
-	Dropped int         `json:"dropped,omitempty"`
-	Error   *agentError `json:"error,omitempty"`
+	Error        *agentError            `json:"error,omitempty"`
 }
 
 // agentError is why it was not done.

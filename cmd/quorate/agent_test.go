@@ -70,8 +70,6 @@ func TestAgent(t *testing.T) {
 			reason: "what is gone already is no error: the Pod may be the second one", args: []string{"delete", "--name=c"}, left: []string{"a-1", "a-2", "b-1"},
 		},
 		"DeleteNothing": {reason: "the whole store is no snapshot", args: []string{"delete"}, want: failed("Failed", `"" is no name of a snapshot`), left: []string{"a-1", "a-2", "b-1"}},
-		"Prune":         {reason: "of one cluster", args: []string{"prune", "--cluster-id=1a", "--keep-last=1"}, want: agentResult{Dropped: 1}, left: []string{"a-2", "b-1"}},
-		"PruneAll":      {reason: "nothing of another cluster's", args: []string{"prune", "--keep-last=1"}, want: failed("Failed", "prune: give the ID of the cluster"), left: []string{"a-1", "a-2", "b-1"}},
 		"VerifyHash":    {reason: "which check failed", args: []string{"verify-hash", "--name=a-1"}, want: failed("Damaged", "snapshot a-1 is damaged: ")},
 		"FetchUnknown":  {reason: "there is none", args: []string{"fetch", "--name=c", "--file=/none"}, want: failed("NotFound", "snapshot c: no manifest")},
 		"SaveNobody": {
