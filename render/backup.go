@@ -220,7 +220,8 @@ func newestVersion(c *api.EtcdCluster) (string, error) {
 	return newest.String(), nil
 }
 
-// DeletionJob deletes what the attempts of an EtcdBackup have stored, and may have stored. The cluster may be gone (nil).
+// DeletionJob deletes what the attempts of an EtcdBackup have stored, and may have stored, and nothing of a cluster with another ID
+// than the EtcdBackup's. The cluster may be gone (nil).
 func DeletionJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration, error) {
 	store := b.Status.Store
 	config, err := storeConfig(store)
@@ -244,7 +245,8 @@ func DeletionJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1a
 		if n < len(names)-1 {
 			container = fmt.Sprintf("%s-%d", ContainerDelete, n+1)
 		}
-		steps = append(steps, reaches(agent(image, container, "delete", "--store="+config, "--name="+name), store))
+		args := []string{"--store=" + config, "--name=" + name, "--cluster-id=" + b.Status.ClusterID}
+		steps = append(steps, reaches(agent(image, container, "delete", args...), store))
 	}
 	last := len(steps) - 1
 	spec.WithInitContainers(steps[:last]...).WithContainers(steps[last])

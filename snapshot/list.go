@@ -232,6 +232,25 @@ func there(stored []Stored) string {
 	return ": there are " + strings.Join(words, ", ")
 }
 
+// DeleteOf removes a snapshot that is of the cluster with that ID, as Delete does. One whose manifest is of another cluster is
+// ErrOtherCluster, and nothing of it is removed. What has no manifest, or one that cannot be understood, goes by its name, and so
+// does all without an ID. Where the store does not let the manifest be read it may not be there: some answer so.
+func DeleteOf(ctx context.Context, store Store, name, clusterID string) error {
+	if clusterID == "" {
+		return Delete(ctx, store, name)
+	}
+	m, err := ReadManifest(ctx, store, name)
+	refused, is := errors.AsType[*StoreError](err)
+	switch {
+	case err == nil && m.ClusterID != clusterID:
+		return fmt.Errorf("delete snapshot %s: %w: it is of cluster %q with ID %s, and that of cluster ID %s is to be deleted: it stays in the store",
+			name, ErrOtherCluster, m.Cluster, m.ClusterID, clusterID)
+	case err == nil, errors.Is(err, ErrNoManifest), errors.Is(err, ErrDamaged), is && refused.Reason == ReasonAccessDenied:
+		return Delete(ctx, store, name)
+	}
+	return fmt.Errorf("delete snapshot %s: %w", name, err)
+}
+
 // Delete removes a snapshot, the manifest first: what is left of it, should the rest fail, does not count. Deleting again goes on.
 func Delete(ctx context.Context, store Store, name string) error {
 	if err := checkName(name); err != nil {

@@ -209,10 +209,16 @@ func agentFind() *cobra.Command {
 }
 
 func agentDelete() *cobra.Command {
-	var stored storedFlags
-	return agentCommand("delete", "Delete a snapshot", stored.flags, func(cmd *cobra.Command) (agentResult, error) {
+	var (
+		stored    storedFlags
+		clusterID string
+	)
+	return agentCommand("delete", "Delete a snapshot", func(f *pflag.FlagSet) {
+		stored.flags(f)
+		f.StringVar(&clusterID, "cluster-id", "", "ID of the cluster that the snapshot must be of (default: any)")
+	}, func(cmd *cobra.Command) (agentResult, error) {
 		return agentResult{}, stored.use(cmd.Context(), func(store snapshot.Store) error {
-			return snapshot.Delete(cmd.Context(), store, stored.name)
+			return snapshot.DeleteOf(cmd.Context(), store, stored.name, clusterID)
 		})
 	})
 }

@@ -69,6 +69,11 @@ func TestAgent(t *testing.T) {
 		"DeleteAgain": {
 			reason: "what is gone already is no error: the Pod may be the second one", args: []string{"delete", "--name=c"}, left: []string{"a-1", "a-2", "b-1"},
 		},
+		"DeleteOwn": {reason: "it is of the cluster", args: []string{"delete", "--name=a-1", "--cluster-id=1a"}, left: []string{"a-2", "b-1"}},
+		"DeleteOther": {
+			reason: "another cluster has stored it under that name", args: []string{"delete", "--name=a-1", "--cluster-id=1b"}, left: []string{"a-1", "a-2", "b-1"},
+			want: failed("OtherCluster", `delete snapshot a-1: another cluster: it is of cluster "a" with ID 1a, and that of cluster ID 1b is to be deleted: it stays in the store`),
+		},
 		"DeleteNothing": {reason: "the whole store is no snapshot", args: []string{"delete"}, want: failed("Failed", `"" is no name of a snapshot`), left: []string{"a-1", "a-2", "b-1"}},
 		"VerifyHash":    {reason: "which check failed", args: []string{"verify-hash", "--name=a-1"}, want: failed("Damaged", "snapshot a-1 is damaged: ")},
 		"FetchUnknown":  {reason: "there is none", args: []string{"fetch", "--name=c", "--file=/none"}, want: failed("NotFound", "snapshot c: no manifest")},
