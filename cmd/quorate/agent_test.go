@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -119,6 +120,32 @@ func TestAgent(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.left, left); diff != "" {
 				t.Errorf("%s: in the store, -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestServedWithin: a large database is given the time to be read, and a small one no less than a
+// slow start of etcd takes.
+func TestServedWithin(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	cases := map[string]struct {
+		reason string
+		args   int64
+		want   time.Duration
+	}{
+		"Empty":   {reason: "the floor", want: 10 * time.Minute},
+		"Small":   {reason: "a GiB that is begun counts", args: 1, want: 15 * time.Minute},
+		"OneGiB":  {reason: "as much", args: gib, want: 15 * time.Minute},
+		"Begun":   {reason: "the next one is begun", args: gib + 1, want: 20 * time.Minute},
+		"Largest": {reason: "what etcd suggests at most", args: 8 * gib, want: 50 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, servedWithin(tc.args)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
