@@ -61,7 +61,7 @@ func agentPod(c *api.EtcdCluster, s *api.BackupStore) (*corev1ac.PodSpecApplyCon
 // to be stored, and as long to be read again.
 const JobDeadline = 6 * time.Hour
 
-// agentJob runs a Pod once, for an EtcdBackup. Whether there is another attempt is decided by whoever reads what came of it.
+// agentJob runs a Pod once, for an EtcdBackup. The operator reads what came of it, and decides whether there is another attempt.
 func agentJob(b *api.EtcdBackup, c *api.EtcdCluster, s *api.BackupStore, name string, spec *corev1ac.PodSpecApplyConfiguration) *batchv1ac.JobApplyConfiguration {
 	podLabels := backupLabels(b, c)
 	if s.Azure != nil && s.ServiceAccountName != "" {

@@ -103,7 +103,7 @@ func BackupJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1ac.
 	return agentJob(b, c, store, b.JobName(b.Status.Attempt), spec), nil
 }
 
-// keeps: the plain copy that a save leaves is what is restored, because nobody here can decrypt what was stored.
+// keeps: the plain copy that a save leaves is what is restored, because the Job has no key to decrypt what was stored.
 func keeps(b *api.EtcdBackup) bool {
 	return b.Spec.Encryption != nil && b.Verification() == api.VerifyRestore
 }

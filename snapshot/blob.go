@@ -185,7 +185,7 @@ func (b *bucket) Delete(ctx context.Context, key string) error {
 // nonce is a word that no other call has.
 func nonce() string { return strings.ToLower(rand.Text()) }
 
-// tracked is the writer of an object. It remembers that the store failed, whatever the one who writes makes of it.
+// tracked is the writer of an object. It remembers that the store failed, whatever its caller makes of it.
 type tracked struct {
 	ctx    context.Context // of the one call of Create that it lives in
 	to     io.Writer

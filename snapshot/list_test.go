@@ -60,7 +60,7 @@ func TestList(t *testing.T) {
 		"OtherVerified": {"it is of another of the same name", func(t *testing.T, m *memory) {
 			m.objects["b.verified.json"] = encode(t, Verification{Format: 1, Name: "b", Mode: ModeHash, SHA256: "other"})
 		}, "c b a", "", "a"},
-		"UnknownVerified": {"nobody knows what was verified", func(t *testing.T, m *memory) {
+		"UnknownVerified": {"it is not known what was verified", func(t *testing.T, m *memory) {
 			m.objects["b.verified.json"] = encode(t, Verification{Format: 1, Name: "b", Mode: "Later", SHA256: "sum of b"})
 		}, "c b a", "", "a"},
 	} {

@@ -49,7 +49,7 @@ func TestChoose(t *testing.T) {
 		"NoMajority":    {reason: "all are cut off", members: []*member{at(1, 9, func(m *member) { m.leader = 0 })}, err: ErrNoMember, says: "without a majority"},
 		"Corrupt":       {reason: "it is accused by another", members: []*member{at(1, 5, accuses(2)), at(2, 9)}, want: 1},
 		"AllCorrupt":    {reason: "etcd cannot tell which", members: []*member{at(1, 5, accuses(0)), at(2, 9)}, err: ErrNoMember, says: "CORRUPT"},
-		"Silent":        {reason: "nobody answers", silent: []error{errors.New("http://db-1 is down")}, err: ErrNoMember, says: "db-1 is down"},
+		"Silent":        {reason: "no member answers", silent: []error{errors.New("http://db-1 is down")}, err: ErrNoMember, says: "db-1 is down"},
 		"OtherCluster":  {reason: "not the one asked for", members: []*member{at(1, 5)}, cluster: "bb", err: ErrOtherCluster, says: "is a member of cluster aa"},
 		"TwoClusters":   {reason: "endpoints of two", members: []*member{at(1, 5), at(2, 5, other)}, err: ErrOtherCluster, says: "of one cluster"},
 		"TheOneOfThree": {reason: "two are down", members: []*member{at(3, 5)}, cluster: "aa", silent: []error{errors.New("down")}, want: 3},

@@ -41,7 +41,7 @@ type RestoreOptions struct {
 	// that watches of before end with an error, and do not miss anything in silence.
 	KeepRevisions bool
 
-	// AuthOff has the etcd serve everybody. It is for a verification: nobody has a password there, and nobody else reaches it.
+	// AuthOff has the etcd serve without authentication. It is for a verification, which has no password, and whose etcd no other client reaches.
 	AuthOff bool
 
 	// Again makes nothing of a directory that this very restore has made before: of the same snapshot, for the same member.

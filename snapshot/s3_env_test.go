@@ -140,7 +140,7 @@ func largeStream(t *testing.T, s Store) {
 func TestS3Refused(t *testing.T) {
 	endpoint := startS3(t)
 	makeS3Bucket(t, Config{S3: &S3{Bucket: testBucket, Endpoint: endpoint}})
-	nobody := "http://" + storeAddress(t)
+	silent := "http://" + storeAddress(t)
 	cases := map[string]struct {
 		reason string
 		store  S3
@@ -156,7 +156,7 @@ func TestS3Refused(t *testing.T) {
 		"UnknownKey": {
 			reason: "The store does not know the access key.",
 			store:  S3{Bucket: testBucket, Endpoint: endpoint},
-			env:    map[string]string{"AWS_ACCESS_KEY_ID": "nobody"},
+			env:    map[string]string{"AWS_ACCESS_KEY_ID": "unknown"},
 			want:   ReasonInvalidCredentials, says: "AWS_SECRET_ACCESS_KEY",
 		},
 		"WrongSecret": {
@@ -170,9 +170,9 @@ func TestS3Refused(t *testing.T) {
 			store:  S3{Bucket: testBucket, Endpoint: endpoint, Region: "eu-central-1"},
 			want:   ReasonWrongRegion, says: "set region",
 		},
-		"Nobody": {
+		"NoServer": {
 			reason: "Nothing listens at the endpoint.",
-			store:  S3{Bucket: testBucket, Endpoint: nobody},
+			store:  S3{Bucket: testBucket, Endpoint: silent},
 			want:   ReasonUnreachable, says: "connection refused; check the endpoint",
 		},
 		"UnknownHost": {

@@ -24,8 +24,8 @@ type SaveOptions struct {
 	// Keep is a directory where a plain copy of the stream stays, as NAME.db. Without it there is a copy in the directory for
 	// temporary files (TMPDIR) until the save has ended: only of the whole database can be told which revision it is.
 	Keep string
-	// Unfinished removes first what an earlier save of this name has stored, where that has left no manifest. It is for those
-	// who know that it is not running any more: a Job that tries again.
+	// Unfinished removes first what an earlier save of this name has stored, where that has left no manifest. It is for a
+	// caller that knows that the earlier save does not run any more: a Job that tries again.
 	Unfinished bool
 	// Progress is called now and then, from one goroutine.
 	Progress func(Progress)

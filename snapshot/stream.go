@@ -114,7 +114,7 @@ func (m *member) snapshot(ctx context.Context, pass func([]byte) error, report f
 		done += int64(len(r.Blob))
 		report(done, done+int64(r.RemainingBytes))
 	}
-	// Behind an endpoint that leads to several members, the connection may have been made anew, to another one.
+	// Behind an endpoint that leads to several members, the connection may have been made again, to another one.
 	before := m.id
 	if err := m.ask(ctx); err != nil {
 		return err

@@ -123,7 +123,7 @@ type VerifyOptions struct {
 	FetchOptions
 }
 
-// Verify verifies a stored snapshot, and records it. ModeRestore fetches it, restores it, starts an etcd on it that nobody else
+// Verify verifies a stored snapshot, and records it. ModeRestore fetches it, restores it, starts an etcd on it that no other client
 // can reach, and compares what that serves.
 func Verify(ctx context.Context, store Store, name string, o VerifyOptions) (Verification, error) {
 	var v Verification

@@ -78,7 +78,7 @@ func TestAgent(t *testing.T) {
 		"DeleteNothing": {reason: "the whole store is no snapshot", args: []string{"delete"}, want: failed("Failed", `"" is no name of a snapshot`), left: []string{"a-1", "a-2", "b-1"}},
 		"VerifyHash":    {reason: "which check failed", args: []string{"verify-hash", "--name=a-1"}, want: failed("Damaged", "snapshot a-1 is damaged: ")},
 		"FetchUnknown":  {reason: "there is none", args: []string{"fetch", "--name=c", "--file=/none"}, want: failed("NotFound", "snapshot c: no manifest")},
-		"SaveNobody": {
+		"SaveNoMember": {
 			reason: "why", args: []string{"save", "--endpoints=http://127.0.0.1:1", "--name=c"}, want: failed("NoMember", "no member to take a snapshot from"), left: []string{"a-1", "a-2", "b-1"},
 		},
 		"NoStore":     {reason: "the word of the store", config: &snapshot.Config{}, args: []string{"find"}, want: failed("InvalidStore", "--store: ")},

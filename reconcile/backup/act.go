@@ -148,7 +148,7 @@ func (r *Reconciler) finalize(ctx context.Context, b *api.EtcdBackup, finalizers
 	return nil
 }
 
-// report writes the status where it differs from before, under the condition that nobody has changed the object since it was read.
+// report writes the status where it differs from before, under the condition that the object has not changed since it was read.
 func (r *Reconciler) report(ctx context.Context, b *api.EtcdBackup, before, next api.EtcdBackupStatus) error {
 	if equality.Semantic.DeepEqual(before, next) {
 		return nil

@@ -152,7 +152,7 @@ func (s *stage) settle(r *backup.Reconciler, b *api.EtcdBackup) {
 	}
 }
 
-// read the EtcdBackup anew, and tell its state and that of its Jobs in one line; empty once it is gone.
+// read the EtcdBackup again, and tell its state and that of its Jobs in one line; empty once it is gone.
 func (s *stage) read(b *api.EtcdBackup) string {
 	s.Helper()
 	key := client.ObjectKeyFromObject(b)

@@ -17,7 +17,7 @@ var born = time.Date(2026, 11, 25, 7, 50, 0, 0, time.UTC)
 // patience of the tests.
 const patience = time.Minute
 
-// fresh is an EtcdBackup at which nobody has looked, and a cluster that serves.
+// fresh is an EtcdBackup that the operator has not seen before, and a cluster that serves.
 func fresh() Observed {
 	return Observed{
 		Backup: &api.EtcdBackup{
@@ -282,7 +282,7 @@ func TestPlan(t *testing.T) {
 			want:   Step{Action: GiveUp, Reason: "Damaged", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: sha256 differs; it does not count as a backup: make another EtcdBackup"},
 		},
 		"EncryptedUnverified": {
-			reason: "The plain copy went with the Pod, and nobody here has the key",
+			reason: "The plain copy went with the Pod, and the operator has no key",
 			args: all(failed("TimedOut", "etcd does not serve"), func(o *Observed) {
 				o.Backup.Status.SHA256, o.Backup.Spec.Encryption = "6b86", &api.BackupEncryption{}
 			}),
@@ -342,7 +342,7 @@ func TestPlanDeletion(t *testing.T) {
 			want:   Step{Action: None},
 		},
 		"Retain": {
-			reason: "The way out: who says Retain lets it go",
+			reason: "The way out: Retain lets it go",
 			args:   all(verified, deleted, func(o *Observed) { o.Backup.Spec.DeletionPolicy = api.RetentionRetain }),
 			want:   Step{Action: Release},
 		},
