@@ -91,7 +91,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListFaults: where the store does not answer there is no list: what was not read may be the newest.
+// TestListFaults: where the store does not answer there is no list: what was not read may be the
+// newest.
 func TestListFaults(t *testing.T) {
 	t.Parallel()
 	for call, fault := range map[string]error{
@@ -117,7 +118,8 @@ func TestListFaults(t *testing.T) {
 	}
 }
 
-// TestListUnreadable: an object that cannot be read makes its snapshot one that does not count, and hides no other.
+// TestListUnreadable: an object that cannot be read makes its snapshot one that does not count, and
+// hides no other.
 func TestListUnreadable(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"open b.manifest.json", "open b.verified.json"} {

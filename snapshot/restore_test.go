@@ -219,7 +219,8 @@ func newRestoredOther(t *testing.T) string {
 	return file(t, d.snapshot())
 }
 
-// TestRestoreInterrupted: a restore that was killed at any moment is done again, or finished, by the next.
+// TestRestoreInterrupted: a restore that was killed at any moment is done again, or finished, by
+// the next.
 func TestRestoreInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

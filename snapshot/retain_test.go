@@ -88,7 +88,8 @@ func called(stored []Stored) string {
 	return strings.Join(names, " ")
 }
 
-// TestRetainAlways: whatever the rules, the newest verified snapshot of each cluster stays, and what is newer.
+// TestRetainAlways: whatever the rules, the newest verified snapshot of each cluster stays, and
+// what is newer.
 func TestRetainAlways(t *testing.T) {
 	t.Parallel()
 	stored := []Stored{raw("e", noon(25)), ok("d", noon(20)), ok("c", noon(10)), of("bbbb", ok("b", noon(2))), of("bbbb", raw("a", noon(1)))}

@@ -84,7 +84,8 @@ func TestS3Large(t *testing.T) {
 	largeStream(t, openTestStore(t, c))
 }
 
-// largeStream writes and reads 200 MiB, and compares what the heap takes with the bound of the agent.
+// largeStream writes and reads 200 MiB, and compares what the heap takes with the bound of the
+// agent.
 func largeStream(t *testing.T, s Store) {
 	t.Helper()
 	const size, bound = 200 << 20, 128 << 20
@@ -218,7 +219,8 @@ func TestS3Refused(t *testing.T) {
 	}
 }
 
-// TestS3Prefix is a prefix as people write it: with slashes at either end or without, it is the same place.
+// TestS3Prefix is a prefix as people write it: with slashes at either end or without, it is the
+// same place.
 func TestS3Prefix(t *testing.T) {
 	c := Config{S3: &S3{Bucket: testBucket, Endpoint: startS3(t)}}
 	makeS3Bucket(t, c)

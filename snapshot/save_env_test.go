@@ -19,7 +19,8 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// acknowledged is a write that a client was told of: the key is its place in the order of its writer.
+// acknowledged is a write that a client was told of: the key is its place in the order of its
+// writer.
 type acknowledged struct {
 	key      string
 	revision int64
@@ -73,8 +74,9 @@ func (c *etcds) waitFor(revision int64) {
 	c.Fatalf("revision %d was not reached", revision)
 }
 
-// TestSaveUnderLoad saves from three members while they are written to and one of them is killed. All members are made of the
-// snapshot. What was acknowledged before the save began is there, and everything that is there is of the revision that it says.
+// TestSaveUnderLoad saves from three members while they are written to and one of them is killed.
+// All members are made of the snapshot. What was acknowledged before the save began is there, and
+// everything that is there is of the revision that it says.
 func TestSaveUnderLoad(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, version string) {
 		c.form()

@@ -88,7 +88,8 @@ func (f *faulty) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestSaveFaults: whatever fails, no manifest is left, nothing of another is touched, and the error says why.
+// TestSaveFaults: whatever fails, no manifest is left, nothing of another is touched, and the error
+// says why.
 func TestSaveFaults(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

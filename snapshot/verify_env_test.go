@@ -38,7 +38,8 @@ func (c *etcds) history(compact bool) {
 	}
 }
 
-// TestVerify saves, and verifies by an etcd of the same version, with history that is compacted and with all of it.
+// TestVerify saves, and verifies by an etcd of the same version, with history that is compacted and
+// with all of it.
 func TestVerify(t *testing.T) {
 	eachVersion(t, 1, func(c *etcds, version string) {
 		c.form()
@@ -68,7 +69,8 @@ func TestVerify(t *testing.T) {
 	})
 }
 
-// TestVerifyCatches: a store that changes a byte, and an etcd that serves other data than the snapshot has.
+// TestVerifyCatches: a store that changes a byte, and an etcd that serves other data than the
+// snapshot has.
 func TestVerifyCatches(t *testing.T) {
 	c := newEtcds(t, node.Etcd36, 1)
 	c.form()
@@ -162,7 +164,8 @@ func TestVerifyEtcd(t *testing.T) {
 	}
 }
 
-// TestVerifyAuth: a snapshot of an etcd with users is saved as one of them, and verified without one.
+// TestVerifyAuth: a snapshot of an etcd with users is saved as one of them, and verified without
+// one.
 func TestVerifyAuth(t *testing.T) {
 	eachVersion(t, 1, func(c *etcds, version string) {
 		c.form()

@@ -13,7 +13,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// agent has the commands that the operator runs in Jobs and init containers. They are not for people: "quorate snapshot" is.
+// agent has the commands that the operator runs in Jobs and init containers. They are not for
+// people: "quorate snapshot" is.
 func agent() *cobra.Command {
 	cmd := &cobra.Command{Use: "agent", Short: "What the operator runs in Pods", Hidden: true}
 	cmd.AddCommand(agentSave(), agentFetch(), agentRestore(), agentRestoreMember(), agentVerifyHash(), agentVerifyServed(), agentFind(), agentDelete())
@@ -190,10 +191,11 @@ func agentVerifyServed() *cobra.Command {
 	})
 }
 
-// servedWithin is how long an etcd may take to serve a database of so many bytes, and to be compared
-// with its file: 10 minutes, which an empty one is given too, and 5 more for each GiB that is begun.
-// The database is read four times meanwhile, twice as a file and twice by etcd, at 14 MiB/s or more. For
-// the 8 GiB that etcd suggests at most it is 50 minutes, of the 6 hours that the Job has.
+// servedWithin is how long an etcd may take to serve a database of so many bytes, and to be
+// compared with its file: 10 minutes, which an empty one is given too, and 5 more for each GiB that
+// is begun. The database is read four times meanwhile, twice as a file and twice by etcd, at 14
+// MiB/s or more. For the 8 GiB that etcd suggests at most it is 50 minutes, of the 6 hours that the
+// Job has.
 func servedWithin(size int64) time.Duration {
 	const gib = 1 << 30
 	return 10*time.Minute + time.Duration((size+gib-1)/gib)*5*time.Minute

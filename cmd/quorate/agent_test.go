@@ -14,7 +14,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// runAgent runs a command of the agent with a store, and returns the result that it leaves. restore has no store.
+// runAgent runs a command of the agent with a store, and returns the result that it leaves. restore
+// has no store.
 func runAgent(t *testing.T, store snapshot.Config, args ...string) (agentResult, error) {
 	t.Helper()
 	document, err := json.Marshal(store)

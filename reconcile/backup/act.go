@@ -20,7 +20,8 @@ import (
 	"quorate.dev/render"
 )
 
-// act carries out the step. It returns the step that is to be shown, which is another one where the API server is against it.
+// act carries out the step. It returns the step that is to be shown, which is another one where the
+// API server is against it.
 func (r *Reconciler) act(ctx context.Context, o Observed, step Step) (Step, error) {
 	b := o.Backup
 	switch step.Action {
@@ -64,8 +65,8 @@ func unrenderable(err error) Step {
 	return Step{Action: Stall, Reason: api.ReasonInvalidSpec, Message: err.Error()}
 }
 
-// create a Job where there is none of that name. Nothing is created on the word of the cache alone: the EtcdBackup is looked at
-// once more.
+// create a Job where there is none of that name. Nothing is created on the word of the cache alone:
+// the EtcdBackup is looked at once more.
 func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1ac.JobApplyConfiguration, step Step) (Step, error) {
 	live := &api.EtcdBackup{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
@@ -137,7 +138,8 @@ func (r *Reconciler) release(ctx context.Context, b *api.EtcdBackup, reason, mes
 	return nil
 }
 
-// finalize writes the finalizers, under the condition that nothing else of the EtcdBackup has changed.
+// finalize writes the finalizers, under the condition that nothing else of the EtcdBackup has
+// changed.
 func (r *Reconciler) finalize(ctx context.Context, b *api.EtcdBackup, finalizers []string) error {
 	next := b.DeepCopy()
 	next.Finalizers = finalizers
@@ -148,7 +150,8 @@ func (r *Reconciler) finalize(ctx context.Context, b *api.EtcdBackup, finalizers
 	return nil
 }
 
-// report writes the status where it differs from before, under the condition that the object has not changed since it was read.
+// report writes the status where it differs from before, under the condition that the object has
+// not changed since it was read.
 func (r *Reconciler) report(ctx context.Context, b *api.EtcdBackup, before, next api.EtcdBackupStatus) error {
 	if equality.Semantic.DeepEqual(before, next) {
 		return nil

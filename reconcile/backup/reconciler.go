@@ -30,7 +30,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// AgentImage is the operator's own image, with which agents run; empty where it is not known.
 	AgentImage string
-	// StallAfter is how long a cluster may be missing, or a Pod fail to start, before the backup is called stalled.
+	// StallAfter is how long a cluster may be missing, or a Pod fail to start, before the backup is
+	// called stalled.
 	StallAfter time.Duration
 }
 

@@ -64,7 +64,8 @@ func isLast(pod *corev1.Pod, name string) bool {
 	return len(pod.Spec.Containers) == 1 && pod.Spec.Containers[0].Name == name
 }
 
-// record takes what came of an attempt into the status. What another snapshot's agent says is not taken.
+// record takes what came of an attempt into the status. What another snapshot's agent says is not
+// taken.
 func record(s *api.EtcdBackupStatus, r Result) {
 	if m := r.Manifest; m != nil && m.Name == s.Name && s.SHA256 == "" {
 		s.Location = render.Location(s.Store, m.Object)

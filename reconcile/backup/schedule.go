@@ -58,8 +58,8 @@ func (r *Scheduler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Complete(r)
 }
 
-// Reconcile takes one step for one schedule. What it makes has the name of its time, and is created only where there is none: two
-// operators, or one that was interrupted, make it once.
+// Reconcile takes one step for one schedule. What it makes has the name of its time, and is created
+// only where there is none: two operators, or one that was interrupted, make it once.
 func (r *Scheduler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s := &api.EtcdBackupSchedule{}
 	if err := r.Client.Get(ctx, request.NamespacedName, s); err != nil {
