@@ -16,6 +16,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -198,7 +199,7 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 
 // event tells what was done.
 func (r *Reconciler) event(c *api.EtcdCluster, step membership.Step, note string) {
-	r.Recorder.Eventf(c, nil, eventType(step), string(step.Reason), string(step.Action), "%s", note)
+	r.Recorder.Eventf(c, nil, eventType(step), string(step.Reason), string(step.Action), "%s", podstatus.FirstLine(note))
 }
 
 // eventType is Warning where what a person has asked for does not work.

@@ -15,6 +15,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -80,7 +81,7 @@ func TestAct(t *testing.T) {
 			step:   start,
 			refuse: noService,
 			want: []write{
-				{"apply", "Pod", "db-1", "", onlyIfAbsent}, {Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"},
+				{"apply", "Pod", "db-1", "", apply.OnlyIfAbsent}, {Verb: "apply", Kind: "PodDisruptionBudget", Name: "db"},
 				claim("db-0"), claim("db-1"), claim("db-2"), pod("db-0"), pod("db-2"),
 			},
 			err: forbidden,

@@ -14,6 +14,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -90,7 +91,7 @@ func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen obse
 		return err
 	}
 	if render.Rewritten(c, pod) && asked != etcdImage(pod) && render.Asks(changed, asked) { // tryImage was told otherwise a moment ago
-		return errChanged
+		return apply.ErrChanged
 	}
 	if said := refusal(c); said != nil && time.Since(said.LastTransitionTime.Time) < lastRetry {
 		return refusedError{said.Message}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/podstatus"
 )
 
 // How members that ended are told apart by their last words and exit codes, and how long a Pod that
@@ -29,7 +30,7 @@ func cameBackEmpty(pod *corev1.Pod, unfenced bool, now time.Time) bool {
 	if s == nil || unfenced || ended(pod) || pod.Annotations[api.AnnotationProvisions] != "" {
 		return false
 	}
-	exit := lastExit(s)
+	exit := podstatus.LastExit(s)
 	lasts := s.Ready || s.State.Running != nil && s.State.Running.StartedAt.Add(soon).Before(now)
 	return exit != nil && exit.ExitCode != 0 && strings.Contains(exit.Message, noCluster) && !lasts
 }
@@ -43,7 +44,7 @@ func backOff(pod *corev1.Pod) bool {
 	if s == nil || s.State.Waiting == nil || s.State.Waiting.Reason != "CrashLoopBackOff" || putOff(pod) || ended(pod) {
 		return false
 	}
-	exit := lastExit(s)
+	exit := podstatus.LastExit(s)
 	if exit == nil || strings.Contains(exit.Message, `"level":"fatal"`) || strings.Contains(exit.Message, `"level":"panic"`) {
 		return false
 	}
@@ -54,7 +55,7 @@ func backOff(pod *corev1.Pod) bool {
 	case unknown: // of a container that containerd finds gone, and of one that cannot be executed
 		return exit.Reason == "Unknown"
 	default:
-		return exit.Reason == reasonStarved
+		return exit.Reason == podstatus.OOMKilled
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -128,10 +129,7 @@ func (r *Reconciler) begin(ctx context.Context, c *api.EtcdCluster, seen observe
 	return r.confirm(ctx, c, step)
 }
 
-// errChanged: what was decided is not what would be decided now.
-var errChanged = errors.New("the facts have changed since the step was decided")
-
-// confirm looks again, past the cache, and reports errChanged where that leads to another step. Reads and writes of other
+// confirm looks again, past the cache, and reports apply.ErrChanged where that leads to another step. Reads and writes of other
 // operators show as a resource version of the EtcdCluster that is not the one we have just written.
 func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
 	live := &api.EtcdCluster{}
@@ -139,14 +137,14 @@ func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membe
 		return fmt.Errorf("look at the EtcdCluster again: %w", err)
 	}
 	if live.ResourceVersion != c.ResourceVersion || live.UID != c.UID {
-		return errChanged
+		return apply.ErrChanged
 	}
 	seen, err := r.observe(ctx, live, r.Reader)
 	if err != nil {
 		return err
 	}
 	if again := membership.Plan(desired(live), seen.Observed); !reflect.DeepEqual(again, step) {
-		return fmt.Errorf("%w: now it is %s", errChanged, again)
+		return fmt.Errorf("%w: now it is %s", apply.ErrChanged, again)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -223,34 +224,34 @@ func TestChangeMembership(t *testing.T) {
 		},
 		"ClusterChanged": {
 			reason: "somebody has written to the EtcdCluster after us", given: shrinking, since: func(w *world) { w.cluster.ResourceVersion = "2" },
-			want: result{Step: membership.Remove, Writes: intended}, err: errChanged,
+			want: result{Step: membership.Remove, Writes: intended}, err: apply.ErrChanged,
 		},
 		"ClusterRecreated": {
 			reason: "it is another one of the same name", given: shrinking, since: func(w *world) { w.cluster.UID = "another" },
-			want: result{Step: membership.Remove, Writes: intended}, err: errChanged,
+			want: result{Step: membership.Remove, Writes: intended}, err: apply.ErrChanged,
 		},
 		"SpareGone": {
 			reason: "the volume of the member to come is not there any more", given: growing, since: func(w *world) { delete(w.claims, "db-3") },
-			want: result{Step: membership.AddLearner, Writes: intended}, err: errChanged,
+			want: result{Step: membership.AddLearner, Writes: intended}, err: apply.ErrChanged,
 		},
 		"LearnerUnfenced": {
 			reason: "as a voter it might start empty", given: func(w *world) { size(w, 4); w.learner() },
 			since: func(w *world) { delete(w.pods["db-3"].Annotations, api.AnnotationInitialCluster) },
-			want:  result{Step: membership.Promote, Writes: intended}, err: errChanged,
+			want:  result{Step: membership.Promote, Writes: intended}, err: apply.ErrChanged,
 		},
 		"AnotherDown": {
 			reason: "without both there is no quorum", given: func(w *world) { size(w, 2) },
 			since: func(w *world) { delete(w.asked.endpoints, "db-0") },
-			want:  result{Step: membership.Remove, Writes: intended}, err: errChanged,
+			want:  result{Step: membership.Remove, Writes: intended}, err: apply.ErrChanged,
 		},
 		"VolumeLost": {
 			reason: "it is another member that must go first", given: shrinking,
 			since: func(w *world) { delete(w.claims, "db-0"); delete(w.pods, "db-0"); delete(w.asked.endpoints, "db-0") },
-			want:  result{Step: membership.Remove, Writes: intended}, err: errChanged,
+			want:  result{Step: membership.Remove, Writes: intended}, err: apply.ErrChanged,
 		},
 		"LeaderMoved": {
 			reason: "the one that was to be removed leads now", given: shrinking, since: func(w *world) { w.lead("db-2") },
-			want: result{Step: membership.Remove, Writes: intended}, err: errChanged,
+			want: result{Step: membership.Remove, Writes: intended}, err: apply.ErrChanged,
 		},
 		"Later": {
 			reason: "it was no change, and nobody tells of one", given: growing, etcd: later,

@@ -11,6 +11,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 // former puts the volume of a member that was removed into the world.
@@ -84,17 +85,17 @@ func TestDiscard(t *testing.T) {
 		"MemberAgain": {
 			reason: "the cache was behind: etcd lists it", given: func(w *world) { w.former("db-3", "a3") },
 			since: func(w *world) { w.learner() },
-			want:  result{Members: []string{"db-3"}, Writes: []write{status}, Marks: marks{}}, err: errChanged,
+			want:  result{Members: []string{"db-3"}, Writes: []write{status}, Marks: marks{}}, err: apply.ErrChanged,
 		},
 		"AnotherDown": {
 			reason: "one may still be of use", given: func(w *world) { w.former("db-3", "a3") },
 			since: func(w *world) { delete(w.asked.endpoints, "db-0") },
-			want:  result{Members: []string{"db-3"}, Writes: []write{status}, Marks: marks{}}, err: errChanged,
+			want:  result{Members: []string{"db-3"}, Writes: []write{status}, Marks: marks{}}, err: apply.ErrChanged,
 		},
 		"Wanted": {
 			reason: "the spec has changed, and asks for it", given: unused,
 			since: func(w *world) { w.cluster.ResourceVersion, w.cluster.Spec.Replicas = "2", new(int32(4)) },
-			want:  result{Members: []string{"db-4"}, Writes: []write{status}, Marks: marks{}}, err: errChanged,
+			want:  result{Members: []string{"db-4"}, Writes: []write{status}, Marks: marks{}}, err: apply.ErrChanged,
 		},
 		"Conflict": {
 			reason: "it was changed after all looks", given: func(w *world) { w.former("db-3", "a3") }, refuse: refuse(conflict),

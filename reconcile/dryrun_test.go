@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/apply"
 )
 
 // TestDryRunFails: an API server that answers a try with an error has told nothing, and a member
@@ -65,7 +66,7 @@ func TestDryRunFails(t *testing.T) {
 			if _, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.cluster)}); err != nil {
 				t.Errorf("%s: the pass ends with %v", tc.reason, err)
 			}
-			for _, want := range []write{{"apply", "Pod", "db-2", "", onlyIfAbsent}, {Verb: "apply", Kind: "status"}} {
+			for _, want := range []write{{"apply", "Pod", "db-2", "", apply.OnlyIfAbsent}, {Verb: "apply", Kind: "status"}} {
 				if !slices.Contains(s.writes, want) {
 					t.Errorf("%s: %v is not written, but %v", tc.reason, want, s.writes)
 				}

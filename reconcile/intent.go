@@ -13,6 +13,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 // Leader election is no fence: two operators can be alive at once, and a reply can be lost. So what disrupts is written down
@@ -35,16 +36,16 @@ const etcdTakes = 7 * time.Second
 
 // inTime bounds a request to etcd by the life of its intent: what etcd may still make of it has
 // ended when another operation may begin. Where too little is left of that life, it reports
-// errChanged: the next pass looks again, and writes the intent anew. The API server keeps the time
+// apply.ErrChanged: the next pass looks again, and writes the intent anew. The API server keeps the time
 // of an intent in whole seconds, and others go by that.
 func inTime(ctx context.Context, op *api.Operation) (context.Context, context.CancelFunc, error) {
 	if op == nil || op.Since == nil {
-		return nil, nil, errChanged
+		return nil, nil, apply.ErrChanged
 	}
 	deadline := op.Since.Truncate(time.Second).Add(intentLife - etcdTakes)
 	if !time.Now().Before(deadline) {
 		log.FromContext(ctx).Info("Intent is too old for a request to etcd: looking again", "step", op.Step, "age", time.Since(op.Since.Time).Round(time.Second).String())
-		return nil, nil, fmt.Errorf("%w: the intent is too old for a request", errChanged)
+		return nil, nil, fmt.Errorf("%w: the intent is too old for a request", apply.ErrChanged)
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	return ctx, cancel, nil

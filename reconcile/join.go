@@ -12,6 +12,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -43,7 +44,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		}
 	}
 	err := r.create(ctx, c, volumes, func(name string) (runtime.ApplyConfiguration, error) {
-		return render.Volume(c, spare(name)).WithResourceVersion(onlyIfAbsent), nil
+		return render.Volume(c, spare(name)).WithResourceVersion(apply.OnlyIfAbsent), nil
 	})
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		if err != nil {
 			return &invalidError{err}
 		}
-		_, err = r.createOne(ctx, c, pod.WithResourceVersion(onlyIfAbsent)) // one that is there may be a voter's by now
+		_, err = r.createOne(ctx, c, pod.WithResourceVersion(apply.OnlyIfAbsent)) // one that is there may be a voter's by now
 		return err
 	})
 }
@@ -105,14 +106,14 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	return nil
 }
 
-// stillAs looks at a claim past the cache, and reports errChanged where it is not as it was seen:
+// stillAs looks at a claim past the cache, and reports apply.ErrChanged where it is not as it was seen:
 // the Pod of a member to come, or of a learner, must not come to the volume of a voter, whose own
 // Pod may be away for a moment.
 func (r *Reconciler) stillAs(ctx context.Context, seen *corev1.PersistentVolumeClaim) error {
 	now := &corev1.PersistentVolumeClaim{}
 	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(seen), now)
 	if apierrors.IsNotFound(err) || err == nil && !sameToUs(seen, now) {
-		return errChanged
+		return apply.ErrChanged
 	}
 	if err != nil {
 		return fmt.Errorf("get PersistentVolumeClaim %s: %w", seen.Name, err)

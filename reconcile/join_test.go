@@ -12,6 +12,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 // revisionless leaves away the annotation that is a hash, and of the one that ends with a hash
@@ -45,8 +46,8 @@ type marks map[string]map[string]string
 // TestPrepare holds which volumes and Pods are made for members to come, in which order, and what is written on them.
 func TestPrepare(t *testing.T) {
 	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("exceeded quota"))
-	claim := func(name string) write { return write{"apply", "PersistentVolumeClaim", name, "", onlyIfAbsent} }
-	pod := func(name string) write { return write{"apply", "Pod", name, "", onlyIfAbsent} }
+	claim := func(name string) write { return write{"apply", "PersistentVolumeClaim", name, "", apply.OnlyIfAbsent} }
+	pod := func(name string) write { return write{"apply", "Pod", name, "", apply.OnlyIfAbsent} }
 	onClaim := map[string]string{api.AnnotationJoin: "pending", api.AnnotationStorage: "1Gi", api.AnnotationVersion: "3.6.16"}
 	onPod := map[string]string{
 		api.AnnotationProvisions: "true", api.AnnotationRevision: "", api.AnnotationApplied: image36,
@@ -124,7 +125,7 @@ func TestPrepare(t *testing.T) {
 		"RescueComesAtOnce": {
 			reason: "data that goes with a Pod waits for no turn; the cluster is looked at again, and its Pods are gone", moves: true,
 			seen: func(o *observed) { o.Instances[1].Volume.Terminating = true },
-			err:  errChanged,
+			err:  apply.ErrChanged,
 		},
 	}
 	for name, tc := range cases {

@@ -12,6 +12,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 // slow is an API server that takes its time to show an EtcdCluster, as it is looked at between an
@@ -67,9 +68,9 @@ func TestLate(t *testing.T) {
 	}{
 		"InTime":          {reason: "etcd gives up by itself 7 s after it was asked, and the intent lives for 15 s", given: shrinking, want: []string{"remove a2"}, left: 8 * time.Second},
 		"Slow":            {reason: "what has passed since the intent is gone", given: shrinking, slow: 5 * time.Second, want: []string{"remove a2"}, left: 3 * time.Second},
-		"TooLate":         {reason: "etcd would still be at it when another one begins", given: shrinking, slow: 8 * time.Second, err: errChanged},
+		"TooLate":         {reason: "etcd would still be at it when another one begins", given: shrinking, slow: 8 * time.Second, err: apply.ErrChanged},
 		"DowngradeInTime": {reason: "so it is with what changes no membership", given: downgrading, want: []string{"downgrade to 3.6.16"}, left: 8 * time.Second},
-		"DowngradeLate":   {reason: "so it is with what changes no membership", given: downgrading, slow: 9 * time.Second, err: errChanged},
+		"DowngradeLate":   {reason: "so it is with what changes no membership", given: downgrading, slow: 9 * time.Second, err: apply.ErrChanged},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

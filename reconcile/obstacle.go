@@ -9,6 +9,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 )
 
 // foreignError: an object with a name that is needed belongs to somebody else.
@@ -68,7 +69,7 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	case errors.As(err, &again):
 		return membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused), Message: again.Error()}, true
 	case refuses(err) && errors.As(err, &status):
-		message := "the API server refuses what the spec asks for: " + firstLine(status.Status().Message)
+		message := "the API server refuses what the spec asks for: " + podstatus.FirstLine(status.Status().Message)
 		switch {
 		case planned.Reason == membership.Moving:
 			message += ", while " + planned.Message
@@ -81,7 +82,7 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	case planned.Action == membership.None && !apierrors.IsConflict(err): // not all is well, as the step would have it
 		return membership.Step{
 			Action: membership.Wait, Reason: membership.Reason(api.ReasonApplyFailed),
-			Message: "what the cluster consists of cannot be applied, and is tried again: " + firstLine(err.Error()),
+			Message: "what the cluster consists of cannot be applied, and is tried again: " + podstatus.FirstLine(err.Error()),
 		}, true
 	default:
 		return membership.Step{}, false

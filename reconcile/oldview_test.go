@@ -14,6 +14,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 // TestOldView: what an operator creates that does not know yet of what is there. The cache is that
@@ -53,7 +54,7 @@ func TestOldView(t *testing.T) {
 		return claim
 	}
 	foreign := &foreignError{"PersistentVolumeClaim", "db-0", "somebody else (it has no label " + api.LabelCluster + " and no owner)"}
-	absent := func(kind, name string) write { return write{"apply", kind, name, "", onlyIfAbsent} }
+	absent := func(kind, name string) write { return write{"apply", kind, name, "", apply.OnlyIfAbsent} }
 
 	cases := map[string]struct {
 		reason string
@@ -66,12 +67,12 @@ func TestOldView(t *testing.T) {
 		"ProvisionerOverVoter": {
 			reason: "the Pod of a voter would be told again that it is being prepared",
 			seen:   joining, live: []client.Object{newClaim("db-3"), told("db-3")}, step: prepare,
-			err: errChanged,
+			err: apply.ErrChanged,
 		},
 		"ProvisionerOnVotersVolume": {
 			reason: "a voter whose Pod is away for a moment would get one that waits for ever",
 			seen:   joining, live: []client.Object{recordedAs(newClaim("db-3"), "a3")}, step: prepare,
-			err: errChanged,
+			err: apply.ErrChanged,
 		},
 		"LearnerOnVotersVolume": {
 			reason: "or one that starts empty on an empty disk",
@@ -81,7 +82,7 @@ func TestOldView(t *testing.T) {
 				seen.claims["db-3"].Annotations[api.AnnotationJoin] = "a3"
 			},
 			live: []client.Object{recordedAs(newClaim("db-3"), "a3")}, step: join,
-			err: errChanged,
+			err: apply.ErrChanged,
 		},
 		"StartOnWhatCameInstead": {
 			reason: "the claim that was seen is gone, and a restored one has its name",
@@ -90,17 +91,17 @@ func TestOldView(t *testing.T) {
 				delete(seen.pods, "db-1")
 			},
 			live: []client.Object{another(newClaim("db-1"))}, step: membership.Step{Action: membership.Start, Reason: membership.Starting, Members: []string{"db-1"}},
-			err: errChanged,
+			err: apply.ErrChanged,
 		},
 		"FirstPodOverOneThatServes": {
 			reason: "it would be told again to start empty on an empty disk",
 			seen:   claimOnly, live: []client.Object{told("db-0"), newClaim("db-0")}, step: bootstrap,
-			err: errChanged,
+			err: apply.ErrChanged,
 		},
 		"FirstClaimOverRetained": {
 			reason: "what it says of its data would be gone",
 			seen:   nothing, live: []client.Object{recordedAs(newClaim("db-0"), "a0")}, step: provision,
-			err: errChanged,
+			err: apply.ErrChanged,
 		},
 		"FirstClaimOfEarlierStart": {
 			reason: "one of an earlier first start is made one of this, as it was seen",
@@ -121,13 +122,13 @@ func TestOldView(t *testing.T) {
 			reason: "one of ours that the cache never shows, since somebody took its label, gets that back",
 			seen:   nothing, live: []client.Object{unlabelled(ownedBy("cluster", newClaim("db-0")))}, step: provision,
 			want: []write{{"patch", "PersistentVolumeClaim", "db-0", "claim-of-db-0", ""}},
-			err:  errChanged,
+			err:  apply.ErrChanged,
 		},
 		"ProvisionerWithoutLabel": {
 			reason: "so does a Pod, and nothing else of it is touched",
 			seen:   joining, live: []client.Object{newClaim("db-3"), unlabelled(told("db-3"))}, step: prepare,
 			want: []write{{"patch", "Pod", "db-3", "pod-of-db-3", ""}},
-			err:  errChanged,
+			err:  apply.ErrChanged,
 		},
 	}
 	for name, tc := range cases {
@@ -140,7 +141,7 @@ func TestOldView(t *testing.T) {
 			s.Reader = live
 			err := s.take(t.Context(), c, seen, tc.step)
 			if apierrors.IsConflict(err) {
-				err = errChanged // the pass makes the same of it
+				err = apply.ErrChanged // the pass makes the same of it
 			}
 			if _, ok := errors.AsType[*foreignError](tc.err); ok {
 				if diff := cmp.Diff(tc.err.Error(), err.Error()); diff != "" {

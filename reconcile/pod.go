@@ -11,6 +11,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -119,19 +120,19 @@ func patience(c *api.EtcdCluster) string {
 // architecture, a quota, a place to run, memory or a flag that etcd does not know are not: for a new member they would be the
 // same.
 func damaged(pod *corev1.Pod) bool {
-	if scheduled := podCondition(pod, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse {
+	if scheduled := podstatus.Condition(pod, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse {
 		return volumeOnLostNode(scheduled.Message)
 	}
 	s := containerStatus(pod)
 	if s == nil || s.Ready || pod.Annotations[api.AnnotationProvisions] != "" || putOff(pod) {
 		return false
 	}
-	exit := lastExit(s)
+	exit := podstatus.LastExit(s)
 	if exit == nil {
 		return false
 	}
 	switch exit.Reason {
-	case reasonStarved, "StartError", "ContainerCannotRun":
+	case podstatus.OOMKilled, "StartError", "ContainerCannotRun":
 		return false
 	}
 	notItsData := []string{"flag", "unrecognized level", "exec format error", "found data inconsistency with peers"}
@@ -166,7 +167,7 @@ func inconsistent(pod *corev1.Pod) bool {
 }
 
 func saysInconsistent(s *corev1.ContainerStatus) bool {
-	exit := lastExit(s)
+	exit := podstatus.LastExit(s)
 	return exit != nil && strings.Contains(exit.Message, "found data inconsistency with peers")
 }
 
@@ -220,35 +221,14 @@ func unsettled(pod *corev1.Pod, i membership.Instance) bool {
 	return !i.Endpoint.Answered() || s.State.Running == nil
 }
 
-// podCondition of that type; nil where the Pod has none.
-func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
-	n := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
-	if n < 0 {
-		return nil
-	}
-	return &pod.Status.Conditions[n]
-}
-
-// lastExit is how the container ended last; nil where it never has.
-func lastExit(s *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	if s.State.Terminated != nil {
-		return s.State.Terminated
-	}
-	return s.LastTerminationState.Terminated
-}
-
 // ended reports whether the kubelet has given the Pod up: evicted it, refused it, or shut the node down. It stays so.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
+// containerStatus is that of etcd; nil where there is none yet.
 func containerStatus(pod *corev1.Pod) *corev1.ContainerStatus {
-	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == render.Container {
-			return &pod.Status.ContainerStatuses[i]
-		}
-	}
-	return nil
+	return podstatus.Container(pod, render.Container)
 }
 
 // memoryLimit is how much memory etcd may use in a Pod; zero where nothing bounds it but its node.

@@ -189,7 +189,7 @@ func TestPatience(t *testing.T) {
 				p.Status.PodIP, p.Status.ContainerStatuses = "10.0.0.3", etcdStatus(corev1.ContainerStatus{State: waiting("CreateContainerConfigError", "no such user")})
 				p.CreationTimestamp = metav1.NewTime(for6)
 			},
-			want: membership.Pod{NeverRan: true, Provisions: true, Problem: "cannot start its container: no such user", Failing: true, Overdue: true},
+			want: membership.Pod{NeverRan: true, Provisions: true, Problem: "cannot start its container etcd: no such user", Failing: true, Overdue: true},
 		},
 	}
 	for name, tc := range cases {

@@ -130,11 +130,11 @@ func TestPodProblem(t *testing.T) {
 		"ErrImagePull":      {reason: "pulling", status: corev1.ContainerStatus{State: waiting("ErrImagePull", "rpc error: not found")}, want: "cannot pull the image " + image},
 		"ImagePullBackOff":  {reason: "the same, while the kubelet waits", status: corev1.ContainerStatus{State: waiting("ImagePullBackOff", "Back-off pulling image")}, want: "cannot pull the image " + image},
 		"RegistryDown":      {reason: "the same, with the registry's name for it", status: corev1.ContainerStatus{State: waiting("RegistryUnavailable", "")}, want: "cannot pull the image " + image},
-		"ErrImageNeverPull": {reason: "pullPolicy Never and no image", status: corev1.ContainerStatus{State: waiting("ErrImageNeverPull", "not present")}, want: "cannot start its container: not present"},
-		"ConfigError":       {reason: "something it refers to is missing", status: corev1.ContainerStatus{State: waiting("CreateContainerConfigError", `secret "x" not found`)}, want: `cannot start its container: secret "x" not found`},
-		"ConfigErrorSilent": {reason: "the kubelet does not say why", status: corev1.ContainerStatus{State: waiting("CreateContainerError", "")}, want: "cannot start its container"},
-		"RunContainerError": {reason: "the runtime refuses", status: corev1.ContainerStatus{State: waiting("RunContainerError", runc)}, want: "cannot start its container: " + runc},
-		"StartErrorBackOff": {reason: "the same, while the kubelet waits", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(128, "StartError", runc)}, want: "cannot start its container: " + runc},
+		"ErrImageNeverPull": {reason: "pullPolicy Never and no image", status: corev1.ContainerStatus{State: waiting("ErrImageNeverPull", "not present")}, want: "cannot start its container etcd: not present"},
+		"ConfigError":       {reason: "something it refers to is missing", status: corev1.ContainerStatus{State: waiting("CreateContainerConfigError", `secret "x" not found`)}, want: `cannot start its container etcd: secret "x" not found`},
+		"ConfigErrorSilent": {reason: "the kubelet does not say why", status: corev1.ContainerStatus{State: waiting("CreateContainerError", "")}, want: "cannot start its container etcd"},
+		"RunContainerError": {reason: "the runtime refuses", status: corev1.ContainerStatus{State: waiting("RunContainerError", runc)}, want: "cannot start its container etcd: " + runc},
+		"StartErrorBackOff": {reason: "the same, while the kubelet waits", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(128, "StartError", runc)}, want: "cannot start its container etcd: " + runc},
 		"Crashed":           {reason: "it has just ended", status: corev1.ContainerStatus{State: ended(1, "Error", fatal)}, want: crash},
 		"CrashLoopBackOff":  {reason: "the same, while the kubelet waits", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(1, "Error", fatal)}, want: crash},
 		"CrashedAgain":      {reason: "the same at a later time", status: corev1.ContainerStatus{State: ended(1, "Error", later), LastTerminationState: ended(1, "Error", fatal)}, want: crash},
@@ -143,7 +143,7 @@ func TestPodProblem(t *testing.T) {
 		"OOMKilled":         {reason: "the exit code alone says too little", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(137, "OOMKilled", "")}, want: "was killed for using more memory than it may (OOMKilled): raise resources.limits.memory"},
 		"OOMKilledByLimit":  {reason: "the bound that is too low is told", limit: "14Mi", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(137, "OOMKilled", "")}, want: "was killed for using more memory than its limit of 14Mi (OOMKilled): raise spec.resources.limits.memory"},
 		"Killed":            {reason: "nothing was said", status: corev1.ContainerStatus{State: ended(137, "Error", "")}, want: "exited with code 137"},
-		"Long":              {reason: "a condition has a bound", status: corev1.ContainerStatus{State: ended(1, "Error", strings.Repeat("ä", 400))}, want: "exited with code 1: " + strings.Repeat("ä", 140) + "..."},
+		"Long":              {reason: "a condition has a bound", status: corev1.ContainerStatus{State: ended(1, "Error", strings.Repeat("ä", 600))}, want: "exited with code 1: " + strings.Repeat("ä", 500) + "..."},
 		"SomebodyElses":     {reason: "a sidecar that was put beside etcd is no problem of etcd's", status: corev1.ContainerStatus{Name: "proxy", State: ended(1, "Error", "")}},
 	}
 	for name, tc := range cases {
@@ -154,6 +154,7 @@ func TestPodProblem(t *testing.T) {
 			}
 			tc.status.Image = image
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-0"}, Status: corev1.PodStatus{Conditions: tc.conditions, ContainerStatuses: []corev1.ContainerStatus{tc.status}}}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "db-0"}}}}
 			if tc.limit != "" {
 				pod.Spec.Containers = []corev1.Container{{Name: render.Container}}
 				pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(tc.limit)}

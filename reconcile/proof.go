@@ -11,6 +11,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -131,7 +132,7 @@ func beforeProbes(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *
 func readySince(pod *corev1.Pod) time.Time {
 	since := containerStatus(pod).State.Running.StartedAt.Time
 	for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
-		if c := podCondition(pod, kind); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
+		if c := podstatus.Condition(pod, kind); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
 			since = c.LastTransitionTime.Time
 		}
 	}
@@ -155,8 +156,8 @@ func provesAfter(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *c
 // process of its container, and else of the signal.
 func endedByItself(s *corev1.ContainerStatus) bool {
 	const terminated = 128 + 15
-	exit := lastExit(s)
-	return exit != nil && (exit.ExitCode != 0 && exit.ExitCode != terminated || exit.Reason == reasonStarved)
+	exit := podstatus.LastExit(s)
+	return exit != nil && (exit.ExitCode != 0 && exit.ExitCode != terminated || exit.Reason == podstatus.OOMKilled)
 }
 
 // lowersMemory reports whether a Pod may use less memory than its member has served with.
@@ -185,12 +186,9 @@ func starved(pod *corev1.Pod) bool {
 	if s == nil {
 		return false
 	}
-	exit := lastExit(s)
-	return exit != nil && exit.Reason == reasonStarved && !exit.FinishedAt.Time.Before(appliedAt(pod))
+	exit := podstatus.LastExit(s)
+	return exit != nil && exit.Reason == podstatus.OOMKilled && !exit.FinishedAt.Time.Before(appliedAt(pod))
 }
-
-// reasonStarved is what kubelets call it when the kernel ends a container for want of memory.
-const reasonStarved = "OOMKilled"
 
 // again is when to look again, if no watch tells earlier: a member that was changed has proved itself then, and everything else
 // that is waited for meanwhile has a watch.

@@ -10,6 +10,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -25,7 +26,7 @@ import (
 // its kubelet has found not ready before gets no mark: only its deletion, which Kubernetes decides
 // five minutes later, tells that its node is away.
 func marked(pod *corev1.Pod) bool {
-	ready, containers := podCondition(pod, corev1.PodReady), podCondition(pod, corev1.ContainersReady)
+	ready, containers := podstatus.Condition(pod, corev1.PodReady), podstatus.Condition(pod, corev1.ContainersReady)
 	return ready != nil && ready.Status != corev1.ConditionTrue && ready.Reason == "" &&
 		(containers == nil || containers.Status == corev1.ConditionTrue)
 }
@@ -61,7 +62,7 @@ func beside(pod *corev1.Pod) string {
 		}
 	}
 	for _, gate := range pod.Spec.ReadinessGates {
-		if c := podCondition(pod, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
+		if c := podstatus.Condition(pod, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
 			unready = append(unready, "its readiness gate "+string(gate.ConditionType)+" is not True")
 		}
 	}
@@ -72,10 +73,10 @@ func beside(pod *corev1.Pod) string {
 // began. A Pod of last year whose container was restarted a second ago has had no more time than a
 // new one. A readiness gate is no part of that.
 func notReadySince(pod *corev1.Pod) time.Time {
-	if c := podCondition(pod, corev1.ContainersReady); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+	if c := podstatus.Condition(pod, corev1.ContainersReady); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time
 	}
-	if ready := podCondition(pod, corev1.PodReady); ready != nil && !ready.LastTransitionTime.IsZero() {
+	if ready := podstatus.Condition(pod, corev1.PodReady); ready != nil && !ready.LastTransitionTime.IsZero() {
 		return ready.LastTransitionTime.Time
 	}
 	return pod.CreationTimestamp.Time
@@ -86,7 +87,7 @@ func notReadySince(pod *corev1.Pod) time.Time {
 // found the member down at the earliest, as its status remembers.
 func downSince(c *api.EtcdCluster, pod *corev1.Pod, now time.Time) time.Time {
 	since := notReadySince(pod)
-	containers := podCondition(pod, corev1.ContainersReady)
+	containers := podstatus.Condition(pod, corev1.ContainersReady)
 	if !pod.DeletionTimestamp.IsZero() && !marked(pod) && containers != nil && containers.Status == corev1.ConditionTrue {
 		since = pod.DeletionTimestamp.Time // all that is known: it ran, and was to be gone by then
 	}
@@ -146,7 +147,7 @@ func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, un
 	}
 	if s.Ready {
 		for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
-			if c := podCondition(pod, kind); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
+			if c := podstatus.Condition(pod, kind); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
 				since = c.LastTransitionTime.Time
 			}
 		}
@@ -190,7 +191,7 @@ func unreadyBeside(seen observed, overdue time.Time) (membership.Step, bool) {
 			return membership.Step{}, false
 		}
 		why = append(why, name+" ("+what+")")
-		ready := podCondition(pod, corev1.PodReady)
+		ready := podstatus.Condition(pod, corev1.PodReady)
 		lasts = lasts && ready != nil && ready.LastTransitionTime.Time.Before(overdue)
 	}
 	slices.Sort(why)

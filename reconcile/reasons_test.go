@@ -116,9 +116,10 @@ func sourceOf(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// TestBackupReasons says the same of the reasons of an EtcdBackup, which its own package gives.
+// TestBackupReasons says the same of the reasons of an EtcdBackup, which its own package gives, and
+// the one that reads the results of agents.
 func TestBackupReasons(t *testing.T) {
-	used := sourceOf(t, "backup")
+	used := sourceOf(t, "backup") + sourceOf(t, "podstatus")
 	for name, reason := range constants(t, "../api/v1alpha1/conditions_backup.go", "Reason") {
 		if name != "Reason"+reason.value {
 			t.Errorf("%s has the value %q", name, reason.value)

@@ -28,6 +28,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -171,7 +172,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
 	step = forClients(cluster, seen, step, time.Now().Add(-r.StallAfter))
-	if apierrors.IsConflict(err) || errors.Is(err, errChanged) { // the cache was behind, or another operator was first: look again
+	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	reportErr := r.report(ctx, cluster, status(cluster, seen, shown(cluster, step)))

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 func TestObstacle(t *testing.T) {
@@ -89,7 +90,7 @@ func TestObstacle(t *testing.T) {
 				Message: "waiting for its turn behind other clusters, of which at most 10 change at a time (--max-changing); then adding db-3 as a learner",
 			},
 		},
-		"Changed": {reason: "a fresh look helps", err: fmt.Errorf("%w: now it is None", errChanged)},
+		"Changed": {reason: "a fresh look helps", err: fmt.Errorf("%w: now it is None", apply.ErrChanged)},
 		"SeveralAtOnce": {
 			reason: "the first that only a person can change decides", err: errors.Join(quota, conflict),
 			want: stall("Refused", `the API server refuses what the spec asks for: pods "db-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3`),

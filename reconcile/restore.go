@@ -14,6 +14,8 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -83,7 +85,7 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 	for n := range pods.Items {
 		pod := &pods.Items[n]
 		result := agentResult(pod, render.ContainerFind)
-		if m := result.Manifest; m != nil && result.Error == nil {
+		if m := result.Manifest; m != nil && result.Failure == nil {
 			seen.found = found(c, *m, result.Verification)
 			seen.Search.Found = snapshotFacts(seen.found)
 		}
@@ -96,7 +98,7 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 }
 
 // found is a snapshot as its manifest describes it.
-func found(c *api.EtcdCluster, m manifest, v *verification) *api.RestoredSnapshot {
+func found(c *api.EtcdCluster, m podstatus.Manifest, v *podstatus.Verification) *api.RestoredSnapshot {
 	s := &api.RestoredSnapshot{
 		Name: m.Name, SHA256: m.SHA256, Location: render.Location(c.RestoreStore(), m.Object), ClusterID: m.ClusterID,
 		EtcdVersion: m.EtcdVersion, Revision: m.Revision, Size: m.Size, Encrypted: m.Encrypted,
@@ -111,10 +113,10 @@ func found(c *api.EtcdCluster, m manifest, v *verification) *api.RestoredSnapsho
 }
 
 // searchProblem is why nothing was found: what the agent has said, or why its Pod does not start.
-func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result agentDocument, overdue time.Time) string {
-	if e := result.Error; e != nil {
-		problem := firstLine(e.Message)
-		if e.Reason == reasonNotFound && c.Spec.Bootstrap.Restore.Unverified != api.UnverifiedAllow {
+func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result, overdue time.Time) string {
+	if failure := result.Failure; failure != nil {
+		problem := failure.Message
+		if failure.Reason == reasonNotFound && c.Spec.Bootstrap.Restore.Unverified != api.UnverifiedAllow {
 			problem += "; only a verified one is taken: verify it (quorate snapshot verify), or set spec.bootstrap.restore.unverified to Allow"
 		}
 		return problem
@@ -122,7 +124,7 @@ func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result agentDocument, ov
 	if pod.CreationTimestamp.After(overdue) {
 		return ""
 	}
-	if problem := waitingProblem(pod); problem != "" {
+	if problem := podstatus.Pending(pod); problem != "" {
 		return "the Pod " + pod.Name + " " + problem
 	}
 	return ""
@@ -144,7 +146,7 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
 	switch {
 	case apierrors.IsNotFound(err):
-		if err := r.Client.Apply(ctx, want.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
+		if err := r.Client.Apply(ctx, want.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
 			return fmt.Errorf("create Job %s: %w", *want.Name, err)
 		}
 		r.event(c, step, "Find "+*want.Name)
@@ -166,7 +168,7 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 // read: what was chosen before stays.
 func (r *Reconciler) choose(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if c.Status.Restored != nil {
-		return errChanged
+		return apply.ErrChanged
 	}
 	if err := r.report(ctx, c, status(c, seen, step)); err != nil {
 		return err

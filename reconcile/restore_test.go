@@ -15,6 +15,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -75,6 +76,12 @@ func TestSearched(t *testing.T) {
 	}
 	creating := waits.DeepCopy()
 	creating.Status.ContainerStatuses[0].State.Waiting.Reason = "ContainerCreating"
+	unbound := searcher(0, "")
+	unbound.Status.ContainerStatuses = nil
+	unbound.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+	}}
+	unbound.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "backups"}}}}
 	again := searcher(1, `{"error":{"reason":"NoSuchBucket","message":"the bucket backups does not exist"}}`)
 	again.Status.ContainerStatuses[0].LastTerminationState = again.Status.ContainerStatuses[0].State
 	again.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -130,6 +137,11 @@ func TestSearched(t *testing.T) {
 			reason: "the kubelet says only in events what it waits for", objects: saying(creating),
 			want: membership.Search{Begun: true, Problem: "the Pod db-find-x has not started its container find (ContainerCreating): kubectl describe pod db-find-x says why, " +
 				"such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+		},
+		"Unbound": {
+			reason: "the claim of the store is named, which has another name than the Pod", objects: saying(unbound),
+			want: membership.Search{Begun: true, Problem: "the Pod db-find-x cannot be scheduled: its PersistentVolumeClaim backups is not bound: " +
+				"the storage class that it asks for must exist, and its provisioner must run"},
 		},
 		"NoPod": {
 			reason: "a quota is in the way",
@@ -208,7 +220,7 @@ func TestFind(t *testing.T) {
 	}{
 		"Create": {
 			reason: "only where there is none",
-			want:   []write{{"apply", "Job", "db-find", "", onlyIfAbsent}},
+			want:   []write{{"apply", "Job", "db-find", "", apply.OnlyIfAbsent}},
 		},
 		"AnotherSearch": {
 			reason:  "the Job of another search makes room",
@@ -277,7 +289,7 @@ func TestChoose(t *testing.T) {
 		told   []string
 	}{
 		"Chosen":   {reason: "the first choice", want: &monday, told: []string{"Normal Restoring restoring snapshot db-monday"}},
-		"Before":   {reason: "it is never written anew", before: &sunday, err: errChanged},
+		"Before":   {reason: "it is never written anew", before: &sunday, err: apply.ErrChanged},
 		"NotFirst": {reason: "another operator has chosen meanwhile", refuse: conflict, err: conflict},
 	}
 	for name, tc := range cases {

@@ -10,6 +10,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 // TestRefused goes from a world in which a member has no Pod, and the API server has refused one, to the step and what is written.
@@ -98,7 +99,7 @@ func TestRefused(t *testing.T) {
 			}
 			step := membership.Plan(desired(w.cluster), seen.Observed)
 			err = s.take(t.Context(), w.cluster.DeepCopy(), seen, step)
-			got := result{Action: step.Action, Writes: s.writes, Changed: errors.Is(err, errChanged)}
+			got := result{Action: step.Action, Writes: s.writes, Changed: errors.Is(err, apply.ErrChanged)}
 			if err != nil && !got.Changed {
 				t.Fatal(err)
 			}

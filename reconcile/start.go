@@ -15,6 +15,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -24,7 +25,7 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 	for _, name := range step.Members {
 		if i, _ := seen.Instance(name); i.Pod.Outdated && i.Pod.Overdue {
 			if announced, err := r.announceMended(ctx, c, seen, name); announced || err != nil {
-				return cmp.Or(err, errChanged)
+				return cmp.Or(err, apply.ErrChanged)
 			}
 		}
 	}
@@ -110,11 +111,6 @@ func (r *Reconciler) announceMended(ctx context.Context, c *api.EtcdCluster, see
 	return true, r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 
-// onlyIfAbsent makes an apply create an object, and fail with a conflict where there is one: no object has the resource
-// version 1, and one that is not there is not compared. A Pod that is there may be a voter's by now, and must not be told
-// again that it may start empty.
-const onlyIfAbsent = "1"
-
 // firstVolume is the claim of a member of a first start: to be created where none was seen, as one
 // that is there may say whose data it holds, which applying it would take away; or the one that was
 // seen, of an earlier first start, as it was seen.
@@ -123,7 +119,7 @@ func firstVolume(c *api.EtcdCluster, seen observed, step membership.Step, name s
 	if claim := seen.claims[name]; claim != nil {
 		return volume.WithUID(claim.UID).WithResourceVersion(claim.ResourceVersion)
 	}
-	return volume.WithResourceVersion(onlyIfAbsent)
+	return volume.WithResourceVersion(apply.OnlyIfAbsent)
 }
 
 // absentPod is the Pod of a member, to be created where there is none.
@@ -132,5 +128,5 @@ func absentPod(c *api.EtcdCluster, m render.Member) (runtime.ApplyConfiguration,
 	if err != nil {
 		return nil, err
 	}
-	return pod.WithResourceVersion(onlyIfAbsent), nil
+	return pod.WithResourceVersion(apply.OnlyIfAbsent), nil
 }

@@ -2,8 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -29,21 +28,13 @@ func (r *Reconciler) report(ctx context.Context, c *api.EtcdCluster, next api.Et
 	if equality.Semantic.DeepEqual(c.Status, next) {
 		return nil
 	}
-	raw, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	ac := apiac.EtcdClusterStatus()
-	if err := json.Unmarshal(raw, ac); err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	desired := apiac.EtcdCluster(c.Name, c.Namespace).WithResourceVersion(c.ResourceVersion).WithStatus(ac)
-	err = r.Client.Status().Apply(ctx, desired, client.FieldOwner(api.Manager), client.ForceOwnership)
+	desired := apiac.EtcdCluster(c.Name, c.Namespace).WithResourceVersion(c.ResourceVersion)
+	err := apply.Status(ctx, r.Client, next, desired.WithStatus)
 	if clusterGone(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("apply status: %w", err)
+		return err
 	}
 	c.Status, c.ResourceVersion = next, *desired.ResourceVersion
 	r.written.remember(c)
@@ -281,7 +272,7 @@ func foundServing(seen observed) int {
 }
 
 func isReady(pod *corev1.Pod) bool {
-	ready := podCondition(pod, corev1.PodReady)
+	ready := podstatus.Condition(pod, corev1.PodReady)
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 

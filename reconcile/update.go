@@ -10,6 +10,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -122,7 +123,7 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	i, _ := seen.Instance(name)
 	pod := seen.pods[name]
 	if pod == nil && i.Pod.Exists() {
-		return errChanged
+		return apply.ErrChanged
 	}
 	if i.Asked() {
 		failed := c.Status.DeepCopy()

@@ -12,6 +12,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 // TestPutBackChange goes from a world in which a member does not come up with what it was changed to, to what is written.
@@ -170,7 +171,7 @@ func TestPutBackChange(t *testing.T) {
 		},
 		"PodGone": {
 			reason: "it has gone by itself", given: image, seen: func(seen *observed) { delete(seen.pods, "db-0") },
-			want: result{}, err: errChanged,
+			want: result{}, err: apply.ErrChanged,
 		},
 	}
 	for name, tc := range cases {

@@ -15,6 +15,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 )
 
 // Images of the versions that these tests change between.
@@ -271,7 +272,7 @@ func TestUpdate(t *testing.T) {
 		},
 		"AnotherDown": {
 			reason: "two would be away", given: func(w *world) { w.upgrading() }, since: func(w *world) { delete(w.asked.endpoints, "db-2") },
-			want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: errChanged,
+			want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: apply.ErrChanged,
 		},
 		"AnotherChanging": {
 			reason: "another operator was first", given: func(w *world) { w.upgrading() },
@@ -279,11 +280,11 @@ func TestUpdate(t *testing.T) {
 				w.asksFor("db-2", image37)
 				w.pods["db-2"].Annotations[api.AnnotationPrevious] = "containerd://db-2 " + image36
 			},
-			want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: errChanged,
+			want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: apply.ErrChanged,
 		},
 		"ClusterChanged": {
 			reason: "the spec may ask for something else", given: func(w *world) { w.upgrading() }, since: func(w *world) { w.cluster.ResourceVersion = "2" },
-			want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: errChanged,
+			want: result{Change: membership.ChangeImage, Writes: []write{status}}, err: apply.ErrChanged,
 		},
 		"InFlight": {
 			reason: "what comes of another operation is not known yet",

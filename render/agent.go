@@ -19,7 +19,8 @@ var (
 	agentMemoryLimit = resource.MustParse("256Mi")
 )
 
-// agent is a container of the operator's own image that runs "quorate agent". It says what came of it in the Pod's status.
+// agent is a container of the operator's own image that runs "quorate agent". It says what came of
+// it in the Pod's status.
 func agent(image, name, command string, args ...string) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(name).
@@ -34,8 +35,8 @@ func agent(image, name, command string, args ...string) *corev1ac.ContainerApply
 		WithSecurityContext(confined())
 }
 
-// agentPod is the spec of a Pod in which agents use a store. It runs on the nodes that members may run on. The cluster may be
-// gone (nil).
+// agentPod is the spec of a Pod in which agents use a store. It runs on the nodes that members may
+// run on. The cluster may be gone (nil).
 func agentPod(c *api.EtcdCluster, s *api.BackupStore) (*corev1ac.PodSpecApplyConfiguration, error) {
 	spec := corev1ac.PodSpec().
 		WithRestartPolicy(corev1.RestartPolicyNever).
@@ -56,12 +57,14 @@ func agentPod(c *api.EtcdCluster, s *api.BackupStore) (*corev1ac.PodSpecApplyCon
 	return spec, nodes(spec, c.Spec.Scheduling)
 }
 
-// JobDeadline is how long an attempt of an EtcdBackup may take, the wait for its Pod to start included: without an end, one that
-// hangs would keep its schedule from ever making another. etcd suggests databases of at most 8 GiB; at 1 MiB/s one takes 2.3 hours
-// to be stored, and as long to be read again.
+// JobDeadline is how long an attempt of an EtcdBackup may take, the wait for its Pod to start
+// included: without an end, one that hangs would keep its schedule from ever making another. etcd
+// suggests databases of at most 8 GiB; at 1 MiB/s one takes 2.3 hours to be stored, and as long to
+// be read again.
 const JobDeadline = 6 * time.Hour
 
-// agentJob runs a Pod once, for an EtcdBackup. Whether there is another attempt is decided by whoever reads what came of it.
+// agentJob runs a Pod once, for an EtcdBackup. The operator reads what came of it, and decides
+// whether there is another attempt.
 func agentJob(b *api.EtcdBackup, c *api.EtcdCluster, s *api.BackupStore, name string, spec *corev1ac.PodSpecApplyConfiguration) *batchv1ac.JobApplyConfiguration {
 	podLabels := backupLabels(b, c)
 	if s.Azure != nil && s.ServiceAccountName != "" {
@@ -79,7 +82,8 @@ func agentJob(b *api.EtcdBackup, c *api.EtcdCluster, s *api.BackupStore, name st
 		WithTemplate(template))
 }
 
-// agentLabels have nothing by which a Service or a budget of the cluster selects. The cluster may be gone (nil).
+// agentLabels have nothing by which a Service or a budget of the cluster selects. The cluster may
+// be gone (nil).
 func agentLabels(c *api.EtcdCluster, name, instance string) map[string]string {
 	labels := map[string]string{}
 	if c != nil && c.Spec.Metadata != nil {

@@ -34,12 +34,14 @@ const (
 	scratchName   = "verify"
 	scratchToken  = "verify"
 
-	// scratchQuota is more than any database: a snapshot beyond etcd's default of 2 GiB is served like any other.
+	// scratchQuota is more than any database: a snapshot beyond etcd's default of 2 GiB is served
+	// like any other.
 	scratchQuota = 1 << 40
 )
 
-// What the etcd gets that serves a snapshot to be verified. It keeps the index of all keys in memory, which may be as much as a
-// member needs: its limit is that of the members, where they have one.
+// What the etcd gets that serves a snapshot to be verified. It keeps the index of all keys in
+// memory, which may be as much as a member needs: its limit is that of the members, where they have
+// one.
 var (
 	etcdCPU    = resource.MustParse("100m")
 	etcdMemory = resource.MustParse("256Mi")
@@ -47,10 +49,11 @@ var (
 	scratchSpare = resource.MustParse("256Mi")
 )
 
-// BackupJob is the Job of the attempt that the status of an EtcdBackup names: it saves a snapshot and verifies it. Where an
-// earlier attempt has stored one, that one is verified.
+// BackupJob is the Job of the attempt that the status of an EtcdBackup names: it saves a snapshot
+// and verifies it. Where an earlier attempt has stored one, that one is verified.
 //
-// Every container but the last is an init container, so that they run one after the other, the etcd beside the last one:
+// Every container but the last is an init container, so that they run one after the other, the etcd
+// beside the last one:
 //
 //	Restore:            save, fetch, restore, etcd, verify
 //	Restore, encrypted: save (which keeps a plain copy), verify-hash, restore, etcd, verify
@@ -103,7 +106,8 @@ func BackupJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1ac.
 	return agentJob(b, c, store, b.JobName(b.Status.Attempt), spec), nil
 }
 
-// keeps: the plain copy that a save leaves is what is restored, because nobody here can decrypt what was stored.
+// keeps: the plain copy that a save leaves is what is restored, because the Job has no key to
+// decrypt what was stored.
 func keeps(b *api.EtcdBackup) bool {
 	return b.Spec.Encryption != nil && b.Verification() == api.VerifyRestore
 }
@@ -131,7 +135,8 @@ func saveArgs(b *api.EtcdBackup, c *api.EtcdCluster) []string {
 	return args
 }
 
-// endpoints are those of all members, so that the one with the newest data can be chosen: the Service leads to any of them.
+// endpoints are those of all members, so that the one with the newest data can be chosen: the
+// Service leads to any of them.
 func endpoints(c *api.EtcdCluster) []string {
 	var urls []string
 	for _, m := range c.Status.Members {
@@ -145,7 +150,8 @@ func endpoints(c *api.EtcdCluster) []string {
 	return urls
 }
 
-// restoreArgs leave the revisions as they are: what is served is compared at the revision of the snapshot.
+// restoreArgs leave the revisions as they are: what is served is compared at the revision of the
+// snapshot.
 func restoreArgs(b *api.EtcdBackup, version string) []string {
 	return []string{
 		"--file=" + scratchFile(b),
@@ -206,7 +212,8 @@ func scratchSize(c *api.EtcdCluster, copies int) resource.Quantity {
 	return size
 }
 
-// newestVersion is the highest that a member runs: the snapshot may be that member's, and no older etcd would serve it.
+// newestVersion is the highest that a member runs: the snapshot may be that member's, and no older
+// etcd would serve it.
 func newestVersion(c *api.EtcdCluster) (string, error) {
 	var newest *version.Version
 	for _, m := range slices.Concat(c.Status.Members, []api.MemberStatus{{Version: c.Status.Version}}) {
@@ -220,7 +227,8 @@ func newestVersion(c *api.EtcdCluster) (string, error) {
 	return newest.String(), nil
 }
 
-// DeletionJob deletes what the attempts of an EtcdBackup have stored, and may have stored. The cluster may be gone (nil).
+// DeletionJob deletes what the attempts of an EtcdBackup have stored, and may have stored, and
+// nothing of a cluster with another ID than the EtcdBackup's. The cluster may be gone (nil).
 func DeletionJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration, error) {
 	store := b.Status.Store
 	config, err := storeConfig(store)
@@ -244,7 +252,8 @@ func DeletionJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1a
 		if n < len(names)-1 {
 			container = fmt.Sprintf("%s-%d", ContainerDelete, n+1)
 		}
-		steps = append(steps, reaches(agent(image, container, "delete", "--store="+config, "--name="+name), store))
+		args := []string{"--store=" + config, "--name=" + name, "--cluster-id=" + b.Status.ClusterID}
+		steps = append(steps, reaches(agent(image, container, "delete", args...), store))
 	}
 	last := len(steps) - 1
 	spec.WithInitContainers(steps[:last]...).WithContainers(steps[last])

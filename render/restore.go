@@ -15,13 +15,15 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// ContainerFind looks for the snapshot. In the Pod of a first member the init container ContainerRestore makes its data of that.
+// ContainerFind looks for the snapshot. In the Pod of a first member the init container
+// ContainerRestore makes its data of that.
 const (
 	ContainerFind = "find"
 
 	envRestore = "RESTORE"
 
-	// scratchDir is where the snapshot is until the data is made of it: on the member's own volume, which has room for it.
+	// scratchDir is where the snapshot is until the data is made of it: on the member's own volume,
+	// which has room for it.
 	scratchDir = dataMount + "/restore"
 
 	identityVolume = "identity"
@@ -32,8 +34,9 @@ const (
 // defaultBump is the default of spec.bootstrap.restore.revisionBump.
 const defaultBump = 1_000_000_000
 
-// FindJob looks for the snapshot from which a cluster is to start (spec.bootstrap.restore). A failed look is repeated by the
-// kubelet, with its back-off, so that what is mended in the store or in a Secret needs no other help.
+// FindJob looks for the snapshot from which a cluster is to start (spec.bootstrap.restore). A
+// failed look is repeated by the kubelet, with its back-off, so that what is mended in the store or
+// in a Secret needs no other help.
 func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration, error) {
 	restore, store, err := restoreOf(c)
 	if err != nil {
@@ -79,8 +82,8 @@ func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration
 	return job, nil
 }
 
-// A search goes on until it has found something, or is not asked for any more. What it has found is written down at once; the
-// Job stays for a while, for people.
+// A search goes on until it has found something, or is not asked for any more. What it has found is
+// written down at once; the Job stays for a while, for people.
 const (
 	mostAttempts = 1 << 30
 	keepFound    = 600 // seconds
@@ -105,9 +108,10 @@ func instant(r *api.BootstrapRestore) string {
 	return r.Before.UTC().Format(time.RFC3339)
 }
 
-// restoring adds to the Pod of a first member what makes its data of the snapshot that was chosen, before etcd is started. It
-// does nothing where that was done, and where AnnotationRestore does not name the snapshot: once the cluster has formed, a member
-// that finds no data has lost what it has voted for, and must not come back with the data of the snapshot.
+// restoring adds to the Pod of a first member what makes its data of the snapshot that was chosen,
+// before etcd is started. It does nothing where that was done, and where AnnotationRestore does not
+// name the snapshot: once the cluster has formed, a member that finds no data has lost what it has
+// voted for, and must not come back with the data of the snapshot.
 func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member) error {
 	restore, store, err := restoreOf(c)
 	if err != nil {
@@ -183,11 +187,12 @@ func readsFrom(container *corev1ac.ContainerApplyConfiguration, s *api.BackupSto
 	return container
 }
 
-// azureIdentity is the label without which the webhook of Azure's workload identity leaves a Pod alone.
+// azureIdentity is the label without which the webhook of Azure's workload identity leaves a Pod
+// alone.
 const azureIdentity = "azure.workload.identity/use"
 
-// optional lets a Pod start without what only its restore needs: it is started again long after that, when the credentials may be
-// gone. A restore that lacks them fails, and says so.
+// optional lets a Pod start without what only its restore needs: it is started again long after
+// that, when the credentials may be gone. A restore that lacks them fails, and says so.
 func optional(spec *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration) {
 	for n := range spec.Volumes {
 		switch v := &spec.Volumes[n]; {

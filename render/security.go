@@ -5,7 +5,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 )
 
-// podSecurity is what Pod Security asks of a Pod at its level restricted, with the user that owns what is on its volumes.
+// podSecurity is what Pod Security asks of a Pod at its level restricted, with the user that owns
+// what is on its volumes.
 func podSecurity() *corev1ac.PodSecurityContextApplyConfiguration {
 	return corev1ac.PodSecurityContext().
 		WithRunAsNonRoot(true).

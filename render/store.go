@@ -87,7 +87,8 @@ func located(root, prefix, object string) string {
 	return root + "/" + object
 }
 
-// reaches gives a container of the agent what its store needs: credentials, certificate authority, volume.
+// reaches gives a container of the agent what its store needs: credentials, certificate authority,
+// volume.
 func reaches(container *corev1ac.ContainerApplyConfiguration, s *api.BackupStore) *corev1ac.ContainerApplyConfiguration {
 	switch {
 	case s.Credentials == nil:

@@ -28,8 +28,8 @@ func openAzure(ctx context.Context, c Config) (Store, error) {
 	return newBucket(c, blobs, nil), nil
 }
 
-// azureContainer takes the first of these credentials that is in the environment: an account key, a token of a shared access
-// signature, and then what Azure's own chain finds.
+// azureContainer takes the first of these credentials that is in the environment: an account key, a
+// token of a shared access signature, and then what Azure's own chain finds.
 func azureContainer(a *Azure) (*container.Client, error) {
 	options := azcore.ClientOptions{
 		Retry:     policy.RetryOptions{MaxRetries: attempts - 1, RetryDelay: time.Second, MaxRetryDelay: 10 * time.Second},

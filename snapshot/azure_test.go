@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAzureAnswers shows what becomes of the answers of Azure, and where its requests go. No server of its protocol can be built
-// here: what succeeds is not shown.
+// TestAzureAnswers shows what becomes of the answers of Azure, and where its requests go. No server
+// of its protocol can be built here: what succeeds is not shown.
 func TestAzureAnswers(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_KEY", "c2VjcmV0")
 	cases := map[string]struct {

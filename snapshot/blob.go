@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// partSize and partsAtOnce bound what an upload of unknown length keeps in memory. S3 allows 10,000 parts: with 12 MiB each,
-	// an object may have 125 GB. Its library keeps partsAtOnce+1 parts and the first 16 MiB, 52 MiB in all; Azure's keeps
-	// partsAtOnce parts, and allows 50,000; Google's keeps one, and its uploads have no parts to count.
+	// partSize and partsAtOnce bound what an upload of unknown length keeps in memory. S3 allows
+	// 10,000 parts: with 12 MiB each, an object may have 125 GB. Its library keeps partsAtOnce+1
+	// parts and the first 16 MiB, 52 MiB in all; Azure's keeps partsAtOnce parts, and allows
+	// 50,000; Google's keeps one, and its uploads have no parts to count.
 	partSize    = 12 << 20
 	partsAtOnce = 2
 
@@ -23,9 +24,10 @@ const (
 
 // bucket is a Store in a bucket of an object store.
 //
-// Create is conditional (If-None-Match: *, or what the store has instead): of several at once exactly one succeeds. A store that
-// ignores the condition is looked at before and after instead. There, an object is overwritten only by a Create that had begun
-// before the object was complete; then the last one stays, and each Create that ends before that one is told of success.
+// Create is conditional (If-None-Match: *, or what the store has instead): of several at once
+// exactly one succeeds. A store that ignores the condition is looked at before and after instead.
+// There, an object is overwritten only by a Create that had begun before the object was complete;
+// then the last one stays, and each Create that ends before that one is told of success.
 type bucket struct {
 	config Config
 	prefix string
@@ -59,14 +61,15 @@ func (b *bucket) Create(ctx context.Context, key string, write func(io.Writer) e
 		return err
 	}
 	id := nonce()
-	// Cancelling this context before the content ends is how a write is given up: nothing appears, and parts that are there are
-	// removed.
+	// Cancelling this context before the content ends is how a write is given up: nothing appears,
+	// and parts that are there are removed.
 	writing, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	content, to := io.Pipe()
 	uploaded := make(chan error, 1)
 	go func() {
-		// Not NewWriter: that of Azure panics where a write is refused at its end (gocloud.dev v0.47.0).
+		// Not NewWriter: that of Azure panics where a write is refused at its end (gocloud.dev
+		// v0.47.0).
 		err := b.blobs.Upload(writing, b.prefix+key, content, &blob.WriterOptions{
 			BufferSize: partSize, MaxConcurrency: partsAtOnce, IfNotExist: true,
 			ContentType: "application/octet-stream", Metadata: map[string]string{createdBy: id},
@@ -91,8 +94,8 @@ func (b *bucket) Create(ctx context.Context, key string, write func(io.Writer) e
 	return b.created(ctx, key, id, <-uploaded)
 }
 
-// checkAbsent is ErrExists where an object is. What it cannot find out is left to the condition of the write: credentials may
-// not look, or the store says nothing (an answer to HEAD has no words).
+// checkAbsent is ErrExists where an object is. What it cannot find out is left to the condition of
+// the write: credentials may not look, or the store says nothing (an answer to HEAD has no words).
 func (b *bucket) checkAbsent(ctx context.Context, key string) error {
 	_, err := b.blobs.Attributes(ctx, b.prefix+key)
 	if err == nil {
@@ -108,9 +111,10 @@ func (b *bucket) checkAbsent(ctx context.Context, key string) error {
 	return b.failed("create", key, err)
 }
 
-// created looks at the object after its write. A write that the store refused may be there nonetheless: the answer to a first
-// attempt was lost, and the second found the object of the first. A write that it accepted may not be there: another one came
-// at the same time, to a store that ignores the condition.
+// created looks at the object after its write. A write that the store refused may be there
+// nonetheless: the answer to a first attempt was lost, and the second found the object of the
+// first. A write that it accepted may not be there: another one came at the same time, to a store
+// that ignores the condition.
 func (b *bucket) created(ctx context.Context, key, id string, writeErr error) error {
 	if writeErr != nil && ctx.Err() != nil {
 		return b.failed("create", key, ctx.Err())
@@ -185,7 +189,8 @@ func (b *bucket) Delete(ctx context.Context, key string) error {
 // nonce is a word that no other call has.
 func nonce() string { return strings.ToLower(rand.Text()) }
 
-// tracked is the writer of an object. It remembers that the store failed, whatever the one who writes makes of it.
+// tracked is the writer of an object. It remembers that the store failed, whatever its caller makes
+// of it.
 type tracked struct {
 	ctx    context.Context // of the one call of Create that it lives in
 	to     io.Writer

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// testCertificate makes an authority, and a certificate of it for the loopback address. It returns the names of PEM files.
+// testCertificate makes an authority, and a certificate of it for the loopback address. It returns
+// the names of PEM files.
 func testCertificate(t *testing.T) (authority, cert, key string) {
 	t.Helper()
 	must := func(err error) {

@@ -129,7 +129,8 @@ func TestManifestDamage(t *testing.T) {
 	}
 }
 
-// TestStreamDamage has a store and a manifest that agree on a stream that etcd has not sent like this.
+// TestStreamDamage has a store and a manifest that agree on a stream that etcd has not sent like
+// this.
 func TestStreamDamage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -159,7 +160,8 @@ func TestStreamDamage(t *testing.T) {
 	judgeFile(t, "an empty file", nil, CheckTrailer)
 }
 
-// judgeFile describes and restores a plain file: it is refused, and leaves no data directory and nothing beside it.
+// judgeFile describes and restores a plain file: it is refused, and leaves no data directory and
+// nothing beside it.
 func judgeFile(t *testing.T, reason string, stream []byte, want Check) {
 	t.Helper()
 	path, dir := file(t, stream), t.TempDir()

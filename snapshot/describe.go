@@ -19,7 +19,8 @@ type Description struct {
 	// Size and SHA256 are of the file, with etcd's own hash at its end, as in a Manifest.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	// Revision is that of the data, Compacted the one up to which its history is compacted, 0 where it is not.
+	// Revision is that of the data, Compacted the one up to which its history is compacted, 0 where
+	// it is not.
 	Revision  int64 `json:"revision"`
 	Compacted int64 `json:"compacted,omitempty"`
 	// TotalKeys is the number of all keys with all their revisions.
@@ -28,8 +29,9 @@ type Description struct {
 	StorageVersion string `json:"storageVersion,omitempty"`
 }
 
-// Describe reads a plain file of a snapshot (NAME.db, or what "etcdctl snapshot save" wrote) from its beginning to its end:
-// etcd's hash, and every bucket and key of the database. An error that wraps ErrDamaged says what is wrong with it.
+// Describe reads a plain file of a snapshot (NAME.db, or what "etcdctl snapshot save" wrote) from
+// its beginning to its end: etcd's hash, and every bucket and key of the database. An error that
+// wraps ErrDamaged says what is wrong with it.
 func Describe(ctx context.Context, file string) (Description, error) {
 	var stream Description
 	if err := stream.digest(ctx, file); err != nil {
@@ -81,8 +83,8 @@ func (r ctxReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// viewDatabase opens the database in a file, whose trailer has been compared. bbolt maps the file into memory: its pages are
-// the system's, which takes them back when it needs them.
+// viewDatabase opens the database in a file, whose trailer has been compared. bbolt maps the file
+// into memory: its pages are the system's, which takes them back when it needs them.
 func viewDatabase(ctx context.Context, file string, view func(*bbolt.Tx) error) (err error) {
 	defer func() { // bbolt panics where a page is not what it should be
 		if r := recover(); r != nil {

@@ -22,8 +22,9 @@ import (
 	"google.golang.org/api/googleapi"
 )
 
-// diagnose finds out what the error of a store, of the network or of a file system means, and what of it a person needs. The
-// store's own word comes first: it says more than the code of the HTTP answer.
+// diagnose finds out what the error of a store, of the network or of a file system means, and what
+// of it a person needs. The store's own word comes first: it says more than the code of the HTTP
+// answer.
 func diagnose(err error) (Reason, string) {
 	for _, of := range []func(error) (Reason, string){ofS3, ofGCS, ofAzure, ofTLS, ofFile, ofNetwork} {
 		if reason, detail := of(err); reason != "" {

@@ -7,8 +7,9 @@ import (
 	"hash"
 )
 
-// digest takes the stream of etcd's Snapshot call as it passes by, and compares what etcd says at its end: the last 32 bytes
-// are the sha256 of all before. They follow a database of whole disk sectors, by which etcd itself knows that they are there.
+// digest takes the stream of etcd's Snapshot call as it passes by, and compares what etcd says at
+// its end: the last 32 bytes are the sha256 of all before. They follow a database of whole disk
+// sectors, by which etcd itself knows that they are there.
 type digest struct {
 	sha  hash.Hash // of all but tail
 	tail []byte    // the last bytes, at most sha256.Size

@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// directory is a Store in a directory of a mounted volume. An object is a file, first written beside its place under a name
-// that no key has, fsynced, and then linked to its own name, which fails where a file is. So a file with the name of an object
-// is complete, whatever died when; a file of two writers is that of the first.
+// directory is a Store in a directory of a mounted volume. An object is a file, first written
+// beside its place under a name that no key has, fsynced, and then linked to its own name, which
+// fails where a file is. So a file with the name of an object is complete, whatever died when; a
+// file of two writers is that of the first.
 type directory struct {
 	config Config
 	root   *os.Root // no path leads out of it, by ".." or by a symbolic link
@@ -23,8 +24,8 @@ type directory struct {
 
 const (
 	partialSuffix = ".partial" // with a dot in front: the file of an unfinished write
-	// partialAge is how long the file of an unfinished write must not have changed before it is removed. A write changes it all
-	// the time.
+	// partialAge is how long the file of an unfinished write must not have changed before it is
+	// removed. A write changes it all the time.
 	partialAge = 24 * time.Hour
 )
 
@@ -74,7 +75,8 @@ func (d *directory) Create(ctx context.Context, key string, write func(io.Writer
 	return nil
 }
 
-// writeFile writes a file and fsyncs it. The error of write is returned as that, unless it comes from the file.
+// writeFile writes a file and fsyncs it. The error of write is returned as that, unless it comes
+// from the file.
 func (d *directory) writeFile(ctx context.Context, name, key string, write func(io.Writer) error) error {
 	f, err := d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 	if err != nil {
@@ -148,7 +150,8 @@ func (d *directory) syncDirectory(dir string) error {
 	return nil
 }
 
-// removeLeftovers removes what writes that were killed have left in a directory. Where it cannot, they stay: no list shows them.
+// removeLeftovers removes what writes that were killed have left in a directory. Where it cannot,
+// they stay: no list shows them.
 func (d *directory) removeLeftovers(dir string, now time.Time) {
 	entries, err := fs.ReadDir(d.root.FS(), dir)
 	if err != nil {

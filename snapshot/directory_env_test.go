@@ -28,7 +28,8 @@ func mountTestVolume(t *testing.T, flags uintptr, options string) (dir string) {
 	return dir
 }
 
-// TestDirectoryVolume keeps what every store promises on a file system other than that of temporary files.
+// TestDirectoryVolume keeps what every store promises on a file system other than that of temporary
+// files.
 func TestDirectoryVolume(t *testing.T) {
 	testStore(t, func(t *testing.T) Store { return openTestDirectory(t, mountTestVolume(t, 0, "size=64m")) })
 }

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNoReplace renames a file within a directory, in one step that fails where a file of the new name is.
+// renameNoReplace renames a file within a directory, in one step that fails where a file of the new
+// name is.
 func renameNoReplace(dir *os.File, from, to string) error {
 	fd := int(dir.Fd())
 	if err := unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE); err != nil {
@@ -26,7 +27,8 @@ func linkUnsupported(err error) bool {
 	return false
 }
 
-// syncUnsupported tells whether the file system cannot fsync a directory. One that cannot makes names durable by itself.
+// syncUnsupported tells whether the file system cannot fsync a directory. One that cannot makes
+// names durable by itself.
 func syncUnsupported(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EBADF)
 }

@@ -9,8 +9,8 @@ import (
 	"filippo.io/age"
 )
 
-// encrypt returns a writer whose text only the recipients can read. Closing it writes its end, and leaves to open.
-// Without recipients what is written passes as it is.
+// encrypt returns a writer whose text only the recipients can read. Closing it writes its end, and
+// leaves to open. Without recipients what is written passes as it is.
 func encrypt(to io.Writer, recipients []string) (io.WriteCloser, error) {
 	if len(recipients) == 0 {
 		return nopCloser{to}, nil

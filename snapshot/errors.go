@@ -7,15 +7,18 @@ import (
 
 // What a caller may branch on, beside ErrNotFound and ErrExists. Each says why, and of what.
 var (
-	// ErrNoManifest is the error of a snapshot without a manifest: its save has not ended, or its deletion has begun.
+	// ErrNoManifest is the error of a snapshot without a manifest: its save has not ended, or its
+	// deletion has begun.
 	ErrNoManifest = errors.New("no manifest")
-	// ErrDamaged is the error of a snapshot that is not what its manifest, or etcd's own hash, says. See Damage.
+	// ErrDamaged is the error of a snapshot that is not what its manifest, or etcd's own hash,
+	// says. See Damage.
 	ErrDamaged = errors.New("damaged")
 	// ErrOtherCluster is the error of an etcd that belongs to another cluster than was asked for.
 	ErrOtherCluster = errors.New("another cluster")
 	// ErrTooOld is the error of an etcd that is older than the snapshot.
 	ErrTooOld = errors.New("etcd is older than the snapshot")
-	// ErrTooLarge is the error of a snapshot that is larger than the quota of the etcd which would serve it.
+	// ErrTooLarge is the error of a snapshot that is larger than the quota of the etcd which would
+	// serve it.
 	ErrTooLarge = errors.New("larger than the quota")
 	// ErrNoMember is the error of a cluster none of whose members a snapshot can be taken from.
 	ErrNoMember = errors.New("no member to take a snapshot from")

@@ -67,8 +67,8 @@ func newEtcds(t *testing.T, version string, size int) *etcds {
 	return c
 }
 
-// lastPort is the last that was given away. They are below those that the system gives to whoever asks for any, and above those
-// of the tests of other packages, which run at the same time.
+// lastPort is the last that was given away. They are below those that the system gives to a process
+// that asks for any, and above those of the tests of other packages, which run at the same time.
 var lastPort atomic.Int32
 
 func freePort(t *testing.T) int {

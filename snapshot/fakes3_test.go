@@ -11,15 +11,18 @@ import (
 	"testing"
 )
 
-// fakeS3 speaks as much of S3 as shows what a real server cannot be made to do. Objects have one part.
+// fakeS3 speaks as much of S3 as shows what a real server cannot be made to do. Objects have one
+// part.
 type fakeS3 struct {
 	ignoresCondition bool
 	// answer is what every request gets, with this error code in it.
 	status int
 	code   string
-	// stored is called with each object that was stored, and may change it. False: the connection breaks instead of an answer.
+	// stored is called with each object that was stored, and may change it. False: the connection
+	// breaks instead of an answer.
 	stored func(o *fakeObject) bool
-	// breaks is after how many bytes of an object the connection breaks that it is read from. 0: never.
+	// breaks is after how many bytes of an object the connection breaks that it is read from. 0:
+	// never.
 	breaks int
 
 	mu       sync.Mutex

@@ -20,8 +20,9 @@ type FetchOptions struct {
 	Progress func(Progress)
 }
 
-// Fetch makes a plain file of a stored snapshot. Sizes and hashes of the object and of the stream in it are compared with the
-// manifest, and etcd's hash with the stream. The file appears only when all are right.
+// Fetch makes a plain file of a stored snapshot. Sizes and hashes of the object and of the stream
+// in it are compared with the manifest, and etcd's hash with the stream. The file appears only when
+// all are right.
 func Fetch(ctx context.Context, store Store, name, file string, o FetchOptions) (Manifest, error) {
 	manifest, err := ReadManifest(ctx, store, name)
 	if err != nil {
@@ -71,8 +72,9 @@ func syncFile(path string) error {
 	return f.Sync()
 }
 
-// VerifyHash reads a stored snapshot to its end, and compares all that Fetch compares. It writes nothing. Of an encrypted one
-// it compares the stored size and hash alone, unless it is given an identity.
+// VerifyHash reads a stored snapshot to its end, and compares all that Fetch compares. It writes
+// nothing. Of an encrypted one it compares the stored size and hash alone, unless it is given an
+// identity.
 func VerifyHash(ctx context.Context, store Store, name string, o FetchOptions) (Verification, error) {
 	manifest, err := ReadManifest(ctx, store, name)
 	if err != nil {
@@ -103,7 +105,8 @@ func (o *object) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpack writes the stream of a stored snapshot, and compares everything. What it has written before it fails is of no use.
+// unpack writes the stream of a stored snapshot, and compares everything. What it has written
+// before it fails is of no use.
 func unpack(ctx context.Context, store Store, m Manifest, to io.Writer, o FetchOptions) error {
 	opened, err := store.Open(ctx, m.Object)
 	if err != nil {
@@ -135,7 +138,8 @@ func unpack(ctx context.Context, store Store, m Manifest, to io.Writer, o FetchO
 	return nil
 }
 
-// decode decrypts and decompresses. What cannot be decoded is a check that fails; an error is of the writer.
+// decode decrypts and decompresses. What cannot be decoded is a check that fails; an error is of
+// the writer.
 func decode(from io.Reader, m Manifest, identities []age.Identity, to io.Writer) (Check, string, error) {
 	if m.Encrypted {
 		opened, err := decrypt(from, identities)

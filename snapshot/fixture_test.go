@@ -111,7 +111,8 @@ func (d *database) stored(minor int64) {
 	tx.UnsafePut(schema.Meta, schema.MetaStorageVersionName, fmt.Appendf(nil, "3.%d.0", minor))
 }
 
-// bump the revision, as a restore does: by a revision without a key, up to which all is marked as compacted.
+// bump the revision, as a restore does: by a revision without a key, up to which all is marked as
+// compacted.
 func (d *database) bump() {
 	d.Helper()
 	d.Commit()

@@ -47,7 +47,7 @@ func TestGCSRefused(t *testing.T) {
 		want   Reason
 	}{
 		"NoBucket": {"A bucket that is not there is not created.", GCS{Bucket: "missing", Endpoint: endpoint}, ReasonNoSuchBucket},
-		"Nobody":   {"Nothing listens at the endpoint.", GCS{Bucket: testBucket, Endpoint: "http://" + storeAddress(t)}, ReasonUnreachable},
+		"NoServer": {"Nothing listens at the endpoint.", GCS{Bucket: testBucket, Endpoint: "http://" + storeAddress(t)}, ReasonUnreachable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestGCSAnswers shows what becomes of the answers of Google that the server of the tests does not give.
+// TestGCSAnswers shows what becomes of the answers of Google that the server of the tests does not
+// give.
 func TestGCSAnswers(t *testing.T) {
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
 	cases := map[string]struct {

@@ -22,12 +22,14 @@ type keyspace struct {
 	live      int64  // the keys that have a value
 }
 
-// shard is the number of keys of which is remembered at once whether they were seen: 8 bytes each, and as much again for the
-// map. A database with more keys is read once more for each shard. The number of all its revisions, one bit each, is kept too.
+// shard is the number of keys of which is remembered at once whether they were seen: 8 bytes each,
+// and as much again for the map. A database with more keys is read once more for each shard. The
+// number of all its revisions, one bit each, is kept too.
 const shard = 1 << 20
 
-// hashKeyspace computes from a file of a snapshot what etcd's HashKV answers at the revision of the snapshot (kvHasher in
-// server/storage/mvcc/hash.go). Etcd keeps an index of all keys in memory for it; this reads the file a few times instead.
+// hashKeyspace computes from a file of a snapshot what etcd's HashKV answers at the revision of the
+// snapshot (kvHasher in server/storage/mvcc/hash.go). Etcd keeps an index of all keys in memory for
+// it; this reads the file a few times instead.
 func hashKeyspace(ctx context.Context, file string, d Description) (keyspace, error) {
 	return hashSharded(ctx, file, d, shard)
 }
@@ -59,7 +61,8 @@ func (b bits) has(n int64) bool { return b[n/64]&(1<<(n%64)) != 0 }
 
 var seed = maphash.MakeSeed()
 
-// mark the last revision of every key of a shard that has a value: what a compaction now would keep (keyIndex.keep).
+// mark the last revision of every key of a shard that has a value: what a compaction now would keep
+// (keyIndex.keep).
 func (k *keyspace) mark(ctx context.Context, keys *bbolt.Bucket, keep bits, total int64, shard, shards uint64) error {
 	seen := map[uint64]struct{}{}
 	c, at := keys.Cursor(), total

@@ -7,7 +7,8 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-// TestHashKeyspace compares the hash of a file with that of etcd's own code, which has an index of all keys in memory.
+// TestHashKeyspace compares the hash of a file with that of etcd's own code, which has an index of
+// all keys in memory.
 func TestHashKeyspace(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -18,17 +18,20 @@ type Stored struct {
 	Manifest Manifest `json:"manifest"`
 	// Verification is nil where it was not verified, or another of its name was.
 	Verification *Verification `json:"verification,omitempty"`
-	// Damaged is why it is of no use, as far as that shows without reading its data. Of the manifest, the name alone is sure then.
+	// Damaged is why it is of no use, as far as that shows without reading its data. Of the
+	// manifest, the name alone is sure then.
 	Damaged error `json:"-"`
 }
 
 // readAtOnce is how many manifests are read at a time: they are small, and far away.
 const readAtOnce = 8
 
-// List reads the manifests and verifications of a store: the newest first, and those that cannot be read last.
+// List reads the manifests and verifications of a store: the newest first, and those that cannot be
+// read last.
 func List(ctx context.Context, store Store) ([]Stored, error) { return listOf(ctx, store, "") }
 
-// Named is the List of the one snapshot of that name, and empty where there is none. Nothing of another snapshot is read.
+// Named is the List of the one snapshot of that name, and empty where there is none. Nothing of
+// another snapshot is read.
 func Named(ctx context.Context, store Store, name string) ([]Stored, error) {
 	if !validName.MatchString(name) {
 		return nil, nil
@@ -102,8 +105,9 @@ func readStored(ctx context.Context, store Store, name string, objects map[strin
 	return s, nil
 }
 
-// ofTheStore tells whether an object was not read because nothing can be read now. What is read later may be the newest: a
-// list without it would lead to an older one. Any other error is of the object alone.
+// ofTheStore tells whether an object was not read because nothing can be read now. What is read
+// later may be the newest: a list without it would lead to an older one. Any other error is of the
+// object alone.
 func ofTheStore(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return true
@@ -118,7 +122,8 @@ func ofTheStore(ctx context.Context, err error) bool {
 	}, failed.Reason)
 }
 
-// readVerification is nil where there is none of this very snapshot: one that cannot be read proves nothing.
+// readVerification is nil where there is none of this very snapshot: one that cannot be read proves
+// nothing.
 func readVerification(ctx context.Context, store Store, m Manifest) (*Verification, error) {
 	var v Verification
 	switch err := readJSON(ctx, store, verificationKey(m.Name), &v); {
@@ -148,8 +153,8 @@ type Selection struct {
 // latest is the name by which the newest is asked for.
 const latest = "latest"
 
-// Select returns the snapshot that is wanted of those that List returned. ErrNotFound says what there is instead; ErrDamaged
-// and ErrOtherCluster are of one that was asked for by its name.
+// Select returns the snapshot that is wanted of those that List returned. ErrNotFound says what
+// there is instead; ErrDamaged and ErrOtherCluster are of one that was asked for by its name.
 func Select(stored []Stored, wanted Selection) (Stored, error) {
 	byName := wanted.Name != "" && wanted.Name != latest
 	fits := slices.DeleteFunc(slices.Clone(stored), func(s Stored) bool {
@@ -232,7 +237,28 @@ func there(stored []Stored) string {
 	return ": there are " + strings.Join(words, ", ")
 }
 
-// Delete removes a snapshot, the manifest first: what is left of it, should the rest fail, does not count. Deleting again goes on.
+// DeleteOf removes a snapshot that is of the cluster with that ID, as Delete does. One whose
+// manifest is of another cluster is ErrOtherCluster, and nothing of it is removed. What has no
+// manifest, or one that cannot be understood, goes by its name, and so does all without an ID.
+// Where the store does not let the manifest be read it may not be there: some answer so.
+func DeleteOf(ctx context.Context, store Store, name, clusterID string) error {
+	if clusterID == "" {
+		return Delete(ctx, store, name)
+	}
+	m, err := ReadManifest(ctx, store, name)
+	refused, is := errors.AsType[*StoreError](err)
+	switch {
+	case err == nil && m.ClusterID != clusterID:
+		return fmt.Errorf("delete snapshot %s: %w: it is of cluster %q with ID %s, and that of cluster ID %s is to be deleted: it stays in the store",
+			name, ErrOtherCluster, m.Cluster, m.ClusterID, clusterID)
+	case err == nil, errors.Is(err, ErrNoManifest), errors.Is(err, ErrDamaged), is && refused.Reason == ReasonAccessDenied:
+		return Delete(ctx, store, name)
+	}
+	return fmt.Errorf("delete snapshot %s: %w", name, err)
+}
+
+// Delete removes a snapshot, the manifest first: what is left of it, should the rest fail, does not
+// count. Deleting again goes on.
 func Delete(ctx context.Context, store Store, name string) error {
 	if err := checkName(name); err != nil {
 		return err

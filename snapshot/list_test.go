@@ -60,7 +60,7 @@ func TestList(t *testing.T) {
 		"OtherVerified": {"it is of another of the same name", func(t *testing.T, m *memory) {
 			m.objects["b.verified.json"] = encode(t, Verification{Format: 1, Name: "b", Mode: ModeHash, SHA256: "other"})
 		}, "c b a", "", "a"},
-		"UnknownVerified": {"nobody knows what was verified", func(t *testing.T, m *memory) {
+		"UnknownVerified": {"it is not known what was verified", func(t *testing.T, m *memory) {
 			m.objects["b.verified.json"] = encode(t, Verification{Format: 1, Name: "b", Mode: "Later", SHA256: "sum of b"})
 		}, "c b a", "", "a"},
 	} {
@@ -91,7 +91,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListFaults: where the store does not answer there is no list: what was not read may be the newest.
+// TestListFaults: where the store does not answer there is no list: what was not read may be the
+// newest.
 func TestListFaults(t *testing.T) {
 	t.Parallel()
 	for call, fault := range map[string]error{
@@ -117,7 +118,8 @@ func TestListFaults(t *testing.T) {
 	}
 }
 
-// TestListUnreadable: an object that cannot be read makes its snapshot one that does not count, and hides no other.
+// TestListUnreadable: an object that cannot be read makes its snapshot one that does not count, and
+// hides no other.
 func TestListUnreadable(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"open b.manifest.json", "open b.verified.json"} {
@@ -259,6 +261,52 @@ func TestDelete(t *testing.T) {
 	}
 	if err := Delete(t.Context(), store, "a/../b"); err == nil {
 		t.Error("a path is taken for a name")
+	}
+}
+
+// TestDeleteOf: a snapshot of another cluster stays, whatever its name.
+func TestDeleteOf(t *testing.T) {
+	t.Parallel()
+	denied := func(call, key string) error {
+		if call == "open" {
+			return &StoreError{Reason: ReasonAccessDenied, Op: call, Location: key}
+		}
+		return nil
+	}
+	cases := map[string]struct {
+		reason string
+		id     string
+		lies   func(*memory)
+		fault  func(call, key string) error
+		err    error
+		want   []string // what stays
+	}{
+		"Own":     {reason: "it is of the cluster", id: "aaaa"},
+		"Other":   {reason: "it is not", id: "bbbb", err: ErrOtherCluster, want: []string{"a.db.zst", "a.manifest.json", "a.verified.json"}},
+		"Unknown": {reason: "it is not known of which cluster it should be"},
+		"Unfinished": {
+			reason: "without a manifest it is the rest of a save, or of a deletion", id: "bbbb", lies: func(m *memory) { delete(m.objects, "a.manifest.json") },
+		},
+		"Damaged":    {reason: "of a manifest that says nothing the name has to do", id: "bbbb", lies: func(m *memory) { m.objects["a.manifest.json"] = []byte("x") }},
+		"Denied":     {reason: "so some stores answer for what is not there", id: "aaaa", fault: denied},
+		"Unreadable": {reason: "it may be another's", id: "aaaa", fault: failing("open a.manifest.json"), err: errFault, want: []string{"a.db.zst", "a.manifest.json", "a.verified.json"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := newMemory()
+			put(t, store, ok("a", noon(1)))
+			if tc.lies != nil {
+				tc.lies(store)
+			}
+			store.fault = tc.fault
+			if err := DeleteOf(t.Context(), store, "a", tc.id); !errors.Is(err, tc.err) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, store.keys(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: in the store, -want +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 // askTimeout bounds each question to a member. One that is slower is not taken.
 const askTimeout = 5 * time.Second
 
-// Source is a running etcd. Endpoints are URLs: of every member, or of something that leads to one of them, such as a Service.
+// Source is a running etcd. Endpoints are URLs: of every member, or of something that leads to one
+// of them, such as a Service.
 type Source struct {
 	Endpoints          []string
 	TLS                *tls.Config
@@ -40,7 +41,8 @@ type member struct {
 	corrupt               []uint64 // members under a CORRUPT alarm; zero is all of them
 }
 
-// dial makes a client of one endpoint: what is asked and what is taken come over one connection, so from one member.
+// dial makes a client of one endpoint: what is asked and what is taken come over one connection, so
+// from one member.
 func (s Source) dial(endpoint string) (*clientv3.Client, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{endpoint},
@@ -49,7 +51,8 @@ func (s Source) dial(endpoint string) (*clientv3.Client, error) {
 		DialTimeout:          askTimeout,
 		DialKeepAliveTime:    10 * time.Second, // a connection that is dead must not hold up a stream forever
 		DialKeepAliveTimeout: 10 * time.Second,
-		// The addresses of members are inside of the network, and a proxy is for what is outside (T66).
+		// The addresses of members are inside of the network, and a proxy is for what is outside
+		// (T66).
 		DialOptions: []grpc.DialOption{grpc.WithNoProxy()},
 		Logger:      zap.NewNop(), // what fails is returned
 	})
@@ -59,7 +62,8 @@ func (s Source) dial(endpoint string) (*clientv3.Client, error) {
 	return c, nil
 }
 
-// ask every endpoint at once. The errors are of those that gave no answer. The members are to be closed.
+// ask every endpoint at once. The errors are of those that gave no answer. The members are to be
+// closed.
 func (s Source) ask(ctx context.Context) ([]*member, []error) {
 	members, errs := make([]*member, len(s.Endpoints)), make([]error, len(s.Endpoints))
 	var all sync.WaitGroup
@@ -86,7 +90,8 @@ func (s Source) askOne(ctx context.Context, endpoint string) (*member, error) {
 
 func (m *member) close() { _ = m.client.Close() } // nothing is left to be sent
 
-// maintenance is etcd's Maintenance service over the one connection of the client. clientv3's own dials another for a status.
+// maintenance is etcd's Maintenance service over the one connection of the client. clientv3's own
+// dials another for a status.
 func (m *member) maintenance() etcdserverpb.MaintenanceClient {
 	return etcdserverpb.NewMaintenanceClient(m.client.ActiveConnection())
 }
@@ -104,7 +109,8 @@ func (m *member) ask(ctx context.Context) error {
 	return nil
 }
 
-// raisedCorrupt is how a status tells of an alarm, as text beside other remarks. A zero member is left out of it.
+// raisedCorrupt is how a status tells of an alarm, as text beside other remarks. A zero member is
+// left out of it.
 var raisedCorrupt = regexp.MustCompile(`(?:memberID:(\d+) +)?alarm:CORRUPT`)
 
 func corrupt(remarks []string) []uint64 {
@@ -118,16 +124,17 @@ func corrupt(remarks []string) []uint64 {
 	return ids
 }
 
-// choose the member to take a snapshot from: of those that may be, the one with the highest revision, and a follower rather
-// than the leader where they are the same. The error says of each member why it is not taken.
-func choose(members []*member, clusterID string, minRevision int64, silent []error) (*member, error) {
+// choose the member to take a snapshot from: of those that may be, the one with the highest
+// revision, and a follower rather than the leader where they are the same. The error says of each
+// member why it is not taken.
+func choose(members []*member, clusterID string, silent []error) (*member, error) {
 	if err := oneCluster(members, clusterID); err != nil {
 		return nil, err
 	}
 	var fit []*member
 	why := make([]string, 0, len(members)+len(silent))
 	for _, m := range members {
-		if reason := unfit(m, members, minRevision); reason != "" {
+		if reason := unfit(m, members); reason != "" {
 			why = append(why, fmt.Sprintf("%s %s", m.endpoint, reason))
 			continue
 		}
@@ -151,7 +158,8 @@ func leads(m *member) int {
 	return 0
 }
 
-// oneCluster is the ErrOtherCluster of a member that is of another cluster than was asked for, or than the other members.
+// oneCluster is the ErrOtherCluster of a member that is of another cluster than was asked for, or
+// than the other members.
 func oneCluster(members []*member, clusterID string) error {
 	for _, m := range members {
 		got, first := hexID(m.clusterID), members[0]
@@ -166,8 +174,9 @@ func oneCluster(members []*member, clusterID string) error {
 	return nil
 }
 
-// unfit is why a snapshot is not taken from a member, or empty. Any member may tell of an alarm of another.
-func unfit(m *member, members []*member, minRevision int64) string {
+// unfit is why a snapshot is not taken from a member, or empty. Any member may tell of an alarm of
+// another.
+func unfit(m *member, members []*member) string {
 	switch {
 	case m.learner:
 		return "is a learner"
@@ -177,8 +186,6 @@ func unfit(m *member, members []*member, minRevision int64) string {
 		return slices.Contains(teller.corrupt, m.id) || slices.Contains(teller.corrupt, 0)
 	}):
 		return "is under a CORRUPT alarm"
-	case m.revision < minRevision:
-		return fmt.Sprintf("is at revision %d, behind %d", m.revision, minRevision)
 	}
 	return ""
 }

@@ -36,7 +36,6 @@ func TestChoose(t *testing.T) {
 		reason  string
 		members []*member
 		cluster string
-		least   int64
 		silent  []error
 		want    uint64
 		err     error
@@ -50,15 +49,14 @@ func TestChoose(t *testing.T) {
 		"NoMajority":    {reason: "all are cut off", members: []*member{at(1, 9, func(m *member) { m.leader = 0 })}, err: ErrNoMember, says: "without a majority"},
 		"Corrupt":       {reason: "it is accused by another", members: []*member{at(1, 5, accuses(2)), at(2, 9)}, want: 1},
 		"AllCorrupt":    {reason: "etcd cannot tell which", members: []*member{at(1, 5, accuses(0)), at(2, 9)}, err: ErrNoMember, says: "CORRUPT"},
-		"Behind":        {reason: "less than was asked for", members: []*member{at(1, 5)}, least: 6, err: ErrNoMember, says: "is at revision 5, behind 6"},
-		"Silent":        {reason: "nobody answers", silent: []error{errors.New("http://db-1 is down")}, err: ErrNoMember, says: "db-1 is down"},
+		"Silent":        {reason: "no member answers", silent: []error{errors.New("http://db-1 is down")}, err: ErrNoMember, says: "db-1 is down"},
 		"OtherCluster":  {reason: "not the one asked for", members: []*member{at(1, 5)}, cluster: "bb", err: ErrOtherCluster, says: "is a member of cluster aa"},
 		"TwoClusters":   {reason: "endpoints of two", members: []*member{at(1, 5), at(2, 5, other)}, err: ErrOtherCluster, says: "of one cluster"},
 		"TheOneOfThree": {reason: "two are down", members: []*member{at(3, 5)}, cluster: "aa", silent: []error{errors.New("down")}, want: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := choose(tc.members, tc.cluster, tc.least, tc.silent)
+			got, err := choose(tc.members, tc.cluster, tc.silent)
 			if tc.err != nil {
 				if !errors.Is(err, tc.err) || !strings.Contains(err.Error(), tc.says) {
 					t.Errorf("%s: want %v that says %q, got %v", tc.reason, tc.err, tc.says, err)

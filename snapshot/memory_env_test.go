@@ -21,12 +21,14 @@ import (
 
 const (
 	memoryBound = 128 << 20
-	// memoryOf says in the environment that this process is the one that is measured, with the endpoint to save from.
+	// memoryOf says in the environment that this process is the one that is measured, with the
+	// endpoint to save from.
 	memoryOf = "QUORATE_TEST_MEMORY_OF"
 )
 
-// TestMemory saves and fetches a database of 400 MiB in a process of its own, and computes the hash of all its keys. The memory
-// of that process is bounded. The file that bbolt maps is not counted: its pages are the system's, as those of any file are.
+// TestMemory saves and fetches a database of 400 MiB in a process of its own, and computes the hash
+// of all its keys. The memory of that process is bounded. The file that bbolt maps is not counted:
+// its pages are the system's, as those of any file are.
 func TestMemory(t *testing.T) {
 	if endpoint := os.Getenv(memoryOf); endpoint != "" {
 		saveMeasured(t, endpoint)

@@ -10,10 +10,12 @@ import (
 	"strings"
 )
 
-// Config says where snapshots are stored. It never holds a secret. Exactly one of its members is set.
+// Config says where snapshots are stored. It never holds a secret. Exactly one of its members is
+// set.
 //
-// Credentials come from each cloud's own chain: environment variables, shared files, workload identity. In Kubernetes they are
-// those of the Job that opens the store, from its ServiceAccount or from a Secret as environment variables.
+// Credentials come from each cloud's own chain: environment variables, shared files, workload
+// identity. In Kubernetes they are those of the Job that opens the store, from its ServiceAccount
+// or from a Secret as environment variables.
 type Config struct {
 	S3        *S3        `json:"s3,omitempty"`
 	GCS       *GCS       `json:"gcs,omitempty"`
@@ -24,18 +26,22 @@ type Config struct {
 // S3 is a bucket of Amazon S3, or of a store that speaks its protocol.
 type S3 struct {
 	Bucket string `json:"bucket"`
-	// Prefix is where in the bucket the objects are: "etcd/prod". Slashes at its ends make no difference.
+	// Prefix is where in the bucket the objects are: "etcd/prod". Slashes at its ends make no
+	// difference.
 	Prefix string `json:"prefix,omitempty"`
 	// Endpoint is the URL of a store other than Amazon's, such as https://minio.example:9000.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Region defaults to that of the environment (AWS_REGION), and to us-east-1 with an endpoint.
 	Region string `json:"region,omitempty"`
-	// PathStyle puts the bucket into the path instead of the host name. It defaults to true with an endpoint, else to false.
+	// PathStyle puts the bucket into the path instead of the host name. It defaults to true with an
+	// endpoint, else to false.
 	PathStyle *bool `json:"pathStyle,omitempty"`
-	// ServerSideEncryption is AES256, aws:kms or aws:kms:dsse, KMSKeyID the key for the latter two. Empty: as the bucket says.
+	// ServerSideEncryption is AES256, aws:kms or aws:kms:dsse, KMSKeyID the key for the latter two.
+	// Empty: as the bucket says.
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
 	KMSKeyID             string `json:"kmsKeyID,omitempty"`
-	// CABundle is a PEM file of certificate authorities that are trusted beside those of the system.
+	// CABundle is a PEM file of certificate authorities that are trusted beside those of the
+	// system.
 	CABundle string `json:"caBundle,omitempty"`
 }
 
@@ -43,8 +49,8 @@ type S3 struct {
 type GCS struct {
 	Bucket string `json:"bucket"`
 	Prefix string `json:"prefix,omitempty"`
-	// Endpoint is the URL of a server other than Google's, such as a private one or one for tests. Where there are no
-	// credentials, it is asked without.
+	// Endpoint is the URL of a server other than Google's, such as a private one or one for tests.
+	// Where there are no credentials, it is asked without.
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
@@ -63,8 +69,8 @@ type Directory struct {
 	Path string `json:"path"`
 }
 
-// OpenStore opens a store. It finds the credentials, but does not ask the store for anything: whether the bucket is there shows
-// with the first object. A directory must be there.
+// OpenStore opens a store. It finds the credentials, but does not ask the store for anything:
+// whether the bucket is there shows with the first object. A directory must be there.
 func OpenStore(ctx context.Context, c Config) (Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -172,7 +178,8 @@ func (c Config) parts() parts {
 	return parts{}
 }
 
-// keyPrefix is what the key of each object begins with in its bucket: empty, or with a slash at the end.
+// keyPrefix is what the key of each object begins with in its bucket: empty, or with a slash at the
+// end.
 func (c Config) keyPrefix() string {
 	if p := strings.Trim(c.parts().prefix, "/"); p != "" {
 		return p + "/"
@@ -195,8 +202,9 @@ func (c Config) location() string {
 	return "the store"
 }
 
-// validKey tells whether a key names an object in each kind of store: names with single slashes between them, none of which
-// begins with a dot. So "..", absolute paths and the files of unfinished writes have no key.
+// validKey tells whether a key names an object in each kind of store: names with single slashes
+// between them, none of which begins with a dot. So "..", absolute paths and the files of
+// unfinished writes have no key.
 func validKey(key string) bool {
 	if key == "." || !fs.ValidPath(key) || strings.ContainsAny(key, "\\\x7f") {
 		return false

@@ -19,40 +19,51 @@ import (
 
 // RestoreOptions says of which member a data directory is made.
 type RestoreOptions struct {
-	// DataDir is made. It must not be there, or be empty. What is beside it, with the ending ".restoring", is used meanwhile.
+	// DataDir is made. It must not be there, or be empty. What is beside it, with the ending
+	// ".restoring", is used meanwhile.
 	DataDir string
-	// WALDir is the directory of the write-ahead log, where it is not within DataDir. It must be on the same terms.
+	// WALDir is the directory of the write-ahead log, where it is not within DataDir. It must be on
+	// the same terms.
 	WALDir string
 
-	// Name, InitialCluster, Token and PeerURLs are as etcd's --name, --initial-cluster, --initial-cluster-token and
-	// --initial-advertise-peer-urls. All members are made of one snapshot, with the same InitialCluster and Token: a token that
-	// no cluster had before, so that no member of before takes them for its own.
+	// Name, InitialCluster, Token and PeerURLs are as etcd's --name, --initial-cluster,
+	// --initial-cluster-token and --initial-advertise-peer-urls. All members are made of one
+	// snapshot, with the same InitialCluster and Token: a token that no cluster had before, so that
+	// no member of before takes them for its own.
 	Name, InitialCluster, Token string
 	PeerURLs                    []string
 
-	// EtcdVersion is the version that will run, such as 3.6.16. Empty: it is not compared with the snapshot.
+	// EtcdVersion is the version that will run, such as 3.6.16. Empty: it is not compared with the
+	// snapshot.
 	EtcdVersion string
-	// QuotaBytes is the quota of the etcd that will run. A larger snapshot is refused. 0: it is not compared.
+	// QuotaBytes is the quota of the etcd that will run. A larger snapshot is refused. 0: it is not
+	// compared.
 	QuotaBytes int64
 
-	// BumpRevision is added to the revision, so that no client sees revisions go back (T46). Default: 1,000,000,000.
+	// BumpRevision is added to the revision, so that no client sees revisions go back (T46).
+	// Default: 1,000,000,000.
 	BumpRevision uint64
-	// KeepRevisions adds nothing, and leaves the history as it was. Otherwise all of the history is marked as compacted, so
-	// that watches of before end with an error, and do not miss anything in silence.
+	// KeepRevisions adds nothing, and leaves the history as it was. Otherwise all of the history is
+	// marked as compacted, so that watches of before end with an error, and do not miss anything in
+	// silence.
 	KeepRevisions bool
 
-	// AuthOff has the etcd serve everybody. It is for a verification: nobody has a password there, and nobody else reaches it.
+	// AuthOff has the etcd serve without authentication. It is for a verification, which has no
+	// password, and whose etcd no other client reaches.
 	AuthOff bool
 
-	// Again makes nothing of a directory that this very restore has made before: of the same snapshot, for the same member.
+	// Again makes nothing of a directory that this very restore has made before: of the same
+	// snapshot, for the same member.
 	Again bool
 }
 
-// defaultBump is more than a cluster writes between a snapshot and its loss: a week at 1,600 writes in a second.
+// defaultBump is more than a cluster writes between a snapshot and its loss: a week at 1,600 writes
+// in a second.
 const defaultBump = 1_000_000_000
 
-// Restore makes a data directory of a plain file of a snapshot. It is made beside, read again, and written to the disk before
-// it gets its name: a damaged snapshot, or a restore that was interrupted, never becomes a data directory.
+// Restore makes a data directory of a plain file of a snapshot. It is made beside, read again, and
+// written to the disk before it gets its name: a damaged snapshot, or a restore that was
+// interrupted, never becomes a data directory.
 func Restore(ctx context.Context, file string, o RestoreOptions) error {
 	if err := o.valid(); err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -164,7 +175,8 @@ func (o RestoreOptions) check(ctx context.Context, dataDir string, from Descript
 	}
 	want := from
 	if bump := o.bump(); bump > 0 {
-		// The last revision that is written is bumped: compaction may have reached further, by a revision that it removed.
+		// The last revision that is written is bumped: compaction may have reached further, by a
+		// revision that it removed.
 		want.Revision, want.Compacted, want.TotalKeys = got.Revision, got.Revision, from.TotalKeys+1
 		if got.Revision <= from.Revision {
 			return fmt.Errorf("the restored revision is %d, and that of the snapshot %d", got.Revision, from.Revision)

@@ -29,7 +29,8 @@ func (m *etcd) at(revision int64) []string {
 	return all
 }
 
-// TestRestoreServes: with the revisions kept, every key is served at every revision of the history, as it was before.
+// TestRestoreServes: with the revisions kept, every key is served at every revision of the history,
+// as it was before.
 func TestRestoreServes(t *testing.T) {
 	eachVersion(t, 1, func(c *etcds, version string) {
 		c.form()
@@ -55,7 +56,8 @@ func TestRestoreServes(t *testing.T) {
 	})
 }
 
-// TestRestoreBumps: every key is as it was, revisions go on far above, and a watcher of before is told that it has missed something.
+// TestRestoreBumps: every key is as it was, revisions go on far above, and a watcher of before is
+// told that it has missed something.
 func TestRestoreBumps(t *testing.T) {
 	eachVersion(t, 1, func(c *etcds, version string) {
 		c.form()
@@ -94,7 +96,8 @@ func TestRestoreBumps(t *testing.T) {
 	})
 }
 
-// TestRestoreVersions: an etcd of the minor of the snapshot, or a newer one, serves it. An older one is refused.
+// TestRestoreVersions: an etcd of the minor of the snapshot, or a newer one, serves it. An older
+// one is refused.
 func TestRestoreVersions(t *testing.T) {
 	for n, was := range node.EtcdVersions() {
 		t.Run("From"+was, func(t *testing.T) {
@@ -135,7 +138,8 @@ func TestRestoreVersions(t *testing.T) {
 	}
 }
 
-// storage waits until a member from 3.6 on has written the version of its storage: some seconds after it was started.
+// storage waits until a member from 3.6 on has written the version of its storage: some seconds
+// after it was started.
 func (m *etcd) storage(version string) {
 	m.Helper()
 	if strings.HasPrefix(version, "3.5.") {

@@ -123,7 +123,7 @@ func TestRestoreRefused(t *testing.T) {
 			write(r.options.WALDir, "0.wal")
 		}, nil, "is not empty"},
 		"NoToken":      {"a token of before would let members of before in", func(r *restored) { r.options.Token = "" }, nil, "give a token"},
-		"NoName":       {"it is nobody", func(r *restored) { r.options.Name = "" }, nil, "give the name"},
+		"NoName":       {"it has no name", func(r *restored) { r.options.Name = "" }, nil, "give the name"},
 		"NotListed":    {"it is not in the initial cluster", func(r *restored) { r.options.Name = "db-7" }, nil, "db-7"},
 		"OtherPeerURL": {"it is in it with another URL", func(r *restored) { r.options.PeerURLs = []string{"http://10.9.9.9:2380"} }, nil, "10.9.9.9"},
 		"KeptAndBump":  {"it cannot be both", func(r *restored) { r.options.KeepRevisions, r.options.BumpRevision = true, 5 }, nil, "one of both"},
@@ -219,7 +219,8 @@ func newRestoredOther(t *testing.T) string {
 	return file(t, d.snapshot())
 }
 
-// TestRestoreInterrupted: a restore that was killed at any moment is done again, or finished, by the next.
+// TestRestoreInterrupted: a restore that was killed at any moment is done again, or finished, by
+// the next.
 func TestRestoreInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

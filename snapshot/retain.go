@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Retention says which snapshots stay. A verified one stays where one of the numbers counts it, or where all of them are 0, and
-// where it is not older than MaxAge. All of it zero keeps everything.
+// Retention says which snapshots stay. A verified one stays where one of the numbers counts it, or
+// where all of them are 0, and where it is not older than MaxAge. All of it zero keeps everything.
 type Retention struct {
 	// Last is the number of the newest that stay.
 	Last int
-	// Daily, Weekly and Monthly are numbers of days, weeks (from Monday) and months of which the newest stays. Those in which
-	// none was taken do not count.
+	// Daily, Weekly and Monthly are numbers of days, weeks (from Monday) and months of which the
+	// newest stays. Those in which none was taken do not count.
 	Daily, Weekly, Monthly int
 	// MaxAge is the age after which none stays. Zero is no bound.
 	MaxAge time.Duration
@@ -23,8 +23,9 @@ type Retention struct {
 	Location *time.Location
 }
 
-// Retain divides snapshots, each cluster ID by itself. Only those that were verified are counted. The newest verified one always
-// stays, and so do all that are newer than it: one of them may be the next. A damaged one stays until it is deleted by its name.
+// Retain divides snapshots, each cluster ID by itself. Only those that were verified are counted.
+// The newest verified one always stays, and so do all that are newer than it: one of them may be
+// the next. A damaged one stays until it is deleted by its name.
 func Retain(stored []Stored, r Retention, now time.Time) (keep, drop []Stored) {
 	newestFirst := slices.Clone(stored)
 	slices.SortStableFunc(newestFirst, func(a, b Stored) int { return b.Manifest.TakenAt.Compare(a.Manifest.TakenAt) })
@@ -109,8 +110,8 @@ type PruneOptions struct {
 	Now time.Time
 }
 
-// Prune deletes the snapshots of a cluster that its retention drops, the oldest first, and returns them. It goes on where one
-// cannot be deleted, and returns an error of each.
+// Prune deletes the snapshots of a cluster that its retention drops, the oldest first, and returns
+// them. It goes on where one cannot be deleted, and returns an error of each.
 func Prune(ctx context.Context, store Store, r Retention, o PruneOptions) ([]Stored, error) {
 	if o.ClusterID == "" {
 		return nil, errors.New("prune: give the ID of the cluster whose snapshots are pruned")

@@ -62,7 +62,7 @@ func TestRetain(t *testing.T) {
 		"Unverified":   {"it is not counted, and stays while it is newer than the newest verified", []Stored{raw("new", noon(25)), ok("b", noon(24)), raw("old", noon(23)), ok("a", noon(22))}, Retention{Last: 1}, "new b"},
 		"NoneVerified": {"nothing goes when verification fails", []Stored{raw("c", noon(25)), raw("b", noon(24)), raw("a", noon(3))}, Retention{Last: 1, MaxAge: time.Hour}, "c b a"},
 		"UnverifiedBy": {"by age alone, it goes as others do", []Stored{ok("c", noon(25)), raw("b", noon(24)), raw("a", noon(3))}, Retention{MaxAge: 48 * time.Hour}, "c b"},
-		"Damaged":      {"it is not counted, and nobody knows what it is", []Stored{damaged(ok("c", noon(25))), ok("b", noon(24)), ok("a", noon(23))}, Retention{Last: 1}, "c b"},
+		"Damaged":      {"it is not counted, and it is not known what it is", []Stored{damaged(ok("c", noon(25))), ok("b", noon(24)), ok("a", noon(23))}, Retention{Last: 1}, "c b"},
 		"TwoClusters":  {"each by itself", []Stored{ok("d", noon(25)), ok("c", noon(24)), of("bbbb", ok("b", noon(3))), of("bbbb", ok("a", noon(2)))}, Retention{Last: 1}, "d b"},
 		"Unordered":    {"in any order", []Stored{ok("a", noon(20)), ok("c", noon(22)), ok("b", noon(21))}, Retention{Last: 2}, "c b"},
 		"FromTomorrow": {"a clock was wrong", []Stored{ok("b", noon(28)), ok("a", noon(24))}, Retention{Last: 2, MaxAge: 48 * time.Hour}, "b a"},
@@ -88,7 +88,8 @@ func called(stored []Stored) string {
 	return strings.Join(names, " ")
 }
 
-// TestRetainAlways: whatever the rules, the newest verified snapshot of each cluster stays, and what is newer.
+// TestRetainAlways: whatever the rules, the newest verified snapshot of each cluster stays, and
+// what is newer.
 func TestRetainAlways(t *testing.T) {
 	t.Parallel()
 	stored := []Stored{raw("e", noon(25)), ok("d", noon(20)), ok("c", noon(10)), of("bbbb", ok("b", noon(2))), of("bbbb", raw("a", noon(1)))}

@@ -22,11 +22,12 @@ import (
 )
 
 const (
-	// dialTimeout bounds one attempt to connect to a store. There are attempts attempts, a few seconds apart.
+	// dialTimeout bounds one attempt to connect to a store. There are attempts attempts, a few
+	// seconds apart.
 	dialTimeout = 10 * time.Second
 	attempts    = 3
-	// answerTimeout is how long a store may think after it has got a request. Servers that put the parts of a large object
-	// together need their time.
+	// answerTimeout is how long a store may think after it has got a request. Servers that put the
+	// parts of a large object together need their time.
 	answerTimeout = 2 * time.Minute
 	// abortTimeout bounds the removal of the parts of an upload that was given up.
 	abortTimeout = 30 * time.Second
@@ -73,8 +74,8 @@ func s3Options(s *S3, o *s3.Options) {
 		o.BaseEndpoint = &s.Endpoint
 	}
 	if o.BaseEndpoint != nil { // AWS_ENDPOINT_URL sets it too
-		// Many servers that speak the protocol know neither the checksums that Amazon's library adds since 2025, nor a bucket in
-		// the host name.
+		// Many servers that speak the protocol know neither the checksums that Amazon's library
+		// adds since 2025, nor a bucket in the host name.
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.UsePathStyle = true
@@ -88,7 +89,8 @@ func s3Options(s *S3, o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, abortAfterCancel)
 }
 
-// abortAfterCancel lets the removal of the parts of an upload outlive the context that gave the upload up.
+// abortAfterCancel lets the removal of the parts of an upload outlive the context that gave the
+// upload up.
 func abortAfterCancel(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("AbortAfterCancel", func(
 		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,

@@ -84,7 +84,8 @@ func TestS3Large(t *testing.T) {
 	largeStream(t, openTestStore(t, c))
 }
 
-// largeStream writes and reads 200 MiB, and compares what the heap takes with the bound of the agent.
+// largeStream writes and reads 200 MiB, and compares what the heap takes with the bound of the
+// agent.
 func largeStream(t *testing.T, s Store) {
 	t.Helper()
 	const size, bound = 200 << 20, 128 << 20
@@ -140,7 +141,7 @@ func largeStream(t *testing.T, s Store) {
 func TestS3Refused(t *testing.T) {
 	endpoint := startS3(t)
 	makeS3Bucket(t, Config{S3: &S3{Bucket: testBucket, Endpoint: endpoint}})
-	nobody := "http://" + storeAddress(t)
+	silent := "http://" + storeAddress(t)
 	cases := map[string]struct {
 		reason string
 		store  S3
@@ -156,7 +157,7 @@ func TestS3Refused(t *testing.T) {
 		"UnknownKey": {
 			reason: "The store does not know the access key.",
 			store:  S3{Bucket: testBucket, Endpoint: endpoint},
-			env:    map[string]string{"AWS_ACCESS_KEY_ID": "nobody"},
+			env:    map[string]string{"AWS_ACCESS_KEY_ID": "unknown"},
 			want:   ReasonInvalidCredentials, says: "AWS_SECRET_ACCESS_KEY",
 		},
 		"WrongSecret": {
@@ -170,9 +171,9 @@ func TestS3Refused(t *testing.T) {
 			store:  S3{Bucket: testBucket, Endpoint: endpoint, Region: "eu-central-1"},
 			want:   ReasonWrongRegion, says: "set region",
 		},
-		"Nobody": {
+		"NoServer": {
 			reason: "Nothing listens at the endpoint.",
-			store:  S3{Bucket: testBucket, Endpoint: nobody},
+			store:  S3{Bucket: testBucket, Endpoint: silent},
 			want:   ReasonUnreachable, says: "connection refused; check the endpoint",
 		},
 		"UnknownHost": {
@@ -218,7 +219,8 @@ func TestS3Refused(t *testing.T) {
 	}
 }
 
-// TestS3Prefix is a prefix as people write it: with slashes at either end or without, it is the same place.
+// TestS3Prefix is a prefix as people write it: with slashes at either end or without, it is the
+// same place.
 func TestS3Prefix(t *testing.T) {
 	c := Config{S3: &S3{Bucket: testBucket, Endpoint: startS3(t)}}
 	makeS3Bucket(t, c)

@@ -19,7 +19,8 @@ func openFake(t *testing.T, c Config) Store {
 	return s
 }
 
-// TestS3Answers shows what becomes of the answers of a store: the reason, and what to do. Nothing in it differs from time to time.
+// TestS3Answers shows what becomes of the answers of a store: the reason, and what to do. Nothing
+// in it differs from time to time.
 func TestS3Answers(t *testing.T) {
 	fakeCredentials(t)
 	cases := map[string]struct {

@@ -13,21 +13,23 @@ import (
 
 // SaveOptions says what is saved, and how.
 type SaveOptions struct {
-	// Name of the snapshot. Default: the last word of Cluster, or "etcd", and the time: "db-20261125t075000z".
+	// Name of the snapshot. Default: the last word of Cluster, or "etcd", and the time:
+	// "db-20261125t075000z".
 	Name string
 	// Cluster is recorded in the manifest.
 	Cluster string
-	// ClusterID in hexadecimal digits, as etcdctl prints it. An endpoint of another one is refused (ErrOtherCluster).
+	// ClusterID in hexadecimal digits, as etcdctl prints it. An endpoint of another one is refused
+	// (ErrOtherCluster).
 	ClusterID string
-	// MinRevision is what the member must have reached, lest an old state is taken for a new one.
-	MinRevision int64
 	// Recipients are age recipients (age1...). Without any, the snapshot is not encrypted.
 	Recipients []string
-	// Keep is a directory where a plain copy of the stream stays, as NAME.db. Without it there is a copy in the directory for
-	// temporary files (TMPDIR) until the save has ended: only of the whole database can be told which revision it is.
+	// Keep is a directory where a plain copy of the stream stays, as NAME.db. Without it there is a
+	// copy in the directory for temporary files (TMPDIR) until the save has ended: only of the
+	// whole database can be told which revision it is.
 	Keep string
-	// Unfinished removes first what an earlier save of this name has stored, where that has left no manifest. It is for those
-	// who know that it is not running any more: a Job that tries again.
+	// Unfinished removes first what an earlier save of this name has stored, where that has left no
+	// manifest. It is for a caller that knows that the earlier save does not run any more: a Job
+	// that tries again.
 	Unfinished bool
 	// Progress is called now and then, from one goroutine.
 	Progress func(Progress)
@@ -42,9 +44,10 @@ type Progress struct {
 // cleanUpTimeout bounds what is done after a failure, when the caller may have given up.
 const cleanUpTimeout = 30 * time.Second
 
-// Save takes a snapshot of a running etcd: of the member with the highest revision, that is under no CORRUPT alarm, and no
-// learner. The stream is stored as etcd sends it, compressed, and encrypted where there are recipients. The manifest is
-// written last. A save that fails leaves no manifest, and what it has stored it tries to remove.
+// Save takes a snapshot of a running etcd: of the member with the highest revision, that is under
+// no CORRUPT alarm, and no learner. The stream is stored as etcd sends it, compressed, and
+// encrypted where there are recipients. The manifest is written last. A save that fails leaves no
+// manifest, and what it has stored it tries to remove.
 func Save(ctx context.Context, from Source, store Store, o SaveOptions) (Manifest, error) {
 	o.Name = cmp.Or(o.Name, defaultName(o.Cluster, time.Now()))
 	if err := checkName(o.Name); err != nil {
@@ -65,7 +68,7 @@ func Save(ctx context.Context, from Source, store Store, o SaveOptions) (Manifes
 			m.close()
 		}
 	}()
-	m, err := choose(members, o.ClusterID, o.MinRevision, silent)
+	m, err := choose(members, o.ClusterID, silent)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -84,8 +87,8 @@ func Save(ctx context.Context, from Source, store Store, o SaveOptions) (Manifes
 	return manifest, err
 }
 
-// nameIsFree finds out before anything is saved what the store would say at the end. A store may forbid to read, or answer so for
-// what is not there (T50): that is found out at the end then.
+// nameIsFree finds out before anything is saved what the store would say at the end. A store may
+// forbid to read, or answer so for what is not there (T50): that is found out at the end then.
 func nameIsFree(ctx context.Context, store Store, o SaveOptions) error {
 	manifest, data := manifestKey(o.Name), dataKey(o.Name, len(o.Recipients) > 0)
 	_, err := ReadManifest(ctx, store, o.Name)
@@ -124,7 +127,8 @@ func (s *saving) run(ctx context.Context) (Manifest, error) {
 		ClusterID: hexID(s.member.clusterID), MemberID: hexID(s.member.id), EtcdVersion: s.member.version,
 		Object: dataKey(s.Name, len(s.Recipients) > 0), Encrypted: len(s.Recipients) > 0,
 	}
-	// The revision of a linearizable read is reached by the member: what was acknowledged before it is in what follows.
+	// The revision of a linearizable read is reached by the member: what was acknowledged before it
+	// is in what follows.
 	manifest.StartedAt = time.Now().UTC()
 	atLeast, err := s.member.reads(ctx)
 	if err != nil {
@@ -156,8 +160,8 @@ func (s *saving) complete(ctx context.Context, manifest *Manifest, atLeast int64
 	return createJSON(ctx, s.store, manifestKey(s.Name), manifest)
 }
 
-// takeBack removes what a save that failed has stored. A manifest that could not be written may be there nevertheless: it goes
-// first, so that there is never one without its data.
+// takeBack removes what a save that failed has stored. A manifest that could not be written may be
+// there nevertheless: it goes first, so that there is never one without its data.
 func (s *saving) takeBack(ctx context.Context, manifest Manifest, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()

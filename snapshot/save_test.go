@@ -88,7 +88,8 @@ func (f *faulty) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestSaveFaults: whatever fails, no manifest is left, nothing of another is touched, and the error says why.
+// TestSaveFaults: whatever fails, no manifest is left, nothing of another is touched, and the error
+// says why.
 func TestSaveFaults(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
@@ -184,7 +185,7 @@ func TestSaveRefused(t *testing.T) {
 		"Slash":      {"a name is part of a key", []string{"http://127.0.0.1:1"}, SaveOptions{Name: "a/b"}, "small letters"},
 		"Dots":       {"a name is part of a path", []string{"http://127.0.0.1:1"}, SaveOptions{Name: ".."}, "small letters"},
 		"Recipient":  {"no recipient", []string{"http://127.0.0.1:1"}, SaveOptions{Recipients: []string{"bob"}}, "age1"},
-		"Silent":     {"nobody answers", []string{"http://127.0.0.1:1"}, SaveOptions{}, "http://127.0.0.1:1"},
+		"Silent":     {"no member answers", []string{"http://127.0.0.1:1"}, SaveOptions{}, "http://127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// stage is the directory beside a data directory, in which that is made. Its parts are renamed when they are complete: the log
-// first, the data directory at the end. A stage that is complete is finished by the next restore of the same.
+// stage is the directory beside a data directory, in which that is made. Its parts are renamed when
+// they are complete: the log first, the data directory at the end. A stage that is complete is
+// finished by the next restore of the same.
 type stage struct {
 	RestoreOptions
 	dir  string   // becomes DataDir

@@ -33,8 +33,9 @@ const (
 	ReasonStoreFailed          Reason = "StoreFailed"          // anything else
 )
 
-// StoreError is the failure of a store. Its text says what failed, why, and what to do about it. It has no request IDs, times,
-// ports or queries of URLs in it, so the same failure has the same text each time; errors.As finds the store's own error with all of them.
+// StoreError is the failure of a store. Its text says what failed, why, and what to do about it. It
+// has no request IDs, times, ports or queries of URLs in it, so the same failure has the same text
+// each time; errors.As finds the store's own error with all of them.
 type StoreError struct {
 	Reason   Reason
 	Op       string // open, create, read, list, delete
@@ -44,7 +45,8 @@ type StoreError struct {
 	Err      error
 }
 
-// urlQuery is a URL with its query, which may hold a signature (Azure's SAS): a message goes into logs and into the status.
+// urlQuery is a URL with its query, which may hold a signature (Azure's SAS): a message goes into
+// logs and into the status.
 var urlQuery = regexp.MustCompile(`(https?://[^\s"'?]+)\?[^\s"']*`)
 
 func (e *StoreError) Error() string {
@@ -82,7 +84,8 @@ func (e *StoreError) Unwrap() []error {
 	return errs
 }
 
-// storeError says what the failure of a store means. The end of the caller's context is no failure of the store.
+// storeError says what the failure of a store means. The end of the caller's context is no failure
+// of the store.
 func storeError(c Config, op, location string, err error) error {
 	if _, done := errors.AsType[*StoreError](err); done {
 		return err

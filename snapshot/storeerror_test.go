@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestStoreErrorQuery: the signature of a shared access signature is in the query of every URL that Azure is asked for.
+// TestStoreErrorQuery: the signature of a shared access signature is in the query of every URL that
+// Azure is asked for.
 func TestStoreErrorQuery(t *testing.T) {
 	t.Parallel()
 	failed := &neturl.Error{

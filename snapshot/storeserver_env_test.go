@@ -24,7 +24,8 @@ const (
 	secretKey  = "correct-horse-battery"
 )
 
-// startS3 runs an S3 server over a directory, with one bucket. The environment holds its credentials from then on.
+// startS3 runs an S3 server over a directory, with one bucket. The environment holds its
+// credentials from then on.
 func startS3(t *testing.T, flags ...string) (endpoint string) {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", accessKey)
@@ -75,7 +76,8 @@ func startGCS(t *testing.T) (endpoint string) {
 	return "http://" + address
 }
 
-// lastStorePort is the last that was given away. They are below those that the system gives away by itself.
+// lastStorePort is the last that was given away. They are below those that the system gives away by
+// itself.
 var lastStorePort atomic.Int32
 
 func storeAddress(t *testing.T) string {

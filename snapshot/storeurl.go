@@ -12,10 +12,13 @@ import (
 
 // ParseStore reads a store from a URL, a path, or a JSON document (as in an EtcdCluster):
 //
-//	s3://bucket/prefix?endpoint=https://store.example&region=eu-central-1   also pathStyle, serverSideEncryption, kmsKeyID, caBundle
-//	gs://bucket/prefix                                                      also endpoint
-//	azblob://account/container/prefix                                       also endpoint
-//	file:///directory                                                       or /directory, or directory
+//	s3://bucket/prefix?endpoint=https://store.example&region=eu-central-1
+//	gs://bucket/prefix
+//	azblob://account/container/prefix
+//	file:///directory                  or /directory, or directory
+//
+// gs and azblob take endpoint as well; s3 also pathStyle, serverSideEncryption, kmsKeyID and
+// caBundle.
 func ParseStore(store string) (Config, error) {
 	c, err := parseStore(store)
 	if err != nil {

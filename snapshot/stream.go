@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stream takes the snapshot from the member to the store and to the plain copy, and writes down what has passed.
+// stream takes the snapshot from the member to the store and to the plain copy, and writes down
+// what has passed.
 func (s *saving) stream(ctx context.Context, to io.Writer, manifest *Manifest) error {
 	kept, err := os.OpenFile(s.file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -51,7 +52,8 @@ func (s *saving) stream(ctx context.Context, to io.Writer, manifest *Manifest) e
 // ahead is how many blocks of the stream, of 32 KiB, a writer may be behind.
 const ahead = 64
 
-// pass the stream of the member to several writers. Each has a goroutine: what is compressed does not hold up what is received.
+// pass the stream of the member to several writers. Each has a goroutine: what is compressed does
+// not hold up what is received.
 func (s *saving) pass(ctx context.Context, writers ...io.Writer) error {
 	all, ctx := errgroup.WithContext(ctx)
 	queues := make([]chan []byte, len(writers))
@@ -114,7 +116,8 @@ func (m *member) snapshot(ctx context.Context, pass func([]byte) error, report f
 		done += int64(len(r.Blob))
 		report(done, done+int64(r.RemainingBytes))
 	}
-	// Behind an endpoint that leads to several members, the connection may have been made anew, to another one.
+	// Behind an endpoint that leads to several members, the connection may have been made again, to
+	// another one.
 	before := m.id
 	if err := m.ask(ctx); err != nil {
 		return err

@@ -15,12 +15,14 @@ func verified(m Manifest, mode Mode) Verification {
 	return Verification{Format: Format, Name: m.Name, Mode: mode, At: time.Now().UTC(), SHA256: m.SHA256}
 }
 
-// VerifyServed compares what a running etcd serves with a plain file of the snapshot that it was restored from. The file must
-// be the manifest's, and the etcd restored with KeepRevisions and AuthOff. It waits until the etcd serves, or the context ends. Compared are:
+// VerifyServed compares what a running etcd serves with a plain file of the snapshot that it was
+// restored from. The file must be the manifest's, and the etcd restored with KeepRevisions and
+// AuthOff. It waits until the etcd serves, or the context ends. Compared are:
 //
-//   - the hash of all keys with all their revisions, up to the revision of the manifest: etcd's HashKV, and the same computed
-//     from the file;
-//   - the number of keys that have a value at that revision: what etcd counts with its index, and what the file has.
+//   - the hash of all keys with all their revisions, up to the revision of the manifest: etcd's
+//     HashKV, and the same computed from the file;
+//   - the number of keys that have a value at that revision: what etcd counts with its index, and
+//     what the file has.
 func VerifyServed(ctx context.Context, file, endpoint string, m Manifest) (Verification, error) {
 	d, err := Describe(ctx, file)
 	if err != nil {
@@ -115,16 +117,17 @@ func (m *member) atRevision(what string, revision int64, err error) error {
 type VerifyOptions struct {
 	// Mode is ModeRestore by default.
 	Mode Mode
-	// Etcd is the path of an etcd binary, for ModeRestore: of the version of the snapshot, or newer.
+	// Etcd is the path of an etcd binary, for ModeRestore: of the version of the snapshot, or
+	// newer.
 	Etcd string
-	// Scratch is a directory where there is room for the plain file and the data directory, for ModeRestore. Default: the
-	// directory for temporary files. What is made there is removed again.
+	// Scratch is a directory where there is room for the plain file and the data directory, for
+	// ModeRestore. Default: the directory for temporary files. What is made there is removed again.
 	Scratch string
 	FetchOptions
 }
 
-// Verify verifies a stored snapshot, and records it. ModeRestore fetches it, restores it, starts an etcd on it that nobody else
-// can reach, and compares what that serves.
+// Verify verifies a stored snapshot, and records it. ModeRestore fetches it, restores it, starts an
+// etcd on it that no other client can reach, and compares what that serves.
 func Verify(ctx context.Context, store Store, name string, o VerifyOptions) (Verification, error) {
 	var v Verification
 	var err error
@@ -142,7 +145,8 @@ func Verify(ctx context.Context, store Store, name string, o VerifyOptions) (Ver
 	return v, RecordVerification(ctx, store, v)
 }
 
-// RecordVerification writes down that a snapshot was verified. What was recorded of the very same snapshot before stays.
+// RecordVerification writes down that a snapshot was verified. What was recorded of the very same
+// snapshot before stays.
 func RecordVerification(ctx context.Context, store Store, v Verification) error {
 	err := createJSON(ctx, store, verificationKey(v.Name), v)
 	if errors.Is(err, ErrExists) {

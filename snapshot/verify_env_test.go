@@ -38,7 +38,8 @@ func (c *etcds) history(compact bool) {
 	}
 }
 
-// TestVerify saves, and verifies by an etcd of the same version, with history that is compacted and with all of it.
+// TestVerify saves, and verifies by an etcd of the same version, with history that is compacted and
+// with all of it.
 func TestVerify(t *testing.T) {
 	eachVersion(t, 1, func(c *etcds, version string) {
 		c.form()
@@ -68,7 +69,8 @@ func TestVerify(t *testing.T) {
 	})
 }
 
-// TestVerifyCatches: a store that changes a byte, and an etcd that serves other data than the snapshot has.
+// TestVerifyCatches: a store that changes a byte, and an etcd that serves other data than the
+// snapshot has.
 func TestVerifyCatches(t *testing.T) {
 	c := newEtcds(t, node.Etcd36, 1)
 	c.form()
@@ -144,10 +146,10 @@ func TestVerifyEtcd(t *testing.T) {
 		reason, etcd, says string
 		want               error
 	}{
-		"None":   {"no binary is given", "", "give the path of an etcd", nil},
-		"Nobody": {"there is none", "/nowhere/etcd", "run /nowhere/etcd --version", nil},
-		"Other":  {"it is something else", "/bin/echo", "does not say which etcd it is", nil},
-		"TooOld": {"it cannot read it", binary(t, node.Etcd35), "take an etcd 3.7 or newer", ErrTooOld},
+		"None":     {"no binary is given", "", "give the path of an etcd", nil},
+		"NoBinary": {"there is none", "/nowhere/etcd", "run /nowhere/etcd --version", nil},
+		"Other":    {"it is something else", "/bin/echo", "does not say which etcd it is", nil},
+		"TooOld":   {"it cannot read it", binary(t, node.Etcd35), "take an etcd 3.7 or newer", ErrTooOld},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scratch := t.TempDir()
@@ -162,7 +164,8 @@ func TestVerifyEtcd(t *testing.T) {
 	}
 }
 
-// TestVerifyAuth: a snapshot of an etcd with users is saved by one of them, and verified by nobody.
+// TestVerifyAuth: a snapshot of an etcd with users is saved as one of them, and verified without
+// one.
 func TestVerifyAuth(t *testing.T) {
 	eachVersion(t, 1, func(c *etcds, version string) {
 		c.form()
@@ -179,7 +182,7 @@ func TestVerifyAuth(t *testing.T) {
 		}
 		from, store := c.source(), newMemory()
 		if _, err := Save(c.Context(), from, store, SaveOptions{Name: "none"}); err == nil {
-			c.Error("it is saved by nobody")
+			c.Error("it is saved without a user")
 		}
 		from.Username, from.Password = "root", "secret"
 		if _, err := Save(c.Context(), from, store, SaveOptions{Name: "good"}); err != nil {

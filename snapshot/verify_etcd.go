@@ -73,7 +73,8 @@ func etcdVersion(ctx context.Context, binary string) (string, error) {
 	return string(match[1]), nil
 }
 
-// The sockets of the etcd that is verified with, in its working directory. No other machine can reach it.
+// The sockets of the etcd that is verified with, in its working directory. No other machine can
+// reach it.
 const clientSocket, peerSocket = "client", "peer"
 
 // running is an etcd.
@@ -83,7 +84,8 @@ type running struct {
 	err   error // how it has ended
 }
 
-// serve starts an etcd on the directory "data" in dir. It ends with the context, and stops that where it ends by itself.
+// serve starts an etcd on the directory "data" in dir. It ends with the context, and stops that
+// where it ends by itself.
 func serve(ctx context.Context, stop func(), binary, dir string) (*running, error) {
 	r := &running{log: &logTail{}, ended: make(chan struct{})}
 	cmd := exec.CommandContext(ctx, binary, "--name=verify", "--data-dir=data",

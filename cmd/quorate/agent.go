@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,10 +13,11 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// agent has the commands that the operator runs in Jobs and init containers. They are not for people: "quorate snapshot" is.
+// agent has the commands that the operator runs in Jobs and init containers. They are not for
+// people: "quorate snapshot" is.
 func agent() *cobra.Command {
 	cmd := &cobra.Command{Use: "agent", Short: "What the operator runs in Pods", Hidden: true}
-	cmd.AddCommand(agentSave(), agentFetch(), agentRestore(), agentRestoreMember(), agentVerifyHash(), agentVerifyServed(), agentFind(), agentDelete(), agentPrune())
+	cmd.AddCommand(agentSave(), agentFetch(), agentRestore(), agentRestoreMember(), agentVerifyHash(), agentVerifyServed(), agentFind(), agentDelete())
 	return cmd
 }
 
@@ -62,7 +63,6 @@ func agentSave() *cobra.Command {
 		source.flags(f)
 		f.StringVar(&options.Cluster, "cluster", "", "namespace/name of the EtcdCluster")
 		f.StringVar(&options.ClusterID, "cluster-id", "", "ID that the cluster must have")
-		f.Int64Var(&options.MinRevision, "min-revision", 0, "revision that the snapshot must have at least")
 		f.StringSliceVar(&options.Recipients, "recipient", nil, "age recipient")
 		f.StringVar(&options.Keep, "keep", "", "directory where a plain copy stays (default: one in TMPDIR, until the end)")
 	}, func(cmd *cobra.Command) (r agentResult, err error) {
@@ -167,27 +167,38 @@ func agentVerifyServed() *cobra.Command {
 		stored.flags(f)
 		f.StringVar(&file, "file", "", "file that was fetched")
 		f.StringVar(&endpoint, "endpoint", "", "client URL of the etcd that runs on the restored data")
-		f.DurationVar(&timeout, "timeout", 10*time.Minute, "how long it is waited for")
+		f.DurationVar(&timeout, "timeout", 0, "how long it is waited for (default: 10 minutes, and 5 more for each GiB of the database)")
 	}, func(cmd *cobra.Command) (r agentResult, err error) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-		defer cancel()
-		err = stored.use(ctx, func(store snapshot.Store) error {
-			m, err := snapshot.ReadManifest(ctx, store, stored.name) // of this one alone
+		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
+			m, err := snapshot.ReadManifest(cmd.Context(), store, stored.name) // of this one alone
 			if err != nil {
 				return err
 			}
+			limit := cmp.Or(timeout, servedWithin(m.Size))
+			ctx, cancel := context.WithTimeout(cmd.Context(), limit)
+			defer cancel()
 			v, err := snapshot.VerifyServed(ctx, file, endpoint, m)
+			if err != nil && ctx.Err() != nil {
+				return fmt.Errorf("not verified within %s: %w (%w)", limit, err, ctx.Err())
+			}
 			if err != nil {
 				return err
 			}
 			r.Manifest, r.Verification = &m, &v
-			return snapshot.RecordVerification(ctx, store, v)
+			return snapshot.RecordVerification(cmd.Context(), store, v)
 		})
-		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("not verified within %s: %w (%w)", timeout, err, ctx.Err())
-		}
 		return r, err
 	})
+}
+
+// servedWithin is how long an etcd may take to serve a database of so many bytes, and to be
+// compared with its file: 10 minutes, which an empty one is given too, and 5 more for each GiB that
+// is begun. The database is read four times meanwhile, twice as a file and twice by etcd, at 14
+// MiB/s or more. For the 8 GiB that etcd suggests at most it is 50 minutes, of the 6 hours that the
+// Job has.
+func servedWithin(size int64) time.Duration {
+	const gib = 1 << 30
+	return 10*time.Minute + time.Duration((size+gib-1)/gib)*5*time.Minute
 }
 
 func agentFind() *cobra.Command {
@@ -211,37 +222,16 @@ func agentFind() *cobra.Command {
 }
 
 func agentDelete() *cobra.Command {
-	var stored storedFlags
-	return agentCommand("delete", "Delete a snapshot", stored.flags, func(cmd *cobra.Command) (agentResult, error) {
-		return agentResult{}, stored.use(cmd.Context(), func(store snapshot.Store) error {
-			return snapshot.Delete(cmd.Context(), store, stored.name)
-		})
-	})
-}
-
-func agentPrune() *cobra.Command {
 	var (
 		stored    storedFlags
-		retention retentionFlags
 		clusterID string
 	)
-	return agentCommand("prune", "Delete old snapshots of a cluster", func(f *pflag.FlagSet) {
+	return agentCommand("delete", "Delete a snapshot", func(f *pflag.FlagSet) {
 		stored.flags(f)
-		retention.flags(f)
-		f.StringVar(&clusterID, "cluster-id", "", "ID of the cluster whose snapshots are pruned")
-	}, func(cmd *cobra.Command) (r agentResult, err error) {
-		keep, err := retention.read()
-		if err != nil {
-			return r, err
-		}
-		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
-			dropped, err := snapshot.Prune(cmd.Context(), store, keep, snapshot.PruneOptions{ClusterID: clusterID, Now: time.Now()})
-			r.Dropped = len(dropped)
-			for _, s := range dropped {
-				_, _ = io.WriteString(cmd.OutOrStdout(), "Deleted snapshot "+s.Manifest.Name+"\n") // the log is a courtesy
-			}
-			return err
+		f.StringVar(&clusterID, "cluster-id", "", "ID of the cluster that the snapshot must be of (default: any)")
+	}, func(cmd *cobra.Command) (agentResult, error) {
+		return agentResult{}, stored.use(cmd.Context(), func(store snapshot.Store) error {
+			return snapshot.DeleteOf(cmd.Context(), store, stored.name, clusterID)
 		})
-		return r, err
 	})
 }

@@ -26,8 +26,8 @@ func (h *hosts) alone() {
 	h.serving("http://10.0.0.1:2379")
 }
 
-// TestAgentVerifies runs the commands of a Job one after the other, as its containers do: what was stored is read back, restored,
-// and served by an etcd.
+// TestAgentVerifies runs the commands of a Job one after the other, as its containers do: what was
+// stored is read back, restored, and served by an etcd.
 func TestAgentVerifies(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, node.Etcd36)

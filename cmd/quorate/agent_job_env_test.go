@@ -22,8 +22,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// TestJobs runs the containers of the Jobs of an EtcdBackup as processes, one after the other, against three real members: what is
-// rendered takes, verifies and deletes a snapshot.
+// TestJobs runs the containers of the Jobs of an EtcdBackup as processes, one after the other,
+// against three real members: what is rendered takes, verifies and deletes a snapshot.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
@@ -99,7 +99,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// backed is an EtcdBackup whose first attempt is written down, and the EtcdCluster of the three members.
+// backed is an EtcdBackup whose first attempt is written down, and the EtcdCluster of the three
+// members.
 func (h *hosts) backed(spec api.EtcdBackupSpec, version string) (*api.EtcdBackup, *api.EtcdCluster) {
 	h.Helper()
 	c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "team-a"}}
@@ -125,7 +126,8 @@ func (h *hosts) backed(spec api.EtcdBackupSpec, version string) (*api.EtcdBackup
 	return b, c
 }
 
-// pod has the volumes of a Pod here, and ports for its own etcd. It returns the directory of the store.
+// pod has the volumes of a Pod here, and ports for its own etcd. It returns the directory of the
+// store.
 func (h *hosts) pod() string {
 	h.Helper()
 	store, scratch := filepath.Join(h.dir, "store"), filepath.Join(h.dir, "scratch")

@@ -10,7 +10,8 @@ import (
 	"quorate.dev/render"
 )
 
-// TestAgentOfJobs: every container of the Jobs of an EtcdBackup is a command of the agent, with flags that it has.
+// TestAgentOfJobs: every container of the Jobs of an EtcdBackup is a command of the agent, with
+// flags that it has.
 func TestAgentOfJobs(t *testing.T) {
 	t.Parallel()
 	const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"

@@ -12,8 +12,9 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// agentRestoreMember is the init container of a first member that starts from a snapshot. It is run again whenever the Pod starts
-// on its node, also long after the cluster has formed: what it made then stays as it is, and what was lost since stays lost.
+// agentRestoreMember is the init container of a first member that starts from a snapshot. It is run
+// again whenever the Pod starts on its node, also long after the cluster has formed: what it made
+// then stays as it is, and what was lost since stays lost.
 func agentRestoreMember() *cobra.Command {
 	var (
 		store                      storeFlag

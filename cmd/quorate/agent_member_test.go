@@ -17,7 +17,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// TestAgentOfRestore: the Job that looks for a snapshot and the first members run commands of the agent, with flags that it has.
+// TestAgentOfRestore: the Job that looks for a snapshot and the first members run commands of the
+// agent, with flags that it has.
 func TestAgentOfRestore(t *testing.T) {
 	t.Parallel()
 	store := &api.BackupStore{S3: &api.S3Store{Bucket: "etcd-backups"}}

@@ -11,20 +11,20 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// resultSize is how much of a termination message Kubernetes keeps for one container, in bytes. messageSize leaves room for
-// the rest of the document: a manifest and a verification of the longest names take less than half of it.
+// resultSize is how much of a termination message Kubernetes keeps for one container, in bytes.
+// messageSize leaves room for the rest of the document: a manifest and a verification of the
+// longest names take less than half of it.
 const (
 	resultSize  = 4096
 	messageSize = 1024
 )
 
-// agentResult is what a command of the agent has done. The operator reads it from the status of the Pod.
+// agentResult is what a command of the agent has done. The operator reads it from the status of the
+// Pod.
 type agentResult struct {
 	Manifest     *snapshot.Manifest     `json:"manifest,omitempty"`
 	Verification *snapshot.Verification `json:"verification,omitempty"`
-	// Dropped is how many snapshots were pruned.
-	Dropped int         `json:"dropped,omitempty"`
-	Error   *agentError `json:"error,omitempty"`
+	Error        *agentError            `json:"error,omitempty"`
 }
 
 // agentError is why it was not done.

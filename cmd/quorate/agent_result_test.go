@@ -15,7 +15,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// TestAgentResult: what the operator reads from the Pod's status is whole, however long an error is.
+// TestAgentResult: what the operator reads from the Pod's status is whole, however long an error
+// is.
 func TestAgentResult(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 63)

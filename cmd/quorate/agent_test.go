@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -13,7 +14,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// runAgent runs a command of the agent with a store, and returns the result that it leaves. restore has no store.
+// runAgent runs a command of the agent with a store, and returns the result that it leaves. restore
+// has no store.
 func runAgent(t *testing.T, store snapshot.Config, args ...string) (agentResult, error) {
 	t.Helper()
 	document, err := json.Marshal(store)
@@ -69,12 +71,15 @@ func TestAgent(t *testing.T) {
 		"DeleteAgain": {
 			reason: "what is gone already is no error: the Pod may be the second one", args: []string{"delete", "--name=c"}, left: []string{"a-1", "a-2", "b-1"},
 		},
+		"DeleteOwn": {reason: "it is of the cluster", args: []string{"delete", "--name=a-1", "--cluster-id=1a"}, left: []string{"a-2", "b-1"}},
+		"DeleteOther": {
+			reason: "another cluster has stored it under that name", args: []string{"delete", "--name=a-1", "--cluster-id=1b"}, left: []string{"a-1", "a-2", "b-1"},
+			want: failed("OtherCluster", `delete snapshot a-1: another cluster: it is of cluster "a" with ID 1a, and that of cluster ID 1b is to be deleted: it stays in the store`),
+		},
 		"DeleteNothing": {reason: "the whole store is no snapshot", args: []string{"delete"}, want: failed("Failed", `"" is no name of a snapshot`), left: []string{"a-1", "a-2", "b-1"}},
-		"Prune":         {reason: "of one cluster", args: []string{"prune", "--cluster-id=1a", "--keep-last=1"}, want: agentResult{Dropped: 1}, left: []string{"a-2", "b-1"}},
-		"PruneAll":      {reason: "nothing of another cluster's", args: []string{"prune", "--keep-last=1"}, want: failed("Failed", "prune: give the ID of the cluster"), left: []string{"a-1", "a-2", "b-1"}},
 		"VerifyHash":    {reason: "which check failed", args: []string{"verify-hash", "--name=a-1"}, want: failed("Damaged", "snapshot a-1 is damaged: ")},
 		"FetchUnknown":  {reason: "there is none", args: []string{"fetch", "--name=c", "--file=/none"}, want: failed("NotFound", "snapshot c: no manifest")},
-		"SaveNobody": {
+		"SaveNoMember": {
 			reason: "why", args: []string{"save", "--endpoints=http://127.0.0.1:1", "--name=c"}, want: failed("NoMember", "no member to take a snapshot from"), left: []string{"a-1", "a-2", "b-1"},
 		},
 		"NoStore":     {reason: "the word of the store", config: &snapshot.Config{}, args: []string{"find"}, want: failed("InvalidStore", "--store: ")},
@@ -116,6 +121,32 @@ func TestAgent(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.left, left); diff != "" {
 				t.Errorf("%s: in the store, -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestServedWithin: a large database is given the time to be read, and a small one no less than a
+// slow start of etcd takes.
+func TestServedWithin(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	cases := map[string]struct {
+		reason string
+		args   int64
+		want   time.Duration
+	}{
+		"Empty":   {reason: "the floor", want: 10 * time.Minute},
+		"Small":   {reason: "a GiB that is begun counts", args: 1, want: 15 * time.Minute},
+		"OneGiB":  {reason: "as much", args: gib, want: 15 * time.Minute},
+		"Begun":   {reason: "the next one is begun", args: gib + 1, want: 20 * time.Minute},
+		"Largest": {reason: "what etcd suggests at most", args: 8 * gib, want: 50 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, servedWithin(tc.args)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -96,7 +96,8 @@ func (i *identityFlag) read() ([]age.Identity, error) {
 	return identities, nil
 }
 
-// fetchOptions are how a stored snapshot is read: with these keys, and telling on standard error how far it is.
+// fetchOptions are how a stored snapshot is read: with these keys, and telling on standard error
+// how far it is.
 func (i *identityFlag) fetchOptions(cmd *cobra.Command, quiet bool) (snapshot.FetchOptions, error) {
 	identities, err := i.read()
 	return snapshot.FetchOptions{Identities: identities, Progress: reporter(cmd.ErrOrStderr(), quiet)}, err

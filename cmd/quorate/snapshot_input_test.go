@@ -14,7 +14,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// storeOf makes a store in a directory, with snapshots that nobody can restore: their data is one byte.
+// storeOf makes a store in a directory, with snapshots that cannot be restored: their data is one
+// byte.
 func storeOf(t *testing.T, manifests ...snapshot.Manifest) string {
 	t.Helper()
 	dir := t.TempDir()

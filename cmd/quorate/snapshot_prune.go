@@ -137,7 +137,8 @@ func (o *pruneOptions) show(out, aside io.Writer, dropped []snapshot.Stored) err
 	return err
 }
 
-// clusterToPrune is the ID that was asked for, or else the only one there is. It is empty where there is none.
+// clusterToPrune is the ID that was asked for, or else the only one there is. It is empty where
+// there is none.
 func clusterToPrune(stored []snapshot.Stored, id string) (string, error) {
 	if id != "" {
 		return id, nil
@@ -168,7 +169,8 @@ func snapshotDelete() *cobra.Command {
 				return errors.New("latest is not deleted: write the name of the snapshot, as list shows it")
 			}
 			return store.use(cmd.Context(), func(s snapshot.Store) error {
-				// A name that is not there is a mistake to be told, though deleting it would be no error.
+				// A name that is not there is a mistake to be told, though deleting it would be no
+				// error.
 				if _, err := (&choiceFlags{}).choose(cmd.Context(), s, args[0]); err != nil {
 					return err
 				}

@@ -131,7 +131,8 @@ func (o *restoreOptions) stored(cmd *cobra.Command, name string, options snapsho
 	})
 }
 
-// announce tells which snapshot was chosen, and what is to be known of it, before anything is written.
+// announce tells which snapshot was chosen, and what is to be known of it, before anything is
+// written.
 func announce(aside io.Writer, chosen snapshot.Stored) error {
 	m := chosen.Manifest
 	said := "It was never verified."

@@ -77,7 +77,8 @@ func (o *saveOptions) run(cmd *cobra.Command) error {
 	})
 }
 
-// printSaved tells what was saved, and what to do next: a snapshot counts when it was restored once.
+// printSaved tells what was saved, and what to do next: a snapshot counts when it was restored
+// once.
 func printSaved(out io.Writer, location string, m snapshot.Manifest, store string) error {
 	_, err := fmt.Fprintf(out, `Saved snapshot %s
   data      %s%s

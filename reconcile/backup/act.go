@@ -2,8 +2,6 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -17,17 +15,13 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
-// errChanged: the cache was behind, or another operator was first. It is looked at again.
-var errChanged = errors.New("something has changed since it was looked at")
-
-// onlyIfAbsent makes an apply create an object, and fail with a conflict where there is one: no object has the resource version 1,
-// and one that is not there is not compared.
-const onlyIfAbsent = "1"
-
-// act carries out the step. It returns the step that is to be shown, which is another one where the API server is against it.
+// act carries out the step. It returns the step that is to be shown, which is another one where the
+// API server is against it.
 func (r *Reconciler) act(ctx context.Context, o Observed, step Step) (Step, error) {
 	b := o.Backup
 	switch step.Action {
@@ -71,18 +65,18 @@ func unrenderable(err error) Step {
 	return Step{Action: Stall, Reason: api.ReasonInvalidSpec, Message: err.Error()}
 }
 
-// create a Job where there is none of that name. Nothing is created on the word of the cache alone: the EtcdBackup is looked at
-// once more.
+// create a Job where there is none of that name. Nothing is created on the word of the cache alone:
+// the EtcdBackup is looked at once more.
 func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1ac.JobApplyConfiguration, step Step) (Step, error) {
 	live := &api.EtcdBackup{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
 		return step, fmt.Errorf("get EtcdBackup: %w", err)
 	}
 	if live.UID != b.UID || live.ResourceVersion != b.ResourceVersion {
-		return step, errChanged
+		return step, apply.ErrChanged
 	}
 	name := *job.Name
-	err := r.Client.Apply(ctx, job.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
+	err := r.Client.Apply(ctx, job.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
 	switch {
 	case err == nil:
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, step.Reason, string(step.Action), "Created Job %s", name)
@@ -94,7 +88,7 @@ func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return Step{
 			Action: Stall, Reason: api.ReasonRefused, After: betweenDeletions,
-			Message: clause("the API server refuses Job "+name, err.Error()),
+			Message: podstatus.Clause("the API server refuses Job "+name, err.Error()),
 		}, nil
 	default:
 		return step, fmt.Errorf("create Job %s: %w", name, err)
@@ -105,7 +99,7 @@ func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1
 func (r *Reconciler) occupied(ctx context.Context, b *api.EtcdBackup, name string) (Step, error) {
 	job := &batchv1.Job{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, job); err != nil || metav1.IsControlledBy(job, b) {
-		return Step{}, errChanged
+		return Step{}, apply.ErrChanged
 	}
 	there := described(b, job)
 	if there.Former {
@@ -144,7 +138,8 @@ func (r *Reconciler) release(ctx context.Context, b *api.EtcdBackup, reason, mes
 	return nil
 }
 
-// finalize writes the finalizers, under the condition that nothing else of the EtcdBackup has changed.
+// finalize writes the finalizers, under the condition that nothing else of the EtcdBackup has
+// changed.
 func (r *Reconciler) finalize(ctx context.Context, b *api.EtcdBackup, finalizers []string) error {
 	next := b.DeepCopy()
 	next.Finalizers = finalizers
@@ -155,22 +150,15 @@ func (r *Reconciler) finalize(ctx context.Context, b *api.EtcdBackup, finalizers
 	return nil
 }
 
-// report writes the status where it differs from before, under the condition that nobody has changed the object since it was read.
+// report writes the status where it differs from before, under the condition that the object has
+// not changed since it was read.
 func (r *Reconciler) report(ctx context.Context, b *api.EtcdBackup, before, next api.EtcdBackupStatus) error {
 	if equality.Semantic.DeepEqual(before, next) {
 		return nil
 	}
-	raw, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	ac := apiac.EtcdBackupStatus()
-	if err := json.Unmarshal(raw, ac); err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	desired := apiac.EtcdBackup(b.Name, b.Namespace).WithResourceVersion(b.ResourceVersion).WithStatus(ac)
-	if err := r.Client.Status().Apply(ctx, desired, client.FieldOwner(api.Manager), client.ForceOwnership); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply status: %w", err)
+	desired := apiac.EtcdBackup(b.Name, b.Namespace).WithResourceVersion(b.ResourceVersion)
+	if err := apply.Status(ctx, r.Client, next, desired.WithStatus); client.IgnoreNotFound(err) != nil {
+		return err
 	}
 	r.announce(b, before, next)
 	return nil
@@ -185,6 +173,6 @@ func (r *Reconciler) announce(b *api.EtcdBackup, before, next api.EtcdBackupStat
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, api.ReasonVerified, string(Take), "Verified snapshot %s", next.Name)
 	}
 	if before.Failure == nil && next.Failure != nil {
-		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, next.Failure.Reason, string(GiveUp), "%s", clause("Gave up", next.Failure.Message))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, next.Failure.Reason, string(GiveUp), "%s", podstatus.Clause("Gave up", next.Failure.Message))
 	}
 }

@@ -208,7 +208,8 @@ func TestWayOut(t *testing.T) {
 	}
 }
 
-// TestNamespaceGoing: no Job can be created in a namespace that is being deleted, and it does not wait for us.
+// TestNamespaceGoing: no Job can be created in a namespace that is being deleted, and it does not
+// wait for us.
 func TestNamespaceGoing(t *testing.T) {
 	s := newStage(t)
 	r := s.operator(s)
@@ -231,7 +232,8 @@ func TestNamespaceGoing(t *testing.T) {
 // errCrash ends an operator.
 var errCrash = errors.New("the operator has died")
 
-// TestCrash: an operator that dies before or after any of its writes leaves one that is taken once, and is Ready in the end.
+// TestCrash: an operator that dies before or after any of its writes leaves one that is taken once,
+// and is Ready in the end.
 func TestCrash(t *testing.T) {
 	s := newStage(t)
 	s.formed("db")
@@ -254,8 +256,9 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// takeWithCrash takes a backup with an operator that dies at its nth write, and then with another one. A Pod of the first Job that
-// is created says at once that all is well; a second Job would be one too many.
+// takeWithCrash takes a backup with an operator that dies at its nth write, and then with another
+// one. A Pod of the first Job that is created says at once that all is well; a second Job would be
+// one too many.
 func (s *stage) takeWithCrash(b *api.EtcdBackup, n int, done bool) (crashed bool) {
 	s.Helper()
 	writes := 0

@@ -35,7 +35,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// The API server of these tests is a real one. It runs no Job: the tests say what came of a Pod, in the words of a kubelet.
+// The API server of these tests is a real one. It runs no Job: the tests say what came of a Pod, in
+// the words of a kubelet.
 
 var apiServer *rest.Config
 
@@ -127,7 +128,8 @@ func (s *stage) backup(name string, of string, policy api.RetentionPolicy) *api.
 	return b
 }
 
-// look lets an operator take steps until it waits for something; an error of a step ends it, as a crash does.
+// look lets an operator take steps until it waits for something; an error of a step ends it, as a
+// crash does.
 func (s *stage) look(r *backup.Reconciler, b *api.EtcdBackup) error {
 	s.Helper()
 	const most = 20
@@ -152,7 +154,8 @@ func (s *stage) settle(r *backup.Reconciler, b *api.EtcdBackup) {
 	}
 }
 
-// read the EtcdBackup anew, and tell its state and that of its Jobs in one line; empty once it is gone.
+// read the EtcdBackup again, and tell its state and that of its Jobs in one line; empty once it is
+// gone.
 func (s *stage) read(b *api.EtcdBackup) string {
 	s.Helper()
 	key := client.ObjectKeyFromObject(b)
@@ -250,7 +253,8 @@ func (s *stage) ended(name string, with batchv1.JobConditionType) {
 	}
 }
 
-// manifests counts those that were made: each is taken a second after the one before, since the status has no part of a second.
+// manifests counts those that were made: each is taken a second after the one before, since the
+// status has no part of a second.
 var manifests atomic.Int64
 
 // manifestOf is what the agent says of the snapshot that it has stored.

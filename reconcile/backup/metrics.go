@@ -11,8 +11,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Metrics tells of the last good snapshot of each cluster: of the verified one that was taken last. It is counted at each scrape
-// from the EtcdBackups that there are then, of clusters that there are then: a series goes with what it speaks of.
+// Metrics tells of the last good snapshot of each cluster: of the verified one that was taken last.
+// It is counted at each scrape from the EtcdBackups that there are then, of clusters that there are
+// then: a series goes with what it speaks of.
 type Metrics struct {
 	// Reader reads from the cache.
 	Reader client.Reader

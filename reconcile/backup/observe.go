@@ -15,8 +15,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// observe what there is. Pods are read from the API server itself, and only while a Job may have something to say: the cache holds
-// those of members alone.
+// observe what there is. Pods are read from the API server itself, and only while a Job may have
+// something to say: the cache holds those of members alone.
 func (r *Reconciler) observe(ctx context.Context, b *api.EtcdBackup) (Observed, error) {
 	o := Observed{Backup: b, Written: true, AgentImage: r.AgentImage != "", Patience: r.StallAfter, Now: time.Now()}
 	cluster := &api.EtcdCluster{}
@@ -53,8 +53,8 @@ func (r *Reconciler) observe(ctx context.Context, b *api.EtcdBackup) (Observed, 
 // settled: what came of it is written down, and Pods have nothing to add.
 func settled(b *api.EtcdBackup) bool { return b.Status.VerifiedAt != nil || b.Status.Failure != nil }
 
-// job is the Job of that name as the cache has it; nil where there is none. One without our label is not in the cache: it shows
-// when ours is to be created.
+// job is the Job of that name as the cache has it; nil where there is none. One without our label
+// is not in the cache: it shows when ours is to be created.
 func (r *Reconciler) job(ctx context.Context, b *api.EtcdBackup, name string) (*Job, error) {
 	job := &batchv1.Job{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, job)

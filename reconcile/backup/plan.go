@@ -18,7 +18,8 @@ type Observed struct {
 	Backup *api.EtcdBackup
 	// Cluster is nil where there is none.
 	Cluster *api.EtcdCluster
-	// Take is the Job of the current attempt, and Delete the one that deletes what is stored; nil where there is none.
+	// Take is the Job of the current attempt, and Delete the one that deletes what is stored; nil
+	// where there is none.
 	Take, Delete *Job
 	// Saves is whether a Pod runs that may still store something.
 	Saves bool
@@ -35,7 +36,8 @@ type Observed struct {
 type Job struct {
 	Name string
 	UID  types.UID
-	// Foreign is whether it belongs to somebody else; Former, to an EtcdBackup of the same name that is gone, as it soon will be.
+	// Foreign is whether it belongs to somebody else; Former, to an EtcdBackup of the same name
+	// that is gone, as it soon will be.
 	Foreign   bool
 	Former    bool
 	Created   time.Time
@@ -80,7 +82,8 @@ const (
 	attempts = 3
 	// whileRunning is between two looks at a Pod: no watch tells of it.
 	whileRunning = 2 * time.Second
-	// betweenDeletions is how long a failed deletion rests at least before it is tried again, and longestRest at most.
+	// betweenDeletions is how long a failed deletion rests at least before it is tried again, and
+	// longestRest at most.
 	betweenDeletions = time.Minute
 	longestRest      = time.Hour
 )
@@ -138,7 +141,8 @@ func planVerified(o Observed) Step {
 	return done
 }
 
-// planBeginning begins the first attempt once there is a cluster to take a snapshot of, and a store for it.
+// planBeginning begins the first attempt once there is a cluster to take a snapshot of, and a store
+// for it.
 func planBeginning(o Observed) Step {
 	if step, ok := missing(o); ok {
 		return step
@@ -161,8 +165,8 @@ func planTaking(o Observed) Step {
 	return Step{Action: Take, Reason: api.ReasonSaving, Message: saving(o.Backup, o.Backup.Status.Attempt)}
 }
 
-// missing is what a Job cannot be made without. A cluster that is not there, or has not formed, may be about to: it is applied
-// together with its first backup.
+// missing is what a Job cannot be made without. A cluster that is not there, or has not formed, may
+// be about to: it is applied together with its first backup.
 func missing(o Observed) (Step, bool) {
 	if !o.AgentImage {
 		return noImage(), true
@@ -185,7 +189,8 @@ func missing(o Observed) (Step, bool) {
 	return o.patient(step, o.Backup.CreationTimestamp.Time), true
 }
 
-// patient makes a wait that has taken too long since a time one for a person. It goes on all the same when what is missing comes.
+// patient makes a wait that has taken too long since a time one for a person. It goes on all the
+// same when what is missing comes.
 func (o Observed) patient(step Step, since time.Time) Step {
 	if left := o.Patience - o.Now.Sub(since); left > 0 {
 		step.After = left
@@ -221,7 +226,8 @@ func saving(b *api.EtcdBackup, attempt int32) string {
 
 func verifying(b *api.EtcdBackup) string { return "stored as " + b.Status.Name + "; verifying it" }
 
-// planRunning waits for the Job. A Pod that cannot start is for a person to look at, and goes on when that is mended.
+// planRunning waits for the Job. A Pod that cannot start is for a person to look at, and goes on
+// when that is mended.
 func planRunning(o Observed) Step {
 	step := Step{Action: Wait, Reason: api.ReasonSaving, Message: saving(o.Backup, o.Backup.Status.Attempt), After: whileRunning}
 	if o.Backup.Status.SHA256 != "" {
@@ -337,8 +343,9 @@ func planDeletion(o Observed) Step {
 	return step
 }
 
-// deletionRest is how long a deletion rests that has failed then: half of what has passed since it was asked for. So it grows with
-// every failure, and is known to an operator that was started a moment ago.
+// deletionRest is how long a deletion rests that has failed then: half of what has passed since it
+// was asked for. So it grows with every failure, and is known to an operator that was started a
+// moment ago.
 func (o Observed) deletionRest(failed time.Time) time.Duration {
 	return min(max(betweenDeletions, failed.Sub(o.Backup.DeletionTimestamp.Time)/2), longestRest)
 }

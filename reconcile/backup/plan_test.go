@@ -17,7 +17,7 @@ var born = time.Date(2026, 11, 25, 7, 50, 0, 0, time.UTC)
 // patience of the tests.
 const patience = time.Minute
 
-// fresh is an EtcdBackup at which nobody has looked, and a cluster that serves.
+// fresh is an EtcdBackup that the operator has not seen before, and a cluster that serves.
 func fresh() Observed {
 	return Observed{
 		Backup: &api.EtcdBackup{
@@ -189,9 +189,9 @@ func TestPlan(t *testing.T) {
 		"NoSecret": {
 			reason: "Credentials that are not there are found by the kubelet alone; once they are, it goes on",
 			args: all(running, func(o *Observed) {
-				o.Take.Created, o.Take.Pod.Pending = born, `cannot start container save: secret "s3" not found`
+				o.Take.Created, o.Take.Pod.Pending = born, `cannot start its container save: secret "s3" not found`
 			}),
-			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly: cannot start container save: secret "s3" not found`, After: whileRunning},
+			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly: cannot start its container save: secret "s3" not found`, After: whileRunning},
 		},
 		"Verifying": {
 			reason: "It is stored",
@@ -282,7 +282,7 @@ func TestPlan(t *testing.T) {
 			want:   Step{Action: GiveUp, Reason: "Damaged", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: sha256 differs; it does not count as a backup: make another EtcdBackup"},
 		},
 		"EncryptedUnverified": {
-			reason: "The plain copy went with the Pod, and nobody here has the key",
+			reason: "The plain copy went with the Pod, and the operator has no key",
 			args: all(failed("TimedOut", "etcd does not serve"), func(o *Observed) {
 				o.Backup.Status.SHA256, o.Backup.Spec.Encryption = "6b86", &api.BackupEncryption{}
 			}),
@@ -342,7 +342,7 @@ func TestPlanDeletion(t *testing.T) {
 			want:   Step{Action: None},
 		},
 		"Retain": {
-			reason: "The way out: who says Retain lets it go",
+			reason: "The way out: Retain lets it go",
 			args:   all(verified, deleted, func(o *Observed) { o.Backup.Spec.DeletionPolicy = api.RetentionRetain }),
 			want:   Step{Action: Release},
 		},
@@ -384,9 +384,9 @@ func TestPlanDeletion(t *testing.T) {
 		"NoSecret": {
 			reason: "Credentials that were deleted with it",
 			args: all(verified, deleted, deletion, func(o *Observed) {
-				o.Delete.Created, o.Delete.Pod.Pending = born, `cannot start container delete: secret "s3" not found`
+				o.Delete.Created, o.Delete.Pod.Pending = born, `cannot start its container delete: secret "s3" not found`
 			}),
-			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly-delete: cannot start container delete: secret "s3" not found` + out, After: whileRunning},
+			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly-delete: cannot start its container delete: secret "s3" not found` + out, After: whileRunning},
 		},
 		"Foreign": {
 			reason: "A Job of somebody else is left alone",

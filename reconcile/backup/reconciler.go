@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/apply"
 )
 
 // Reconciler makes EtcdBackups true.
@@ -29,7 +30,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// AgentImage is the operator's own image, with which agents run; empty where it is not known.
 	AgentImage string
-	// StallAfter is how long a cluster may be missing, or a Pod fail to start, before the backup is called stalled.
+	// StallAfter is how long a cluster may be missing, or a Pod fail to start, before the backup is
+	// called stalled.
 	StallAfter time.Duration
 }
 
@@ -87,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	step := Plan(seen)
 	shown, err := r.act(ctx, seen, step)
-	if apierrors.IsConflict(err) || errors.Is(err, errChanged) {
+	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/snapshot"
 )
 
@@ -23,7 +24,7 @@ func taken() *snapshot.Manifest {
 }
 
 // said is the result that an agent leaves.
-func said(t *testing.T, m *snapshot.Manifest, v *snapshot.Verification, e *agentError) string {
+func said(t *testing.T, m *snapshot.Manifest, v *snapshot.Verification, e *podstatus.Failure) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"manifest": m, "verification": v, "error": e})
 	if err != nil {
@@ -51,7 +52,7 @@ func pod(phase corev1.PodPhase, init ...corev1.ContainerStatus) *corev1.Pod {
 func TestResult(t *testing.T) {
 	t.Parallel()
 	verification := &snapshot.Verification{Format: snapshot.Format, Name: taken().Name, Mode: snapshot.ModeRestore, At: born.Add(time.Minute), SHA256: "6b86"}
-	stored := &manifest{
+	stored := &podstatus.Manifest{
 		Name: "team-a-nightly-20261125t075000z-1a2b3c4d", ClusterID: "cdf818194e3a8c32", Member: "db-1", EtcdVersion: "3.6.16", Revision: 42,
 		Object: "team-a-nightly-20261125t075000z-1a2b3c4d.db.zst", Size: 24608, SHA256: "6b86", StoredSize: 1024,
 		StartedAt: born.Add(500 * time.Millisecond), TakenAt: born.Add(2 * time.Second),
@@ -92,12 +93,12 @@ func TestResult(t *testing.T) {
 		},
 		"Refused": {
 			reason: "What the agent says goes unchanged into the status",
-			args:   pod(corev1.PodFailed, ended("save", 1, said(t, nil, nil, &agentError{Reason: "AccessDenied", Message: "the store refuses s3:PutObject"}))),
+			args:   pod(corev1.PodFailed, ended("save", 1, said(t, nil, nil, &podstatus.Failure{Reason: "AccessDenied", Message: "the store refuses s3:PutObject"}))),
 			want:   Result{Failure: &api.BackupFailure{Reason: "AccessDenied", Message: "the store refuses s3:PutObject"}},
 		},
 		"NoReason": {
 			reason: "A condition takes one word only",
-			args:   pod(corev1.PodFailed, ended("save", 1, said(t, nil, nil, &agentError{Reason: "access denied", Message: "no"}))),
+			args:   pod(corev1.PodFailed, ended("save", 1, said(t, nil, nil, &podstatus.Failure{Reason: "access denied", Message: "no"}))),
 			want:   Result{Failure: &api.BackupFailure{Reason: api.ReasonAgentFailed, Message: "no"}},
 		},
 		"Crashed": {
@@ -112,7 +113,7 @@ func TestResult(t *testing.T) {
 				s.State.Terminated.Reason = "OOMKilled"
 				return pod(corev1.PodFailed, s)
 			}(),
-			want: Result{Failure: &api.BackupFailure{Reason: "OOMKilled", Message: "container verify was killed for using more memory than it may"}},
+			want: Result{Failure: &api.BackupFailure{Reason: "OOMKilled", Message: "container verify was killed for using more memory than it may (OOMKilled)"}},
 		},
 		"Evicted": {
 			reason: "Neither does one that was evicted",
@@ -128,27 +129,32 @@ func TestResult(t *testing.T) {
 			args:   pod(corev1.PodPending, waits("ImagePullBackOff", "back-off pulling")),
 			want:   Result{Runs: true, Pending: "cannot pull the image etcd:v3.6.16"},
 		},
+		"Unsigned": {
+			reason: "A kubelet that verifies signatures",
+			args:   pod(corev1.PodPending, waits("SignatureValidationFailed", "no signature exists")),
+			want:   Result{Runs: true, Pending: "cannot pull the image etcd:v3.6.16"},
+		},
 		"NoSecret": {
 			reason: "The kubelet finds that the credentials are not there",
 			args:   pod(corev1.PodPending, waits("CreateContainerConfigError", `secret "s3" not found`)),
-			want:   Result{Runs: true, Pending: `cannot start container etcd: secret "s3" not found`},
+			want:   Result{Runs: true, Pending: `cannot start its container etcd: secret "s3" not found`},
 		},
 		"NoSecretVolume": {
 			reason: "A volume that cannot be mounted: the kubelet says so in an event alone, and no container has run",
 			args: pod(corev1.PodPending,
 				waiting("save", "PodInitializing", ""), waiting("fetch", "PodInitializing", ""),
 			),
-			want: Result{Runs: true, Pending: "container save has not started (PodInitializing): kubectl describe pod nightly-x says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+			want: Result{Runs: true, Pending: "has not started its container save (PodInitializing): kubectl describe pod nightly-x says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
 		},
 		"NoSandbox": {
 			reason: "Where the kubelet has a word for it, that is told",
 			args:   pod(corev1.PodPending, waiting("save", "SomethingNew", "no network")),
-			want:   Result{Runs: true, Pending: "container save has not started (SomethingNew: no network): kubectl describe pod nightly-x says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+			want:   Result{Runs: true, Pending: "has not started its container save (SomethingNew: no network): kubectl describe pod nightly-x says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
 		},
 		"NoKubelet": {
 			reason: "A kubelet that says nothing at all",
 			args:   pod(corev1.PodPending),
-			want:   Result{Runs: true, Pending: "no container has started: kubectl describe pod nightly-x says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+			want:   Result{Runs: true, Pending: "has started no container: kubectl describe pod nightly-x says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
 		},
 		"BetweenTwo": {
 			reason: "The next container is being created",

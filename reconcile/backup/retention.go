@@ -7,11 +7,12 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// atOnce is how many EtcdBackups of a schedule are being deleted at the same time: each has a Job. When one is gone the next follows.
+// atOnce is how many EtcdBackups of a schedule are being deleted at the same time: each has a Job.
+// When one is gone the next follows.
 const atOnce = 3
 
-// dropped are the EtcdBackups of a schedule that its retention does not keep, by the same rules as "quorate snapshot prune". One
-// that runs, or is being deleted, is left alone.
+// dropped are the EtcdBackups of a schedule that its retention does not keep, by the same rules as
+// "quorate snapshot prune". One that runs, or is being deleted, is left alone.
 func dropped(o Scheduled, zone *time.Location) []api.EtcdBackup {
 	r := o.Schedule.Spec.Retention
 	if r == nil {

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -58,8 +58,8 @@ func (r *Scheduler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Complete(r)
 }
 
-// Reconcile takes one step for one schedule. What it makes has the name of its time, and is created only where there is none: two
-// operators, or one that was interrupted, make it once.
+// Reconcile takes one step for one schedule. What it makes has the name of its time, and is created
+// only where there is none: two operators, or one that was interrupted, make it once.
 func (r *Scheduler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s := &api.EtcdBackupSchedule{}
 	if err := r.Client.Get(ctx, request.NamespacedName, s); err != nil {
@@ -117,14 +117,14 @@ func (r *Scheduler) carryOut(ctx context.Context, s *api.EtcdBackupSchedule, ste
 		return fmt.Errorf("get EtcdBackupSchedule: %w", err)
 	}
 	if live.UID != s.UID || live.ResourceVersion != s.ResourceVersion {
-		return apierrors.NewConflict(api.SchemeGroupVersion.WithResource("etcdbackupschedules").GroupResource(), s.Name, errChanged)
+		return apierrors.NewConflict(api.SchemeGroupVersion.WithResource("etcdbackupschedules").GroupResource(), s.Name, apply.ErrChanged)
 	}
 	b, err := render.ScheduledBackup(s, step.Make)
 	if err != nil {
 		return err
 	}
 	name := *b.Name
-	err = r.Client.Apply(ctx, b.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
+	err = r.Client.Apply(ctx, b.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
 	if apierrors.IsConflict(err) { // it is there already; that is written down now
 		return nil
 	}
@@ -172,18 +172,6 @@ func (r *Scheduler) report(ctx context.Context, s *api.EtcdBackupSchedule, next 
 	if equality.Semantic.DeepEqual(s.Status, next) {
 		return nil
 	}
-	raw, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	ac := apiac.EtcdBackupScheduleStatus()
-	if err := json.Unmarshal(raw, ac); err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	desired := apiac.EtcdBackupSchedule(s.Name, s.Namespace).WithResourceVersion(s.ResourceVersion).WithStatus(ac)
-	err = r.Client.Status().Apply(ctx, desired, client.FieldOwner(api.Manager), client.ForceOwnership)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("apply status: %w", err)
-	}
-	return nil
+	desired := apiac.EtcdBackupSchedule(s.Name, s.Namespace).WithResourceVersion(s.ResourceVersion)
+	return client.IgnoreNotFound(apply.Status(ctx, r.Client, next, desired.WithStatus))
 }

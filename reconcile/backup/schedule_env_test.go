@@ -18,7 +18,8 @@ import (
 	"quorate.dev/reconcile/backup"
 )
 
-// TestSchedule: three hours pass. One EtcdBackup is made at a time, each once, and the retention keeps the last good one.
+// TestSchedule: three hours pass. One EtcdBackup is made at a time, each once, and the retention
+// keeps the last good one.
 func TestSchedule(t *testing.T) {
 	s := newStage(t)
 	s.formed("db")

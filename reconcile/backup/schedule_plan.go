@@ -93,10 +93,12 @@ func undeletable(backups []api.EtcdBackup) *api.EtcdBackup {
 	return nil
 }
 
-// tolerated is how long a time of a schedule may wait for the EtcdBackup of an earlier one, before that is told.
+// tolerated is how long a time of a schedule may wait for the EtcdBackup of an earlier one, before
+// that is told.
 const tolerated = time.Hour
 
-// missed is the first time for which an EtcdBackup could not be made, or cannot be, while that one runs.
+// missed is the first time for which an EtcdBackup could not be made, or cannot be, while that one
+// runs.
 func missed(s *api.EtcdBackupSchedule, runs *api.EtcdBackup, times cron.Schedule, zone *time.Location) time.Time {
 	since := runs.CreationTimestamp.Time
 	if last := s.Status.LastScheduleTime; last != nil && last.After(since) {
@@ -105,7 +107,8 @@ func missed(s *api.EtcdBackupSchedule, runs *api.EtcdBackup, times cron.Schedule
 	return times.Next(since.In(zone))
 }
 
-// parse what the schema has let pass. A duration such as @every 1h depends on when the operator was started, and is none.
+// parse what the schema has let pass. A duration such as @every 1h depends on when the operator was
+// started, and is none.
 func parse(s *api.EtcdBackupSchedule) (cron.Schedule, *time.Location, error) {
 	zone, err := time.LoadLocation(s.Spec.TimeZone) // UTC where it is empty
 	if err != nil {
@@ -121,11 +124,12 @@ func parse(s *api.EtcdBackupSchedule) (cron.Schedule, *time.Location, error) {
 	return times, zone, nil
 }
 
-// lookBack are how far it is looked for a time that was missed: little for a schedule that is due often.
+// lookBack are how far it is looked for a time that was missed: little for a schedule that is due
+// often.
 var lookBack = []time.Duration{time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 366 * 24 * time.Hour}
 
-// due is the last time that has come since the one for which an EtcdBackup was made, and for which it is not too late; zero where
-// there is none.
+// due is the last time that has come since the one for which an EtcdBackup was made, and for which
+// it is not too late; zero where there is none.
 func due(s *api.EtcdBackupSchedule, times cron.Schedule, now time.Time) time.Time {
 	since := s.CreationTimestamp.Time
 	if last := s.Status.LastScheduleTime; last != nil {

@@ -177,12 +177,12 @@ func TestPlanSchedule(t *testing.T) {
 			},
 		},
 		"LastFailed": {
-			reason: "Who looks at the schedule sees that, and the next one is made all the same",
+			reason: "It shows on the schedule, and the next one is made all the same",
 			args:   func(o *Scheduled) { o.Backups = []api.EtcdBackup{good("a", clock(7, 0)), bad("b", clock(8, 0))} },
 			want:   ScheduleStep{Make: clock(9, 0), Stalled: true, Reason: "StoreFull", Message: "EtcdBackup b: full", Next: clock(10, 0)},
 		},
 		"CannotDelete": {
-			reason: "The store fills, and nobody looks at each EtcdBackup",
+			reason: "The store fills, and no person looks at each EtcdBackup",
 			args: func(o *Scheduled) {
 				b := good("a", clock(7, 0))
 				b.DeletionTimestamp = instant(clock(9, 0))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/podstatus"
 )
 
 // conditions are what the status of a backup has after a step.
@@ -130,7 +131,7 @@ func TestStatus(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	t.Parallel()
-	stored := &manifest{
+	stored := &podstatus.Manifest{
 		Name: "team-a-nightly-20261125t075000z-1a2b3c4d", ClusterID: "cdf818194e3a8c32", Member: "db-1", EtcdVersion: "3.6.16", Revision: 42,
 		Object: "team-a-nightly-20261125t075000z-1a2b3c4d.db.zst", Size: 24608, SHA256: "6b86", StoredSize: 1024,
 		StartedAt: born.Add(500 * time.Millisecond), TakenAt: born.Add(2 * time.Second),
