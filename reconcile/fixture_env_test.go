@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -359,6 +360,16 @@ func (s *stage) stalled(c *api.EtcdCluster, reason string) string {
 		return condition != nil && condition.Reason == reason && condition.ObservedGeneration == c.Generation
 	})
 	return meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled).Message
+}
+
+// stalledWith waits for the cluster to be stalled with a message that has all these words.
+func (s *stage) stalledWith(c *api.EtcdCluster, reason string, words ...string) {
+	s.Helper()
+	s.await(c, "stalled with reason "+reason+": "+strings.Join(words, ", "), func() bool {
+		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
+		return stalled != nil && stalled.Reason == reason && stalled.ObservedGeneration == c.Generation &&
+			!slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(stalled.Message, word) })
+	})
 }
 
 func (s *stage) log(line string) {

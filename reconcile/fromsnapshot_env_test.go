@@ -5,11 +5,9 @@ package reconcile_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -186,15 +184,6 @@ func TestFromSnapshotWrong(t *testing.T) {
 	s.ready(c)
 	s.restoredFrom(c, m)
 	s.settled(c, kept)
-}
-
-// stalledWith waits for the cluster to be stalled with a message that has these words.
-func (s *stage) stalledWith(c *api.EtcdCluster, reason, words string) {
-	s.Helper()
-	s.await(c, "stalled: "+words, func() bool {
-		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
-		return stalled != nil && stalled.Reason == reason && strings.Contains(stalled.Message, words)
-	})
 }
 
 // TestFromSnapshotDamaged: a snapshot that turns out to be damaged becomes no data of any member, and the status says so.
