@@ -33,31 +33,31 @@ func (o Observed) backedUp(d Desired, first Step) Step {
 	if !d.BackUp || b.State == BackupVerified || o.underWayTo(d.Version) {
 		return first
 	}
-	const untouched = ". No member is changed. "
 	const without = "set spec.backup.beforeChange to Disabled, for the change to begin without a snapshot"
-	step := Step{Action: Wait, Reason: BackingUp}
+	name, before := "EtcdBackup "+b.Name, ", before "+first.Message
+	failed := Step{Action: Stall, Reason: BackupFailed}
 	switch b.State {
 	case BackupNone:
-		step.Action, step.Message = BackUp, "taking a snapshot with EtcdBackup "+b.Name+", before "+first.Message
+		return Step{Action: BackUp, Reason: BackingUp, Message: "taking a snapshot with " + name + before}
 	case BackupGoing:
-		step.Message = "waiting for EtcdBackup " + b.Name + ", which is being deleted, to be gone, before " + first.Message
+		return Step{Action: Wait, Reason: BackingUp, Message: "waiting for " + name + ", which is being deleted, to be gone" + before}
 	case BackupStalled:
-		step.Action, step.Reason = Stall, BackupFailed
-		step.Message = "EtcdBackup " + b.Name + " cannot go on: " + b.Says + untouched + "Mend that, and it goes on by itself; or " + without
+		failed.Message = name + " cannot go on: " + b.Says + ". No member is changed. Mend that, and it goes on by itself; or " + without
+		return failed
 	case BackupGivenUp:
-		step.Action, step.Reason = Stall, BackupFailed
-		step.Message = "EtcdBackup " + b.Name + " has failed: " + b.Says + untouched + "Mend that and delete this EtcdBackup, for another one to be made; or " + without
+		failed.Message = name + " has failed: " + b.Says + ". No member is changed. Mend that and delete this EtcdBackup, for another one to be made; or " + without
+		return failed
 	case BackupForeign:
-		step.Action, step.Reason = Stall, ForeignObject
-		step.Message = "EtcdBackup " + b.Name + " exists and was not made for this EtcdCluster" + untouched + "Delete it; or " + without
-	default:
-		step.Message = "waiting for EtcdBackup " + b.Name
-		if b.Says != "" {
-			step.Message += " (" + b.Says + ")"
+		return Step{
+			Action: Stall, Reason: ForeignObject,
+			Message: name + " exists and was not made for this EtcdCluster. No member is changed. Delete it; or " + without,
 		}
-		step.Message += ", before " + first.Message
+	default:
+		if b.Says != "" {
+			name += " (" + b.Says + ")"
+		}
+		return Step{Action: Wait, Reason: BackingUp, Message: "waiting for " + name + before}
 	}
-	return step
 }
 
 // underWayTo reports whether the members are on their way to a version, or back to it: then some run it, or another minor than
