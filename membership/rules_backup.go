@@ -61,10 +61,11 @@ func (o Observed) backedUp(d Desired, first Step) Step {
 }
 
 // underWayTo reports whether the members are on their way to a version, or back to it: then some run it, or another minor than
-// the others, or are being changed; or etcd prepares an earlier minor.
+// the others, or are being changed; or etcd prepares an earlier minor than they run.
 func (o Observed) underWayTo(version Version) bool {
 	lowest, highest := span(running(o))
-	return lowest.Minor != highest.Minor || o.downgrade() != (Version{}) || slices.ContainsFunc(o.voters(), func(i Instance) bool {
+	prepared := o.downgrade()
+	return lowest.Minor != highest.Minor || prepared != (Version{}) && prepared.Minor < lowest.Minor || slices.ContainsFunc(o.voters(), func(i Instance) bool {
 		return i.Endpoint.Version == version || i.Volume.changes() && i.Volume.Next != i.Endpoint.Version
 	})
 }
