@@ -131,7 +131,7 @@ var rollBounds = map[string]struct {
 	},
 	"OneGuarded": {
 		reason: "One member, and a snapshot before its version changes, which may fail",
-		bound:  rollBound{size: 1, from: rollEarly, specs: []rollVersion{roll35, roll36, roll37}, options: true, kills: true, guarded: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1, delays: 1}},
+		bound:  rollBound{size: 1, from: rollEarly, specs: []rollVersion{roll35, roll36, roll37}, options: true, kills: true, guarded: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
 	},
 	"Guarded": {
 		reason: "Three members go up and down, and a snapshot before their version changes may fail",
