@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -155,6 +156,21 @@ func TestSnapshotFirstRefused(t *testing.T) {
 			reason: "the EtcdBackup goes on by itself", want: etcd36,
 			mend: func(s *stage, _ *api.EtcdCluster) {
 				s.inStore(func(context.Context, snapshot.Store) error { return nil })
+			},
+		},
+		"GivenUp": {
+			reason: "another one is made when it is deleted", want: etcd36,
+			mend: func(s *stage, c *api.EtcdCluster) {
+				b := &api.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: c.BackupBeforeChangeName(), Namespace: s.ns}}
+				s.must(s.Get(s.Context(), client.ObjectKeyFromObject(b), b))
+				before := b.DeepCopy()
+				b.Status.Failure = &api.BackupFailure{Reason: "AccessDenied", Message: "no snapshot was taken: access denied"}
+				s.must(s.Status().Patch(s.Context(), b, client.MergeFrom(before)))
+				s.stalledWith(c, api.ReasonBackupFailed, "EtcdBackup "+b.Name+" has failed: no snapshot was taken: access denied. No member is changed. Mend that and delete this EtcdBackup")
+				s.inStore(func(context.Context, snapshot.Store) error { return nil })
+				job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: b.Name, Namespace: s.ns}}
+				s.must(s.Delete(s.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground))) // there is no garbage collector here
+				s.must(s.Delete(s.Context(), b))
 			},
 		},
 		"TakenBack": {
