@@ -1,8 +1,10 @@
 package membership
 
-// The snapshot before a change of version, in the model of a cluster whose members come to run something else.
+// The snapshot before a change of version, in the model of a cluster whose members come to run
+// something else.
 
-// rollBackup is how far the EtcdBackup of this generation of the spec has come. A spec that changes has another one.
+// rollBackup is how far the EtcdBackup of this generation of the spec has come. A spec that changes
+// has another one.
 type rollBackup uint8
 
 const (

@@ -9,7 +9,8 @@ func backup(state BackupState, says string) change {
 	}
 }
 
-// TestPlanBackup is for the snapshot before a change of version: what it holds up, and what it does not.
+// TestPlanBackup is for the snapshot before a change of version: what it holds up, and what it does
+// not.
 func TestPlanBackup(t *testing.T) {
 	const (
 		first   = "changing m-1 in place from 3.6.16 to 3.7.3, then m-2, m-0"
@@ -82,7 +83,7 @@ func TestPlanBackup(t *testing.T) {
 
 		// what is not held up
 		"TheNext": {
-			reason: "One has changed: who comes to a stop in the middle has gained nothing", base: upgrading(etcd36, etcd37), args: []change{backup(BackupGivenUp, "x"), on(1, changedTo(etcd37))},
+			reason: "One has changed: a stop in the middle would gain nothing", base: upgrading(etcd36, etcd37), args: []change{backup(BackupGivenUp, "x"), on(1, changedTo(etcd37))},
 			want: update("m-2", etcd37, "changing m-2 in place from 3.6.16 to 3.7.3, then m-0"),
 		},
 		"Revert": {
@@ -91,7 +92,7 @@ func TestPlanBackup(t *testing.T) {
 			want: update("m-1", etcd36, "changing m-1 in place from 3.7.3 to 3.6.16"),
 		},
 		"RevertToAnother": {
-			reason: "One has changed, and the spec is set to a patch that nobody runs", base: upgrading(etcd36, Version{3, 6, 12}),
+			reason: "One has changed, and the spec is set to a patch that no member runs", base: upgrading(etcd36, Version{3, 6, 12}),
 			args: []change{backup(BackupGivenUp, "x"), on(1, runs(etcd37))},
 			want: update("m-2", Version{3, 6, 12}, "changing m-2 in place from 3.6.16 to 3.6.12, then m-1, m-0"),
 		},
@@ -111,7 +112,7 @@ func TestPlanBackup(t *testing.T) {
 			want: Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade to 3.6"},
 		},
 		"PutBack": {
-			reason: "Who does not come up gets back what it had", base: upgrading(etcd36, etcd37), args: []change{backup(BackupRuns, ""), on(1, broken(etcd37))},
+			reason: "A member that does not come up gets back what it had", base: upgrading(etcd36, etcd37), args: []change{backup(BackupRuns, ""), on(1, broken(etcd37))},
 			want: Step{Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed, Message: "putting m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16"},
 		},
 		"Started": {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// promisesBackup: no change of version begins before its snapshot is verified, and nothing else is held up for one.
+// promisesBackup: no change of version begins before its snapshot is verified, and nothing else is
+// held up for one.
 func promisesBackup(d Desired, o Observed, s Step) error {
 	var running []Version
 	begun, moves := false, s.Action == Downgrade
@@ -25,11 +26,11 @@ func promisesBackup(d Desired, o Observed, s Step) error {
 	case d.BackUp && o.Backup.State != BackupVerified && moves && !begun:
 		return errors.New("a change of version begins without a verified snapshot")
 	case held && (!d.BackUp || o.Backup.State == BackupVerified):
-		return errors.New("it waits for a snapshot that is verified, or that nobody wants")
+		return errors.New("it waits for a snapshot that is verified, or not asked for")
 	case held && back:
 		return errors.New("a change that has begun, or is taken back, is held up for a snapshot")
 	case held && len(running) == 0:
-		return errors.New("who cannot be listed is held up for a snapshot")
+		return errors.New("members that cannot be listed are held up for a snapshot")
 	}
 	return nil
 }

@@ -2,8 +2,9 @@ package membership
 
 import "slices"
 
-// The snapshot before a change of version. It is waited for by the rules that would begin such a change, and by no other: who is
-// down is started, replaced and put back all the same, and so is a change carried on, or taken back, that has begun.
+// The snapshot before a change of version. It is waited for by the rules that would begin such a
+// change, and by no other: a member that is down is started, replaced and put back all the same,
+// and a change that has begun is carried on or taken back.
 
 // Backup is the EtcdBackup of the change of version that this generation of the spec asks for.
 type Backup struct {
@@ -60,8 +61,9 @@ func (o Observed) backedUp(d Desired, first Step) Step {
 	}
 }
 
-// underWayTo reports whether the members are on their way to a version, or back to it: then some run it, or another minor than
-// the others, or are being changed; or etcd prepares an earlier minor than they run.
+// underWayTo reports whether the members are on their way to a version, or back to it: then some
+// run it, or another minor than the others, or are being changed; or etcd prepares an earlier minor
+// than they run.
 func (o Observed) underWayTo(version Version) bool {
 	lowest, highest := span(running(o))
 	prepared := o.downgrade()

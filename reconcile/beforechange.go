@@ -14,7 +14,8 @@ import (
 	"quorate.dev/render"
 )
 
-// backup looks at the EtcdBackup that is taken before the version changes, where members run another one than the spec asks for.
+// backup looks at the EtcdBackup that is taken before the version changes, where members run
+// another one than the spec asks for.
 func (r *Reconciler) backup(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
 	wanted := desired(c)
 	if !wanted.BackUp || !slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
@@ -61,7 +62,8 @@ func backupFacts(c *api.EtcdCluster, b *api.EtcdBackup) membership.Backup {
 	return facts
 }
 
-// backUp creates it where there is none. It needs no turn: nobody is touched, and it may take hours.
+// backUp creates it where there is none. It needs no turn: no member is touched, and it may take
+// hours.
 func (r *Reconciler) backUp(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
 	// Past the cache: the spec may ask for something else, or the cluster be on its way out.
 	live := &api.EtcdCluster{}

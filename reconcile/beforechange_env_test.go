@@ -23,7 +23,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// byHash has EtcdBackups verified by their hashes: no etcd runs here beside an agent in its Pod, to serve what was restored.
+// byHash has EtcdBackups verified by their hashes: no etcd runs here beside an agent in its Pod, to
+// serve what was restored.
 type byHash struct{ client.Client }
 
 func (h byHash) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
@@ -34,7 +35,8 @@ func (h byHash) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	return err
 }
 
-// backUp starts what carries out EtcdBackups. The agents in their Jobs are processes of this machine.
+// backUp starts what carries out EtcdBackups. The agents in their Jobs are processes of this
+// machine.
 func (s *stage) backUp() {
 	s.Helper()
 	cfg := rest.CopyConfig(apiServer)
@@ -71,7 +73,8 @@ func (s *stage) guarded(replicas int32, version, claim string) *api.EtcdCluster 
 	return c
 }
 
-// backups of the stage: the version of etcd that each was taken from, by name; empty where it is not verified.
+// backups of the stage: the version of etcd that each was taken from, by name; empty where it is
+// not verified.
 func (s *stage) backups() (versions map[string]string, newest metav1.Time) {
 	s.Helper()
 	list := &api.EtcdBackupList{}
@@ -91,8 +94,8 @@ func (s *stage) backups() (versions map[string]string, newest metav1.Time) {
 	return versions, newest
 }
 
-// TestSnapshotFirst: the version of a cluster under load goes up and down, and before each change a snapshot of it is stored and
-// verified: one, though the operator dies while it is taken.
+// TestSnapshotFirst: the version of a cluster under load goes up and down, and before each change a
+// snapshot of it is stored and verified: one, though the operator dies while it is taken.
 func TestSnapshotFirst(t *testing.T) {
 	s := newStage(t, agents)
 	s.inStore(func(context.Context, snapshot.Store) error { return nil })
@@ -137,8 +140,8 @@ func TestSnapshotFirst(t *testing.T) {
 	}
 }
 
-// TestSnapshotFirstRefused: a store that takes nothing keeps every member as it is, and the status says so. What a person does then
-// lets the change begin.
+// TestSnapshotFirstRefused: a store that takes nothing keeps every member as it is, and the status
+// says so. What a person does then lets the change begin.
 func TestSnapshotFirstRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

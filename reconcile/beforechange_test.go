@@ -21,7 +21,8 @@ func storing(c *api.EtcdCluster) {
 	c.Spec.Backup = &api.Backup{Store: &api.BackupStore{S3: &api.S3Store{Bucket: "backups"}}}
 }
 
-// beforeChange is the EtcdBackup of the cluster as its spec is, of which its controller has said this.
+// beforeChange is the EtcdBackup of the cluster as its spec is, of which its controller has said
+// this.
 func beforeChange(c *api.EtcdCluster, reason, message string, stalled bool) *api.EtcdBackup {
 	b := &api.EtcdBackup{ObjectMeta: metav1.ObjectMeta{
 		Name: c.BackupBeforeChangeName(), Namespace: c.Namespace, UID: "backup", ResourceVersion: "5",
@@ -44,7 +45,8 @@ func verified(c *api.EtcdCluster) *api.EtcdBackup {
 	return b
 }
 
-// TestBeforeChange is one pass over a cluster whose spec asks for another version and that has a store.
+// TestBeforeChange is one pass over a cluster whose spec asks for another version and that has a
+// store.
 func TestBeforeChange(t *testing.T) {
 	const (
 		name    = "db-before-3-7-3-g7-cluster"
@@ -218,7 +220,8 @@ func TestBeforeChange(t *testing.T) {
 	}
 }
 
-// TestBeforeChangePastCache: on the word of the cache alone no EtcdBackup is created for a spec of before, and no change begins.
+// TestBeforeChangePastCache: on the word of the cache alone no EtcdBackup is created for a spec of
+// before, and no change begins.
 func TestBeforeChangePastCache(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -238,7 +241,7 @@ func TestBeforeChangePastCache(t *testing.T) {
 			},
 		},
 		"BackupDeleted": {
-			reason: "the snapshot that the cache knows is nobody's any more",
+			reason: "the snapshot that the cache knows is gone",
 			cached: func(c *api.EtcdCluster) []client.Object { return []client.Object{verified(c)} },
 			live:   func(*api.EtcdCluster) []client.Object { return nil },
 		},

@@ -137,9 +137,9 @@ func (t *turns) next(limit int) []types.NamespacedName {
 	return next
 }
 
-// leave gives back the turn of a cluster that has come to rest, to a stop that only a person ends, or to a snapshot that is taken
-// before its version changes: nobody of it is away, and that may take hours. One that waits and asks no more loses its place.
-// Whoever is next is woken.
+// leave gives back the turn of a cluster that has come to rest, to a stop that only a person ends,
+// or to a snapshot that is taken before its version changes: no member is away then, and that may
+// take hours. One that waits and asks no more loses its place. Whoever is next is woken.
 func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 )
 
-// BackupBeforeChange is the EtcdBackup of this generation of the spec, which is taken before the version changes. It has no owner,
-// and its deletion leaves the snapshot in the store.
+// BackupBeforeChange is the EtcdBackup of this generation of the spec, which is taken before the
+// version changes. It has no owner, and its deletion leaves the snapshot in the store.
 func BackupBeforeChange(c *api.EtcdCluster) *apiac.EtcdBackupApplyConfiguration {
 	labels := Labels(c, "")
 	labels["app.kubernetes.io/name"] = "etcd-backup"

@@ -112,8 +112,8 @@ type EtcdClusterSpec struct {
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 
-	// backup says where snapshots of this cluster go. An EtcdBackup takes one, and one is taken before the version changes. A change
-	// restarts nothing.
+	// backup says where snapshots of this cluster go. An EtcdBackup takes one, and one is taken
+	// before the version changes. A change restarts nothing.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
 
@@ -137,10 +137,12 @@ type Backup struct {
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
 
-	// beforeChange is whether a snapshot is taken before the members come to another version, up or down. Require (default where
-	// there is a store): an EtcdBackup of the cluster is created, and no member is changed before its snapshot is stored, restored
-	// and compared. It is one for each generation of the spec that asks for another version, and none for a change back in the middle
-	// of one. It is kept when the cluster is deleted, and deleted by nobody but people. Disabled: no snapshot is waited for.
+	// beforeChange is whether a snapshot is taken before the members come to another version, up or
+	// down. Require (default where there is a store): an EtcdBackup of the cluster is created, and
+	// no member is changed before its snapshot is stored, restored and compared. It is one for each
+	// generation of the spec that asks for another version, and none for a change back in the
+	// middle of one. It is kept when the cluster is deleted, and Quorate never deletes it.
+	// Disabled: the change begins without a snapshot.
 	// +optional
 	// +kubebuilder:validation:Enum=Require;Disabled
 	BeforeChange BeforeChange `json:"beforeChange,omitempty"`

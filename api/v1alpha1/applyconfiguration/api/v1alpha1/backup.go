@@ -14,10 +14,12 @@ type BackupApplyConfiguration struct {
 	// store is the store of every EtcdBackup of this cluster that names none itself. A change is for those that are begun
 	// after it: what is stored stays where it is.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
-	// beforeChange is whether a snapshot is taken before the members come to another version, up or down. Require (default where
-	// there is a store): an EtcdBackup of the cluster is created, and no member is changed before its snapshot is stored, restored
-	// and compared. It is one for each generation of the spec that asks for another version, and none for a change back in the middle
-	// of one. It is kept when the cluster is deleted, and deleted by nobody but people. Disabled: no snapshot is waited for.
+	// beforeChange is whether a snapshot is taken before the members come to another version, up or
+	// down. Require (default where there is a store): an EtcdBackup of the cluster is created, and
+	// no member is changed before its snapshot is stored, restored and compared. It is one for each
+	// generation of the spec that asks for another version, and none for a change back in the
+	// middle of one. It is kept when the cluster is deleted, and Quorate never deletes it.
+	// Disabled: the change begins without a snapshot.
 	BeforeChange *apiv1alpha1.BeforeChange `json:"beforeChange,omitempty"`
 }
 
