@@ -14,6 +14,9 @@ func anything(seed []byte) (Desired, Observed) {
 	kind := []func(*rand.Rand) (Desired, Observed){fromSnapshot, resized, movedAmidst, changedAmidst}[r.IntN(4)]
 	d, o := kind(r)
 	spaced(r, &d, &o)
+	if d.BackUp = r.IntN(2) == 0; d.BackUp {
+		backup(BackupState(r.IntN(int(BackupForeign)+1)), "stored")(&d, &o)
+	}
 	return d, o
 }
 

@@ -129,6 +129,18 @@ var rollBounds = map[string]struct {
 		reason: "Three members come to another version while their databases reach their quota",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, sized: true, states: 1_500_000, budget: rollBudget{specs: 2, alarms: 1}},
 	},
+	"OneGuarded": {
+		reason: "One member, and a snapshot before its version changes, which may fail",
+		bound:  rollBound{size: 1, from: rollEarly, specs: []rollVersion{roll35, roll36, roll37}, options: true, kills: true, guarded: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
+	},
+	"Guarded": {
+		reason: "Three members go up and down, and a snapshot before their version changes may fail",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, kills: true, guarded: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"GuardedBroken": {
+		reason: "The same where an image does not come up",
+		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, guarded: true, states: 1_500_000, budget: rollBudget{specs: 2}},
+	},
 
 	"UpAndDown": {
 		reason: "Three members go anywhere, while a member crashes and another one is lost",

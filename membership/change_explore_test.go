@@ -22,7 +22,7 @@ type rollExplorer struct {
 
 func exploreRoll(b rollBound, p rollPlanner) (*rollExplorer, *ringStory) {
 	x := &rollExplorer{bound: b, rollPlanner: p, decided: map[rollKey]*rollDecision{}, ends: map[rollKey]rollEnd{}, index: map[rollKey]int32{}, violations: []string{"", "L1: it goes round in a circle"}}
-	start := rollState{budget: b.budget, roll: roll{size: b.size, spec: b.from, lies: b.lies, sized: b.sized, leader: 1, cluster: b.from.minor()}}
+	start := rollState{budget: b.budget, roll: roll{size: b.size, spec: b.from, lies: b.lies, sized: b.sized, guarded: b.guarded, leader: 1, cluster: b.from.minor()}}
 	for i := range b.size {
 		start.roll.seats[i] = rollSeat{role: rollVoter, image: b.from, runs: b.from, volume: b.from, storage: b.from.minor(), old: b.from.minor() == 5}
 		if b.unmarked {
@@ -175,6 +175,12 @@ func (x *rollExplorer) act(s *rollState, t *rollDecision, yield rollVisit) {
 	maintained := *s
 	if maintained.roll.maintain(t, x.operator); maintained != *s {
 		yield("what members have answered from is written down", maintained, "")
+	}
+	if t.step.Action == BackUp {
+		to := *s
+		to.roll = t.backsUp(s.roll)
+		yield(t.step.String(), to, "")
+		return
 	}
 	if t.step.Action == Disarm {
 		to := *s

@@ -22,6 +22,7 @@ type rollBound struct {
 	kills    bool          // of crashes: somebody deletes a Pod
 	safety   bool          // look for safety only, and not how it goes on
 	led      bool          // it matters whether the leader ends as such
+	guarded  bool          // a snapshot is to be verified before the version changes, and people may turn that off and on
 	sized    bool          // the database may reach its quota, which is higher with the other options
 	states   int
 	budget   rollBudget
@@ -55,6 +56,7 @@ func (b *rollBound) environment(s *rollState, visit rollVisit) {
 		}
 	}
 	b.etcd(s, visit)
+	b.backups(s, visit)
 	b.people(s, visit)
 }
 
@@ -218,7 +220,7 @@ func (b *rollBound) people(s *rollState, visit rollVisit) {
 		to := *s
 		to.budget.specs--
 		change(&to.roll)
-		to.roll.givenUp = false
+		to.roll.givenUp, to.roll.backup = false, backupNone
 		for i := range to.roll.seats {
 			to.roll.seats[i].tried = 0
 		}
@@ -233,6 +235,9 @@ func (b *rollBound) people(s *rollState, visit rollVisit) {
 			for _, o := range b.others(&s.roll) {
 				apply("the spec asks for "+rollVersions[v].String()+" and other options", func(w *roll) { w.spec, w.template = v, o })
 			}
+		}
+		if b.guarded {
+			apply("the spec asks for a snapshot, or for none any more", func(w *roll) { w.guarded = !w.guarded })
 		}
 		for _, o := range b.others(&s.roll) {
 			apply("the spec asks for other options", func(w *roll) { w.template = o })

@@ -6,6 +6,9 @@ import "fmt"
 func (w *roll) judge(t *rollDecision) string {
 	s := &w.seats[t.target]
 	n := w.voters()
+	if bad := w.judgeBackup(t); bad != "" {
+		return bad
+	}
 	learners := w.count(func(s *rollSeat) bool { return s.role == rollListed || s.role == rollLearner })
 	switch t.step.Action {
 	case AddLearner, Join, Promote:

@@ -33,10 +33,14 @@ func rollUID(i int) string { return "Pod of " + seatName(i) }
 // facts is the glance in the terms of Plan, as package reconcile has them.
 func (g *rollGlance) facts(anew bool, c rollCareless) (Desired, Observed) {
 	d := Desired{Size: int(g.size), Version: rollVersions[g.spec], Token: "token"}
+	d.BackUp = g.guarded
 	if g.givenUp {
 		d.GivenUp = "it was tried in vain"
 	}
 	o := Observed{ClusterID: ringClusterID, Remembered: true}
+	if g.guarded {
+		o.Backup = g.backup.facts()
+	}
 	quorate := g.leader != 0 && g.seats[g.leader-1].runs != rollNone
 	down := Version{}
 	for i := range g.seats {

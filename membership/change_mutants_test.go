@@ -167,6 +167,42 @@ var rollMutants = map[string]rollMutant{
 		reason: "An image that holds something else comes to all members",
 		bound:  "Mislabelled", mutant: rollWithout(mislabelled), want: "what does not come up touches a second member",
 	},
+	"BackupIgnored": {
+		reason: "A change begins without its snapshot",
+		bound:  "OneGuarded", mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
+			d.BackUp = false
+			return d, o
+		}}, want: "a change of version begins without",
+	},
+	"BackupTakenForGood": {
+		reason: "A snapshot that has failed is taken for one that is verified",
+		bound:  "Guarded", mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
+			if o.Backup.State == BackupGivenUp {
+				o.Backup.State = BackupVerified
+			}
+			return d, o
+		}}, want: "a change of version begins without",
+	},
+	"BackupHoldsUp": {
+		reason: "A change that is taken back midway waits for a snapshot",
+		bound:  "Guarded", mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
+			step, ok := updated(d, o)
+			i, known := o.Instance(strings.Join(step.Members, ""))
+			if known && d.BackUp && o.Backup.State != BackupVerified && i.Endpoint.Version != step.Version {
+				return Step{Action: BackUp, Reason: BackingUp}, true
+			}
+			return step, ok
+		}), want: "a change midway",
+	},
+	"BackupOfFailedNotTold": {
+		reason: "A snapshot that has failed is waited for, and nothing is said",
+		bound:  "GuardedBroken", mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
+			if o.Backup.State == BackupGivenUp {
+				o.Backup.State = BackupRuns
+			}
+			return d, o
+		}}, want: "L3: it waits for nothing",
+	},
 
 	"ForgetsNext": {
 		reason: "A Pod that was to be made anew is made as it was",

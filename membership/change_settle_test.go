@@ -106,6 +106,9 @@ func (x *rollExplorer) settled(w roll) (roll, string) {
 			}
 		}
 		w.alarm = w.alarm || w.overflows()
+		if w.backup == backupRuns {
+			w.backup = backupVerified
+		}
 		if w == was {
 			return w, ""
 		}
@@ -119,7 +122,7 @@ func (x *rollExplorer) turn(w roll) (roll, *rollDecision) {
 	if t.changesMembers() {
 		next = t.changeMembers(w)
 	}
-	next = t.disarms(next)
+	next = t.backsUp(t.disarms(next))
 	next.maintain(t, x.operator)
 	return next, t
 }
@@ -156,6 +159,7 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 	case step.Reason == VersionNotAllowed && noWay != nil:
 	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || (w.wrong|w.passing)>>w.template&1 == 1):
 	case step.Reason == ChangeNotSupported && w.voters() == 2:
+	case step.Reason == BackupFailed && w.guarded && w.backup == backupFailed:
 	case step.Reason == VersionMismatch && w.lies:
 	case (step.Reason == AlarmRaised || step.Reason == QuotaTooSmall) && w.db != sizeSmall && w.template != rollOther:
 	case step.Reason == DataLost && w.running() < Quorum(w.voters()):

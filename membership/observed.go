@@ -53,6 +53,8 @@ type Desired struct {
 	Restore, Identity bool
 	// Volume is the size of a volume as the spec asks for, in bytes; 0: it is not known.
 	Volume int64
+	// BackUp: a snapshot is to be stored and verified before the members come to another version.
+	BackUp bool
 }
 
 // Observed is everything that Plan may know about one cluster.
@@ -78,6 +80,8 @@ type Observed struct {
 	Snapshot Snapshot
 	// Search for it.
 	Search Search
+	// Backup that is taken before the version changes.
+	Backup Backup
 }
 
 // Reach is how far the operator got when it asked etcd.

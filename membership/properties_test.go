@@ -82,6 +82,7 @@ func TestAnything(t *testing.T) {
 		"Find Restoring", "Choose Restoring", "Wait Restoring", "Stall RestoreFailed",
 		"Stall VolumeReplaced", "Stop VolumeReplaced",
 		"Stall ChangeFailed", "Stall VersionNotAllowed", "Stall VersionMismatch", "Stall ChangeNotSupported",
+		"BackUp BackingUp", "Wait BackingUp", "Stall BackupFailed",
 		"MoveLeader CorruptMember", "Stall DataDiffers", "Wait DataDiffers", "Wait Alarm",
 	}
 	got := map[string]int{}
@@ -104,7 +105,7 @@ func promises(d Desired, o Observed, s Step) error {
 		return errors.New("it does not say why")
 	case s.Acts() && (d.Suspended || d.Deleting):
 		return errors.New("it acts on what is suspended or being deleted")
-	case s.Acts() && (len(s.Members) == 0) != has([]Action{Disarm, Downgrade, CancelDowngrade, Find, Choose}, s.Action):
+	case s.Acts() && (len(s.Members) == 0) != has([]Action{Disarm, Downgrade, CancelDowngrade, Find, Choose, BackUp}, s.Action):
 		return errors.New("it acts on nobody")
 	case s.ChangesMembership() && (len(s.Members) != 1 || o.Reach != ReachQuorum):
 		return errors.New("it changes the membership of several, or without a linearizable list")
@@ -127,7 +128,7 @@ func promises(d Desired, o Observed, s Step) error {
 	case s.Action == AddLearner && slices.ContainsFunc(o.Members, func(m Member) bool { return m.Learner }):
 		return errors.New("there is a learner already")
 	}
-	if err := errors.Join(promisesChange(d, o, s), promisesMove(d, o, s), promisesHash(o, s), promisesSpace(d, o, s)); err != nil {
+	if err := errors.Join(promisesChange(d, o, s), promisesMove(d, o, s), promisesHash(o, s), promisesSpace(d, o, s), promisesBackup(d, o, s)); err != nil {
 		return err
 	}
 	for _, name := range s.Members {

@@ -40,6 +40,8 @@ const (
 	ForeignObject      Reason = "ForeignObject"
 	ClusterIDMismatch  Reason = "ClusterIDMismatch"
 	Changing           Reason = "Changing"
+	BackingUp          Reason = "BackingUp"
+	BackupFailed       Reason = "BackupFailed"
 	ChangeFailed       Reason = "ChangeFailed"
 	Downgrading        Reason = "Downgrading"
 	Moving             Reason = "Moving"

@@ -175,10 +175,14 @@ func updated(d Desired, o Observed) (Step, bool) {
 			Message: "of two members none can be spared while " + i.Name + " is changed (" + list(i.Pod.Parts) + "): set spec.replicas to 3 for the change, or to 1",
 		}, true
 	}
-	return Step{
+	step := Step{
 		Action: Update, Members: []string{i.Name}, Version: hop, Change: i.Pod.Change, Alone: n == 1, Reason: Changing,
 		Message: described(i, hop) + then(d, o, voters[1:]),
-	}, true
+	}
+	if i.Endpoint.Version != hop {
+		step = o.backedUp(d, step)
+	}
+	return step, true
 }
 
 func one(b bool) int {

@@ -24,10 +24,10 @@ func downgraded(d Desired, o Observed) (Step, bool) {
 		return Step{Action: Wait, Reason: Downgrading, Message: "waiting for etcd to use what is new in " + lowest.String() + ", before it can be taken back: " + list(waiting)}, true
 	}
 	if under == (Version{}) {
-		return Step{
+		return o.backedUp(d, Step{
 			Action: Downgrade, Version: hop, Reason: Downgrading,
 			Message: fmt.Sprintf("having etcd make its data readable for %d.%d", hop.Major, hop.Minor),
-		}, true
+		}), true
 	}
 	unready := names(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor != hop.Minor })
 	return Step{

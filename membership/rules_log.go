@@ -61,10 +61,10 @@ func begunAnew(d Desired, o Observed) (Step, bool) {
 	case slices.ContainsFunc(replay, func(i Instance) bool { return i.Volume.Replays != ReplaysRisen }): // what all run comes to an end first
 		return Step{}, false
 	case under == (Version{}):
-		return Step{
+		return o.backedUp(d, Step{
 			Action: Downgrade, Version: Version{3, 5, 0}, Reason: Changing,
 			Message: fmt.Sprintf("having every member begin its log anew, as etcd does before a downgrade: %s could not read what 3.5 has left in it", hop),
-		}, true
+		}), true
 	}
 	waiting := names(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor != 5 })
 	return Step{

@@ -39,6 +39,8 @@ const (
 	MoveLeader Action = "MoveLeader"
 	// Update makes the named member's Pod what the spec asks for, its leadership handed over first.
 	Update Action = "Update"
+	// BackUp creates the EtcdBackup that is to be verified before the version changes.
+	BackUp Action = "BackUp"
 	// PutBack gives the named member's Pod the image that it had before a change that does not work.
 	PutBack Action = "PutBack"
 	// Expand makes the volumes of the named members as large as the spec asks for.

@@ -27,7 +27,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 		return nil
 	}
 	staticErr := r.applyStatic(ctx, c, seen)
-	if staticErr != nil && (!seen.Formed() || step.Action == membership.Update || step.Action == membership.Downgrade) {
+	if staticErr != nil && (!seen.Formed() || step.Action == membership.BackUp || step.Action == membership.Update || step.Action == membership.Downgrade) {
 		return staticErr // the first members need the Service to find each other, and nobody is changed to what is wrong, nor prepared for it
 	}
 	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down.
@@ -142,6 +142,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return nil
 	case membership.AddLearner, membership.Promote, membership.Remove, membership.MoveLeader:
 		return r.changeMembership(ctx, c, seen, step)
+	case membership.BackUp:
+		return r.backUp(ctx, c, step)
 	case membership.Update:
 		return r.update(ctx, c, seen, step)
 	case membership.Expand:

@@ -90,6 +90,9 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 	now := time.Now()
 	patience := now.Add(-replaceAfter(c))
 	seen.Observed = facts(c, seen.pods, seen.claims, remembered(c), limits{now: now, overdue: patience, forsaken: patience})
+	if err := (&Reconciler{}).backup(ctx, c, &seen, reader); err != nil {
+		return observed{}, err
+	}
 	for n := range seen.Instances {
 		if i := &seen.Instances[n]; i.Endpoint.Answered() {
 			i.Hash = membership.Hash{Revision: 1} // as if they had been compared, and were equal

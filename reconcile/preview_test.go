@@ -123,6 +123,24 @@ func TestPreview(t *testing.T) {
 			},
 			step: "Stall QuotaTooSmall: ", objects: applied,
 		},
+		"SnapshotFirst": {
+			reason: "a snapshot comes first, and what comes then is told as well",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Version = "3.6.15"
+				storing(p.Cluster)
+			},
+			step:    "BackUp BackingUp: taking a snapshot with EtcdBackup ",
+			objects: append([]string{service, "Pod db-0 MadeAnew [version]", "Pod db-1 MadeAnew [version]", "Pod db-2 MadeAnew [version]"}, claims...),
+		},
+		"SnapshotFailed": {
+			reason: "and what keeps it up",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Version = "3.6.15"
+				storing(p.Cluster)
+				p.Objects = append(p.Objects, beforeChange(p.Cluster, api.ReasonPodPending, "Job x has no Pod yet", true))
+			},
+			step: "Stall BackupFailed: EtcdBackup ", objects: applied,
+		},
 		"NoPod": {
 			reason:  "a member whose Pod was deleted gets one, as ever",
 			args:    func(p *Previous) { remove(p, "Pod", "db-1") },

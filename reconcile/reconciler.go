@@ -113,6 +113,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Watches(&corev1.Pod{}, byLabel).
 		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
 		Watches(&corev1.Service{}, byLabel).
+		Watches(&api.EtcdBackup{}, byLabel). // that are taken before the version changes
 		Watches(&policyv1.PodDisruptionBudget{}, byLabel, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(whoseTurn).
 		WithOptions(controller.Options{
@@ -204,7 +205,7 @@ func after(step membership.Step, lately bool) time.Duration {
 		return whileForming
 	case step.Acts():
 		return afterAct
-	case step.Reason == membership.Reason(api.ReasonQueued): // it is woken when it is its turn
+	case step.Reason == membership.Reason(api.ReasonQueued), step.Reason == membership.BackingUp: // it is woken when it is its turn, or by the watch
 		return atRest
 	case step.Action == membership.Wait:
 		return whileWaiting
@@ -238,6 +239,7 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Restore:  c.Spec.Bootstrap != nil,
 		Identity: c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Restore.Identity != nil,
 		Volume:   c.Spec.Storage.Size.Value(),
+		BackUp:   c.BacksUpBeforeChange(),
 	}
 }
 

@@ -79,6 +79,7 @@ func (t *turns) resume(ctx context.Context, reader client.Reader, limit int) err
 		case c.Status.Operation != nil:
 			t.taken[key] = true
 		case reconciling == nil:
+		case reconciling.Reason == api.ReasonBackingUp: // no member is away, and it may take hours
 		case reconciling.Reason == api.ReasonQueued:
 			t.waiting = append(t.waiting, asker{key, true})
 		default:
@@ -136,13 +137,14 @@ func (t *turns) next(limit int) []types.NamespacedName {
 	return next
 }
 
-// leave gives back the turn of a cluster that has come to rest, or to a stop that only a person ends, and the place of one that
-// waits and asks no more. Whoever is next is woken.
+// leave gives back the turn of a cluster that has come to rest, to a stop that only a person ends,
+// or to a snapshot that is taken before its version changes: no member is away then, and that may
+// take hours. One that waits and asks no more loses its place. Whoever is next is woken.
 func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.next(limit)
-	rests := step.Action == membership.None || step.Action == membership.Stall
+	rests := step.Action == membership.None || step.Action == membership.Stall || step.Reason == membership.BackingUp
 	if rests {
 		delete(t.taken, key)
 	}

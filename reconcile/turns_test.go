@@ -75,7 +75,8 @@ func TestTurns(t *testing.T) {
 	enters("there is one", "d", 2, true)
 	leaves("it wants nothing any more", "h", rests)
 	enters("without a limit", "g", 0, true)
-	if diff := cmp.Diff([]string{"d", "f", "g"}, taken(&turns)); diff != "" || len(turns.waiting) > 0 {
+	leaves("it takes a snapshot first, which may take hours", "g", membership.Step{Action: membership.Wait, Reason: membership.BackingUp})
+	if diff := cmp.Diff([]string{"d", "f"}, taken(&turns)); diff != "" || len(turns.waiting) > 0 {
 		t.Errorf("%v wait; who has a turn: -want +got:\n%s", turns.waiting, diff)
 	}
 }
@@ -169,6 +170,7 @@ func TestTurnsResumed(t *testing.T) {
 	cluster("queued-first", time.Hour, reconciling(api.ReasonQueued))
 	cluster("queued-too", time.Minute, reconciling(api.ReasonQueued))
 	cluster("stalled", 0, metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonChangeFailed})
+	cluster("backing-up", 0, reconciling(api.ReasonBackingUp)) // before any member is changed
 	cluster("forming", 0, reconciling(api.ReasonBootstrapping)).Status.ClusterID = ""
 	s := newStub(t, nil, objects...)
 	var woken []string

@@ -103,6 +103,12 @@ const (
 	ReasonChanging = "Changing"
 	// ReasonQueued: as many clusters change what they run as may at a time (--max-changing); this one is next in time.
 	ReasonQueued = "Queued"
+	// ReasonBackingUp: a snapshot is being taken and verified, by the EtcdBackup that the message
+	// names, before members come to another version.
+	ReasonBackingUp = "BackingUp"
+	// ReasonBackupFailed: that snapshot could not be taken or verified, and no member is changed;
+	// the message says why and what to do.
+	ReasonBackupFailed = "BackupFailed"
 	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run that.
 	ReasonDowngrading = "Downgrading"
 	// ReasonMoving: members are replaced, one by one, by new ones on volumes as spec.storage asks

@@ -112,7 +112,8 @@ type EtcdClusterSpec struct {
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 
-	// backup says where snapshots of this cluster go. An EtcdBackup takes one. A change restarts nothing.
+	// backup says where snapshots of this cluster go. An EtcdBackup takes one, and one is taken
+	// before the version changes. A change restarts nothing.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
 
@@ -128,12 +129,33 @@ type EtcdClusterSpec struct {
 }
 
 // Backup says where snapshots of a cluster go.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.beforeChange) || has(self.store)",fieldPath=".beforeChange",message="backup.beforeChange needs backup.store, which is where the snapshot before a change of the version goes: set backup.store, or leave backup.beforeChange out"
 type Backup struct {
 	// store is the store of every EtcdBackup of this cluster that names none itself. A change is for those that are begun
 	// after it: what is stored stays where it is.
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
+
+	// beforeChange is whether a snapshot is taken before the members come to another version, up or
+	// down. Require (default where there is a store): an EtcdBackup of the cluster is created, and
+	// no member is changed before its snapshot is stored, restored and compared. It is one for each
+	// generation of the spec that asks for another version, and none for a change back in the
+	// middle of one. It is kept when the cluster is deleted, and Quorate never deletes it.
+	// Disabled: the change begins without a snapshot.
+	// +optional
+	// +kubebuilder:validation:Enum=Require;Disabled
+	BeforeChange BeforeChange `json:"beforeChange,omitempty"`
 }
+
+// BeforeChange is whether a snapshot is taken before the members come to another version.
+type BeforeChange string
+
+// The values of BeforeChange.
+const (
+	BeforeChangeRequire  BeforeChange = "Require"
+	BeforeChangeDisabled BeforeChange = "Disabled"
+)
 
 // Image says where the etcd image comes from.
 type Image struct {

@@ -26,6 +26,11 @@ const (
 	// schedule is deleted.
 	LabelSchedule = "etcd.quorate.dev/schedule"
 
+	// LabelBeforeChange says, on an EtcdBackup, that it was taken before the version of an
+	// EtcdCluster changed, and is the UID of that. LabelCluster beside it is its name. There is no
+	// owner reference: it stays when the EtcdCluster is deleted.
+	LabelBeforeChange = "etcd.quorate.dev/before-change"
+
 	// FinalizerSnapshot keeps an EtcdBackup with deletionPolicy Delete until its snapshot is deleted in the store.
 	FinalizerSnapshot = "etcd.quorate.dev/snapshot"
 

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -53,4 +54,24 @@ func (b *EtcdBackup) StoreFor(c *EtcdCluster) *BackupStore {
 // BackupName is what the EtcdBackup of that time is called: two looks at the same time lead to the same name.
 func (s *EtcdBackupSchedule) BackupName(at time.Time) string {
 	return s.Name + "-" + strconv.FormatInt(at.Unix()/60, 10)
+}
+
+// maxBackupNameLength bounds the name of an EtcdBackup, as its schema does.
+const maxBackupNameLength = 56
+
+// BackupBeforeChangeName is the EtcdBackup that is taken before this generation of the spec changes
+// the version: two looks at the same spec lead to the same name. A part of the UID tells it from
+// that of an EtcdCluster which had the name before. Of a long name of the cluster the end is left
+// out.
+func (c *EtcdCluster) BackupBeforeChangeName() string {
+	version := strings.ReplaceAll(strings.TrimPrefix(c.Spec.Version, "v"), ".", "-")
+	end := "-before-" + version + "-g" + strconv.FormatInt(c.Generation, 10) + "-" + string(c.UID[:min(len(c.UID), uidLength)])
+	return strings.TrimRight(c.Name[:min(len(c.Name), max(0, maxBackupNameLength-len(end)))], "-") + end
+}
+
+// BacksUpBeforeChange reports whether a snapshot is to be taken and verified before the version
+// changes.
+func (c *EtcdCluster) BacksUpBeforeChange() bool {
+	b := c.Spec.Backup
+	return b != nil && b.Store != nil && b.BeforeChange != BeforeChangeDisabled
 }

@@ -61,3 +61,41 @@ func TestSnapshotName(t *testing.T) {
 		})
 	}
 }
+
+// TestBackupBeforeChangeName: each generation of the spec has one name, that of an EtcdBackup.
+func TestBackupBeforeChangeName(t *testing.T) {
+	t.Parallel()
+	const uid = "1a2b3c4d-0000-4000-8000-000000000002"
+	type args struct {
+		name, version string
+		generation    int64
+		uid           types.UID
+	}
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   string
+	}{
+		"Short":          {reason: "cluster, version, generation, UID", args: args{"db", "3.7.3", 5, uid}, want: "db-before-3-7-3-g5-1a2b3c4d"},
+		"Leading":        {reason: "a leading v is the same version", args: args{"db", "v3.7.3", 5, uid}, want: "db-before-3-7-3-g5-1a2b3c4d"},
+		"NextGeneration": {reason: "another spec has another snapshot", args: args{"db", "3.7.3", 6, uid}, want: "db-before-3-7-3-g6-1a2b3c4d"},
+		"OtherUID":       {reason: "and so has a cluster that is made again", args: args{"db", "3.7.3", 5, "5f9a8c1e-0000-4000-8000-000000000002"}, want: "db-before-3-7-3-g5-5f9a8c1e"},
+		"Offline":        {reason: "an object that was in no API server", args: args{"db", "3.7.3", 0, ""}, want: "db-before-3-7-3-g0-"},
+		"Long":           {reason: "the end of the cluster's name is left out", args: args{strings.Repeat("a", 56), "3.7.123", 5, uid}, want: strings.Repeat("a", 29) + "-before-3-7-123-g5-1a2b3c4d"},
+		"LongCutAtDash":  {reason: "no two dashes meet", args: args{strings.Repeat("a", 28) + "-" + strings.Repeat("a", 27), "3.7.123", 5, uid}, want: strings.Repeat("a", 28) + "-before-3-7-123-g5-1a2b3c4d"},
+		"Longest": {
+			reason: "as many generations as there can be",
+			args:   args{strings.Repeat("a", 56), "3.7.123", 9223372036854775807, uid}, want: strings.Repeat("a", 11) + "-before-3-7-123-g9223372036854775807-1a2b3c4d",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: tc.args.name, UID: tc.args.uid, Generation: tc.args.generation}}
+			c.Spec.Version = tc.args.version
+			if got := c.BackupBeforeChangeName(); got != tc.want || len(got) > 56 {
+				t.Errorf("%s: want %s, got %s with %d characters", tc.reason, tc.want, got, len(got))
+			}
+		})
+	}
+}

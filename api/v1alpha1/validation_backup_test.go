@@ -187,6 +187,24 @@ func TestAdmitClusterBackup(t *testing.T) {
 			reason: "later ones may go elsewhere",
 			args:   args{before: `spec: {backup: {store: {s3: {bucket: a-b}}}}`, object: `spec: {backup: {store: {volume: {claimName: backups}}}}`},
 		},
+		"BeforeChange": {
+			reason: "what is the default may be written out",
+			args:   args{object: `spec: {backup: {beforeChange: Require, store: {s3: {bucket: etcd-backups}}}}`},
+		},
+		"BeforeChangeDisabled": {
+			reason: "it may be thought over while a change waits for its snapshot",
+			args:   args{before: `spec: {backup: {store: {s3: {bucket: etcd-backups}}}}`, object: `spec: {backup: {beforeChange: Disabled, store: {s3: {bucket: etcd-backups}}}}`},
+		},
+		"BeforeChangeNoStore": {
+			reason: "a snapshot that goes nowhere",
+			args:   args{object: `spec: {backup: {beforeChange: Require}}`},
+			want:   []string{`spec.backup.beforeChange: Invalid value: backup.beforeChange needs backup.store, which is where the snapshot before a change of the version goes: set backup.store, or leave backup.beforeChange out`},
+		},
+		"BeforeChangeUnknown": {
+			reason: "a word of another tool",
+			args:   args{object: `spec: {backup: {beforeChange: Never, store: {s3: {bucket: etcd-backups}}}}`},
+			want:   []string{`spec.backup.beforeChange: Unsupported value: "Never": supported values: "Require", "Disabled"`},
+		},
 		"NoStore": {
 			reason: "the same rules as on an EtcdBackup",
 			args:   args{object: `spec: {backup: {store: {}}}`},

@@ -55,6 +55,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.Backup
   map:
     fields:
+    - name: beforeChange
+      type:
+        namedType: dev.quorate.api.v1alpha1.BeforeChange
     - name: store
       type:
         namedType: dev.quorate.api.v1alpha1.BackupStore
@@ -139,6 +142,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: verify
       type:
         namedType: dev.quorate.api.v1alpha1.VerifyMode
+- name: dev.quorate.api.v1alpha1.BeforeChange
+  scalar: string
 - name: dev.quorate.api.v1alpha1.Bootstrap
   map:
     fields:

@@ -2,6 +2,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "quorate.dev/api/v1alpha1"
+)
+
 // BackupApplyConfiguration represents a declarative configuration of the Backup type for use
 // with apply.
 //
@@ -10,6 +14,13 @@ type BackupApplyConfiguration struct {
 	// store is the store of every EtcdBackup of this cluster that names none itself. A change is for those that are begun
 	// after it: what is stored stays where it is.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
+	// beforeChange is whether a snapshot is taken before the members come to another version, up or
+	// down. Require (default where there is a store): an EtcdBackup of the cluster is created, and
+	// no member is changed before its snapshot is stored, restored and compared. It is one for each
+	// generation of the spec that asks for another version, and none for a change back in the
+	// middle of one. It is kept when the cluster is deleted, and Quorate never deletes it.
+	// Disabled: the change begins without a snapshot.
+	BeforeChange *apiv1alpha1.BeforeChange `json:"beforeChange,omitempty"`
 }
 
 // BackupApplyConfiguration constructs a declarative configuration of the Backup type for use with
@@ -23,5 +34,13 @@ func Backup() *BackupApplyConfiguration {
 // If called multiple times, the Store field is set to the value of the last call.
 func (b *BackupApplyConfiguration) WithStore(value *BackupStoreApplyConfiguration) *BackupApplyConfiguration {
 	b.Store = value
+	return b
+}
+
+// WithBeforeChange sets the BeforeChange field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BeforeChange field is set to the value of the last call.
+func (b *BackupApplyConfiguration) WithBeforeChange(value apiv1alpha1.BeforeChange) *BackupApplyConfiguration {
+	b.BeforeChange = &value
 	return b
 }

@@ -1,0 +1,73 @@
+package membership
+
+import "slices"
+
+// The snapshot before a change of version. It is waited for by the rules that would begin such a
+// change, and by no other: a member that is down is started, replaced and put back all the same,
+// and a change that has begun is carried on or taken back.
+
+// Backup is the EtcdBackup of the change of version that this generation of the spec asks for.
+type Backup struct {
+	Name  string
+	State BackupState
+	// Says is what it says of itself; empty where it says nothing.
+	Says string
+}
+
+// BackupState is how far it has come.
+type BackupState int
+
+// The states.
+const (
+	BackupNone     BackupState = iota // there is none
+	BackupRuns                        // it has not ended
+	BackupVerified                    // its snapshot is stored and verified
+	BackupStalled                     // it waits for a person, and goes on when its obstacle is gone
+	BackupGivenUp                     // it is not tried again
+	BackupGoing                       // it is being deleted
+	BackupForeign                     // what has its name is of another cluster, or of somebody else
+)
+
+// backedUp is the first step of a change of version, or what comes before it.
+func (o Observed) backedUp(d Desired, first Step) Step {
+	b := o.Backup
+	if !d.BackUp || b.State == BackupVerified || o.underWayTo(d.Version) {
+		return first
+	}
+	const without = "set spec.backup.beforeChange to Disabled, for the change to begin without a snapshot"
+	name, before := "EtcdBackup "+b.Name, ", before "+first.Message
+	failed := Step{Action: Stall, Reason: BackupFailed}
+	switch b.State {
+	case BackupNone:
+		return Step{Action: BackUp, Reason: BackingUp, Message: "taking a snapshot with " + name + before}
+	case BackupGoing:
+		return Step{Action: Wait, Reason: BackingUp, Message: "waiting for " + name + ", which is being deleted, to be gone" + before}
+	case BackupStalled:
+		failed.Message = name + " cannot go on: " + b.Says + ". No member is changed. Mend that, and it goes on by itself; or " + without
+		return failed
+	case BackupGivenUp:
+		failed.Message = name + " has failed: " + b.Says + ". No member is changed. Mend that and delete this EtcdBackup, for another one to be made; or " + without
+		return failed
+	case BackupForeign:
+		return Step{
+			Action: Stall, Reason: ForeignObject,
+			Message: name + " exists and was not made for this EtcdCluster. No member is changed. Delete it; or " + without,
+		}
+	default:
+		if b.Says != "" {
+			name += " (" + b.Says + ")"
+		}
+		return Step{Action: Wait, Reason: BackingUp, Message: "waiting for " + name + before}
+	}
+}
+
+// underWayTo reports whether the members are on their way to a version, or back to it: then some
+// run it, or another minor than the others, or are being changed; or etcd prepares an earlier minor
+// than they run.
+func (o Observed) underWayTo(version Version) bool {
+	lowest, highest := span(running(o))
+	prepared := o.downgrade()
+	return lowest.Minor != highest.Minor || prepared != (Version{}) && prepared.Minor < lowest.Minor || slices.ContainsFunc(o.voters(), func(i Instance) bool {
+		return i.Endpoint.Version == version || i.Volume.changes() && i.Volume.Next != i.Endpoint.Version
+	})
+}

@@ -1,0 +1,87 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/render"
+)
+
+// backup looks at the EtcdBackup that is taken before the version changes, where members run
+// another one than the spec asks for.
+func (r *Reconciler) backup(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
+	wanted := desired(c)
+	if !wanted.BackUp || !slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
+		return i.Endpoint.Answered() && i.Endpoint.Version != wanted.Version
+	}) {
+		return nil
+	}
+	b := &api.EtcdBackup{}
+	key := client.ObjectKey{Namespace: c.Namespace, Name: c.BackupBeforeChangeName()}
+	err := reader.Get(ctx, key, b)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get EtcdBackup %s: %w", key.Name, err)
+	}
+	if err != nil {
+		b = nil
+	}
+	seen.Backup = backupFacts(c, b)
+	return nil
+}
+
+// backupFacts is what the planner needs to know of it; nil where there is none.
+func backupFacts(c *api.EtcdCluster, b *api.EtcdBackup) membership.Backup {
+	facts := membership.Backup{Name: c.BackupBeforeChangeName()}
+	if b == nil {
+		return facts
+	}
+	if ready := meta.FindStatusCondition(b.Status.Conditions, api.ConditionReady); ready != nil {
+		facts.Says = ready.Message
+	}
+	switch s := b.Status; {
+	case b.Labels[api.LabelBeforeChange] != string(c.UID) || b.Spec.ClusterRef.Name != c.Name:
+		facts.State = membership.BackupForeign
+	case !b.DeletionTimestamp.IsZero():
+		facts.State = membership.BackupGoing
+	case s.VerifiedAt != nil:
+		facts.State = membership.BackupVerified
+	case s.Failure != nil:
+		facts.State, facts.Says = membership.BackupGivenUp, s.Failure.Message
+	case meta.IsStatusConditionTrue(s.Conditions, api.ConditionStalled):
+		facts.State = membership.BackupStalled
+	default:
+		facts.State = membership.BackupRuns
+	}
+	return facts
+}
+
+// backUp creates it where there is none. It needs no turn: no member is touched, and it may take
+// hours.
+func (r *Reconciler) backUp(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
+	// Past the cache: the spec may ask for something else, or the cluster be on its way out.
+	live := &api.EtcdCluster{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
+		return fmt.Errorf("look at the EtcdCluster again: %w", err)
+	}
+	if live.UID != c.UID || live.Generation != c.Generation || !live.DeletionTimestamp.IsZero() {
+		return errChanged
+	}
+	want := render.BackupBeforeChange(c)
+	name := *want.GetName()
+	err := r.Client.Apply(ctx, want.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
+	if apierrors.IsConflict(err) {
+		return errChanged // it is there, and the cache soon has it
+	}
+	if err != nil {
+		return fmt.Errorf("create EtcdBackup %s: %w", name, err)
+	}
+	r.event(c, step, "Created EtcdBackup "+name)
+	return nil
+}
