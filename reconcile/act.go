@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,33 +24,51 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if c.Spec.Suspend || !c.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	staticErr := r.applyStatic(ctx, c, seen)
-	if staticErr != nil && (!seen.Formed() || step.Action == membership.Update || step.Action == membership.Downgrade) {
-		return staticErr // the first members need the Service to find each other, and nobody is changed to what is wrong, nor prepared for it
+	staticErr := errors.Join(valid(c), r.applyStatic(ctx, c, seen))
+	if staticErr != nil && !seen.Formed() {
+		return staticErr // the first members need the Service to find each other
 	}
-	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down.
 	if seen.touched = touched(c, seen, step); len(seen.touched) == 0 {
 		r.draining.forget(client.ObjectKeyFromObject(c))
 	}
-	err := r.take(ctx, c, seen, step)
+	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down. But nobody is changed to what
+	// is wrong, nor prepared for it.
+	err, barred := error(nil), staticErr != nil && (step.Action == membership.Update || step.Action == membership.Downgrade)
+	if !barred {
+		err = r.take(ctx, c, seen, step)
+	}
 	var draining *drainingError
-	if errors.As(err, &draining) {
+	drains := errors.As(err, &draining)
+	if drains {
 		seen.out = draining.members
 	}
-	refused := refuses(err) && slices.ContainsFunc(seen.touched, func(name string) bool {
-		pod := seen.pods[name]
-		return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
-	})
-	if refused || draining != nil && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
+	if barred || refuses(err) || drains && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
 		seen.touched = nil
 	}
 	switch {
-	case err == nil, draining != nil:
+	case err == nil, drains:
 		err = cmp.Or(r.maintain(ctx, c, seen, step), err)
-	case refused:
+	case follows(err):
 		err = errors.Join(err, r.maintain(ctx, c, seen, step))
 	}
 	return errors.Join(staticErr, err)
+}
+
+// follows reports whether the metadata of members is brought up to date though the step was not taken: it waits for its turn, or
+// is refused, and so it may be for long.
+func follows(err error) bool {
+	var queued queuedError
+	var again refusedError
+	var invalid *invalidError
+	return refuses(err) || errors.As(err, &queued) || errors.As(err, &again) || errors.As(err, &invalid)
+}
+
+// valid is why no member can be made of the spec. What belongs to the whole cluster is applied all the same.
+func valid(c *api.EtcdCluster) error {
+	if err := render.Validate(c); err != nil {
+		return &invalidError{err}
+	}
+	return nil
 }
 
 // applyStatic applies what the cluster always has.

@@ -187,6 +187,9 @@ func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	if err != nil {
 		return nil, err
 	}
+	if err := valid(c); err != nil {
+		return nil, err
+	}
 	objects, err := static(c, seen, service, true) // its Pods are labelled before
 	if err != nil {
 		return nil, err
