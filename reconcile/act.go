@@ -24,7 +24,12 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if c.Spec.Suspend || !c.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	staticErr := errors.Join(valid(c), r.applyStatic(ctx, c, seen))
+	invalid := valid(c)
+	var held error // nobody is changed for what is refused, or waits for its turn
+	if invalid == nil {
+		held = r.hold(ctx, c, seen, step)
+	}
+	staticErr := errors.Join(invalid, r.applyStatic(ctx, c, seen, step, invalid == nil && held == nil))
 	if staticErr != nil && !seen.Formed() {
 		return staticErr // the first members need the Service to find each other
 	}
@@ -33,8 +38,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	}
 	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down. But nobody is changed to what
 	// is wrong, nor prepared for it.
-	err, barred := error(nil), staticErr != nil && (step.Action == membership.Update || step.Action == membership.Downgrade)
-	if !barred {
+	err, barred := held, staticErr != nil && (step.Action == membership.Update || step.Action == membership.Downgrade)
+	if !barred && held == nil {
 		err = r.take(ctx, c, seen, step)
 	}
 	var draining *drainingError
@@ -71,8 +76,19 @@ func valid(c *api.EtcdCluster) error {
 	return nil
 }
 
-// applyStatic applies what the cluster always has.
-func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+// hold is why a change is not to begin in this pass: it is not the turn of the cluster, or the API server refuses the change.
+func (r *Reconciler) hold(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if step.Action != membership.Update && step.Action != membership.Downgrade { // while that is prepared no member can be added: not to wait for its turn in between
+		return nil
+	}
+	if err := r.changing.enter(c, r.MaxChanging); err != nil || step.Action == membership.Downgrade {
+		return err
+	}
+	return r.rehearse(ctx, c, seen, step)
+}
+
+// applyStatic applies what the cluster always has, for a step that goes on, or is held up.
+func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, goesOn bool) error {
 	service, err := clientService(ctx, r.Client, c)
 	if err == nil && len(service.Spec.Selector) == 0 && !admitsClients(c, seen) {
 		service, err = clientService(ctx, r.Reader, c) // clients that were let in are not shut out on the word of the cache
@@ -80,7 +96,12 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	if err != nil {
 		return err
 	}
-	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()))
+	live, err := budget(ctx, r.Client, c)
+	if err != nil {
+		return err
+	}
+	keepAll := goesOn && keepsAll(seen, step, raised(c, seen, live))
+	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()), keepAll)
 	if err != nil {
 		return err
 	}
@@ -102,9 +123,9 @@ func clientService(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 
 // static is what the cluster always has. Once the Service for clients selects Pods it goes on to,
 // whatever becomes of them: it leads to no Pod that is not ready.
-func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled bool) ([]runtime.ApplyConfiguration, error) {
+func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled, keepAll bool) ([]runtime.ApplyConfiguration, error) {
 	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0
-	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen)})
+	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen), KeepAll: keepAll})
 	if err != nil {
 		return nil, &invalidError{err}
 	}

@@ -190,7 +190,11 @@ func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	if err := valid(c); err != nil {
 		return nil, err
 	}
-	objects, err := static(c, seen, service, true) // its Pods are labelled before
+	live, err := budget(ctx, reader, c)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := static(c, seen, service, true, raised(c, seen, live)) // its Pods are labelled before
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ type State struct {
 	Labelled bool
 	// Voters is the number of voting members that etcd has now.
 	Voters int
+	// KeepAll: a member is away, or about to be, because Quorate changes it. No drain is to take another one.
+	KeepAll bool
 }
 
 // Static is the objects of the whole cluster, to be applied at every pass: the headless Service that gives each member its
@@ -94,14 +96,19 @@ func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguratio
 // a quorum of the few that exist is not enough. It is an integer, because for a percentage or for maxUnavailable the
 // disruption controller asks the Pods' owner for its scale. IfHealthyBudget: an unready member may be evicted only while a
 // quorum is ready, since one that is merely slow to come up may be the one the quorum needs. A cluster of one member, or of
-// two, has none to spare: a drain waits until it is scaled or stopped.
+// two, has none to spare: a drain waits until it is scaled or stopped. While Quorate changes one, a larger one has none either.
 func disruptionBudget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
+	all := max(int32(s.Voters), replicas(c))
+	least := quorum(all)
+	if s.KeepAll {
+		least = max(least, all)
+	}
 	return policyv1ac.PodDisruptionBudget(c.Name, c.Namespace).
 		WithLabels(Labels(c, "")).
 		WithAnnotations(annotations(c, nil)).
 		WithOwnerReferences(owner(c)...).
 		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
-			WithMinAvailable(intstr.FromInt32(quorum(max(int32(s.Voters), replicas(c))))).
+			WithMinAvailable(intstr.FromInt32(least)).
 			WithUnhealthyPodEvictionPolicy(policyv1.IfHealthyBudget).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(Selector(c))))
 }
