@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,37 +25,71 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if c.Spec.Suspend || !c.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	staticErr := r.applyStatic(ctx, c, seen)
-	if staticErr != nil && (!seen.Formed() || step.Action == membership.BackUp || step.Action == membership.Update || step.Action == membership.Downgrade) {
-		return staticErr // the first members need the Service to find each other, and nobody is changed to what is wrong, nor prepared for it
+	invalid := valid(c)
+	var held error // nobody is changed for what is refused, or waits for its turn
+	if invalid == nil {
+		held = r.hold(ctx, c, seen, step)
 	}
-	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down.
+	staticErr := errors.Join(invalid, r.applyStatic(ctx, c, seen, step, invalid == nil && held == nil))
+	if staticErr != nil && !seen.Formed() {
+		return staticErr // the first members need the Service to find each other
+	}
 	if seen.touched = touched(c, seen, step); len(seen.touched) == 0 {
 		r.draining.forget(client.ObjectKeyFromObject(c))
 	}
-	err := r.take(ctx, c, seen, step)
+	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down. But nobody is changed to what
+	// is wrong, nor prepared for it.
+	err, barred := held, staticErr != nil && (step.Action == membership.BackUp || step.Action == membership.Update || step.Action == membership.Downgrade)
+	if !barred && held == nil {
+		err = r.take(ctx, c, seen, step)
+	}
 	var draining *drainingError
-	if errors.As(err, &draining) {
+	drains := errors.As(err, &draining)
+	if drains {
 		seen.out = draining.members
 	}
-	refused := refuses(err) && slices.ContainsFunc(seen.touched, func(name string) bool {
-		pod := seen.pods[name]
-		return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
-	})
-	if refused || draining != nil && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
+	if barred || refuses(err) || drains && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
 		seen.touched = nil
 	}
 	switch {
-	case err == nil, draining != nil:
+	case err == nil, drains:
 		err = cmp.Or(r.maintain(ctx, c, seen, step), err)
-	case refused:
+	case follows(err):
 		err = errors.Join(err, r.maintain(ctx, c, seen, step))
 	}
 	return errors.Join(staticErr, err)
 }
 
-// applyStatic applies what the cluster always has.
-func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+// follows reports whether the metadata of members is brought up to date though the step was not taken: it waits for its turn, or
+// is refused, and so it may be for long.
+func follows(err error) bool {
+	var queued queuedError
+	var again refusedError
+	var invalid *invalidError
+	return refuses(err) || errors.As(err, &queued) || errors.As(err, &again) || errors.As(err, &invalid)
+}
+
+// valid is why no member can be made of the spec. What belongs to the whole cluster is applied all the same.
+func valid(c *api.EtcdCluster) error {
+	if err := render.Validate(c); err != nil {
+		return &invalidError{err}
+	}
+	return nil
+}
+
+// hold is why a change is not to begin in this pass: it is not the turn of the cluster, or the API server refuses the change.
+func (r *Reconciler) hold(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if step.Action != membership.Update && step.Action != membership.Downgrade { // while that is prepared no member can be added: not to wait for its turn in between
+		return nil
+	}
+	if err := r.changing.enter(c, r.MaxChanging); err != nil || step.Action == membership.Downgrade {
+		return err
+	}
+	return r.rehearse(ctx, c, seen, step)
+}
+
+// applyStatic applies what the cluster always has, for a step that goes on, or is held up.
+func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, goesOn bool) error {
 	service, err := clientService(ctx, r.Client, c)
 	if err == nil && len(service.Spec.Selector) == 0 && !admitsClients(c, seen) {
 		service, err = clientService(ctx, r.Reader, c) // clients that were let in are not shut out on the word of the cache
@@ -64,7 +97,12 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	if err != nil {
 		return err
 	}
-	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()))
+	live, err := budget(ctx, r.Client, c)
+	if err != nil {
+		return err
+	}
+	keepAll := goesOn && keepsAll(seen, step, raised(c, seen, live))
+	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()), keepAll)
 	if err != nil {
 		return err
 	}
@@ -86,9 +124,9 @@ func clientService(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 
 // static is what the cluster always has. Once the Service for clients selects Pods it goes on to,
 // whatever becomes of them: it leads to no Pod that is not ready.
-func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled bool) ([]runtime.ApplyConfiguration, error) {
+func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled, keepAll bool) ([]runtime.ApplyConfiguration, error) {
 	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0
-	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen)})
+	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen), KeepAll: keepAll})
 	if err != nil {
 		return nil, &invalidError{err}
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -41,6 +42,10 @@ func TestAct(t *testing.T) {
 	pod := func(name string) write { return write{"apply", "Pod", name, "pod-of-" + name, "5"} }
 	metadata := []write{claim("db-0"), claim("db-1"), claim("db-2"), pod("db-0"), pod("db-1"), pod("db-2")}
 	start := membership.Step{Action: membership.Start, Reason: membership.Starting, Members: []string{"db-1"}}
+	update := membership.Step{
+		Action: membership.Update, Change: membership.ChangeImage, Reason: membership.Changing, Members: []string{"db-0"},
+		Version: membership.Version{Major: 3, Minor: 6, Patch: 17},
+	}
 	withoutPod := func(seen *observed) {
 		seen.Instances[1].Pod, seen.Instances[1].Endpoint = membership.Pod{}, membership.Endpoint{}
 		delete(seen.pods, "db-1")
@@ -51,6 +56,7 @@ func TestAct(t *testing.T) {
 		cluster func(*api.EtcdCluster)
 		seen    func(*observed)
 		step    membership.Step
+		busy    bool // as many others change as may
 		refuse  func(write) error
 		want    []write
 		err     error
@@ -123,8 +129,40 @@ func TestAct(t *testing.T) {
 				{"delete", "Pod", "db-2", "pod-of-db-2", "5"},
 			}),
 		},
+		"Queued": {
+			reason: "what disturbs nobody does not wait for the cluster's turn",
+			step:   update, busy: true,
+			want: slices.Concat(static, metadata),
+			err:  queuedError{1},
+		},
+		"Refused": {
+			reason: "nor for what the API server refuses",
+			step:   update,
+			refuse: func(w write) error {
+				if w.Verb == "try" {
+					return forbidden
+				}
+				return nil
+			},
+			want: slices.Concat(static, metadata),
+			err:  forbidden,
+		},
+		"Invalid": {
+			reason:  "nor for a spec of which no Pod can be made",
+			cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"no-such-flag": "1"}} },
+			step:    update,
+			want:    slices.Concat(static, metadata),
+			err:     errInvalid,
+		},
+		"InvalidAtRest": {
+			reason:  "nor where nothing is to be changed now",
+			cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"no-such-flag": "1"}} },
+			step:    membership.Step{Action: membership.None, Reason: membership.Healthy},
+			want:    slices.Concat(static, metadata),
+			err:     errInvalid,
+		},
 		"StopRefused": {
-			reason: "without the intent nothing goes",
+			reason: "without the intent nothing goes; metadata follows",
 			step:   membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-2"}},
 			refuse: func(w write) error {
 				if w == status {
@@ -132,7 +170,7 @@ func TestAct(t *testing.T) {
 				}
 				return nil
 			},
-			want: static,
+			want: slices.Concat(static, metadata),
 			err:  forbidden,
 		},
 	}
@@ -152,7 +190,13 @@ func TestAct(t *testing.T) {
 				live = append(live, claim)
 			}
 			s := newStub(t, tc.refuse, live...)
+			if tc.busy {
+				s.MaxChanging, s.changing.taken = 1, map[types.NamespacedName]bool{{Namespace: "ns", Name: "other"}: true}
+			}
 			err := s.act(t.Context(), c, seen, tc.step)
+			if invalid := (&invalidError{}); errors.As(err, &invalid) {
+				err = errInvalid
+			}
 			if !errors.Is(err, tc.err) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)
 			}
@@ -164,6 +208,9 @@ func TestAct(t *testing.T) {
 		})
 	}
 }
+
+// errInvalid stands for any invalidError.
+var errInvalid = errors.New("the spec cannot be rendered")
 
 // TestAdmits: the Service for clients leads to the members from when it may on.
 func TestAdmits(t *testing.T) {
@@ -220,7 +267,7 @@ func TestAdmits(t *testing.T) {
 				s = newStub(t, nil, tc.cached...)
 				s.Reader = newStub(t, nil, tc.live...).Client
 			}
-			if err := s.applyStatic(t.Context(), c, seen); err != nil {
+			if err := s.applyStatic(t.Context(), c, seen, membership.Step{Action: membership.None}, true); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, s.selectors[c.ClientServiceName()]); diff != "" {

@@ -11,6 +11,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -71,13 +72,13 @@ func (r *Reconciler) backUp(ctx context.Context, c *api.EtcdCluster, step member
 		return fmt.Errorf("look at the EtcdCluster again: %w", err)
 	}
 	if live.UID != c.UID || live.Generation != c.Generation || !live.DeletionTimestamp.IsZero() {
-		return errChanged
+		return apply.ErrChanged
 	}
 	want := render.BackupBeforeChange(c)
 	name := *want.GetName()
-	err := r.Client.Apply(ctx, want.WithResourceVersion(onlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
+	err := r.Client.Apply(ctx, want.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
 	if apierrors.IsConflict(err) {
-		return errChanged // it is there, and the cache soon has it
+		return apply.ErrChanged // it is there, and the cache soon has it
 	}
 	if err != nil {
 		return fmt.Errorf("create EtcdBackup %s: %w", name, err)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/apply"
 )
 
 // storing gives the cluster a store.
@@ -54,7 +55,7 @@ func TestBeforeChange(t *testing.T) {
 		without = "set spec.backup.beforeChange to Disabled, for the change to begin without a snapshot"
 		failed  = "EtcdBackup " + name + " has failed: access denied; make another EtcdBackup. No member is changed. Mend that and delete this EtcdBackup, for another one to be made; or " + without
 	)
-	created := write{"apply", "EtcdBackup", name, "", onlyIfAbsent}
+	created := write{"apply", "EtcdBackup", name, "", apply.OnlyIfAbsent}
 	type result struct {
 		Created []write // EtcdBackups
 		Taken   []string

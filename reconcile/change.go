@@ -81,11 +81,6 @@ func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observ
 	if step.Action == membership.Disarm {
 		return r.tell(c, seen, step, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.Alarm, step.ID) })
 	}
-	if step.Action == membership.Downgrade { // while it is prepared no member can be added: not to wait for its turn in between
-		if err := r.changing.enter(c, r.MaxChanging); err != nil {
-			return err
-		}
-	}
 	all := step
 	for _, i := range seen.Instances {
 		if seen.Member(i.ID) != nil {

@@ -190,7 +190,14 @@ func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	if err != nil {
 		return nil, err
 	}
-	objects, err := static(c, seen, service, true) // its Pods are labelled before
+	if err := valid(c); err != nil {
+		return nil, err
+	}
+	live, err := budget(ctx, reader, c)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := static(c, seen, service, true, raised(c, seen, live)) // its Pods are labelled before
 	if err != nil {
 		return nil, err
 	}

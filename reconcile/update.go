@@ -17,12 +17,6 @@ import (
 // update changes what one member runs, after it was written down and looked at again: two operators, or one with an old view,
 // must never have two members away at a time.
 func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if err := r.changing.enter(c, r.MaxChanging); err != nil {
-		return err
-	}
-	if err := r.rehearse(ctx, c, seen, step); err != nil {
-		return err
-	}
 	if err := r.drain(ctx, c, seen); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,12 +25,15 @@ type State struct {
 	Labelled bool
 	// Voters is the number of voting members that etcd has now.
 	Voters int
+	// KeepAll: a member is away, or about to be, because Quorate changes it. No drain is to take another one.
+	KeepAll bool
 }
 
 // Static is the objects of the whole cluster, to be applied at every pass: the headless Service that gives each member its
-// name, the disruption budget, and the Service for clients.
+// name, the disruption budget, and the Service for clients. The error is about what these are made of alone: they follow the
+// spec also while no member can be made of it.
 func Static(c *api.EtcdCluster, s State) ([]runtime.ApplyConfiguration, error) {
-	if err := Validate(c); err != nil {
+	if err := join(slices.Concat(nameProblems(c.Name), replicasProblems(c), metadataProblems(c.Spec.Metadata))); err != nil {
 		return nil, err
 	}
 	return []runtime.ApplyConfiguration{peerService(c), disruptionBudget(c, s), clientService(c, s)}, nil
@@ -91,14 +96,19 @@ func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguratio
 // a quorum of the few that exist is not enough. It is an integer, because for a percentage or for maxUnavailable the
 // disruption controller asks the Pods' owner for its scale. IfHealthyBudget: an unready member may be evicted only while a
 // quorum is ready, since one that is merely slow to come up may be the one the quorum needs. A cluster of one member, or of
-// two, has none to spare: a drain waits until it is scaled or stopped.
+// two, has none to spare: a drain waits until it is scaled or stopped. While Quorate changes one, a larger one has none either.
 func disruptionBudget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
+	all := max(int32(s.Voters), replicas(c))
+	least := quorum(all)
+	if s.KeepAll {
+		least = max(least, all)
+	}
 	return policyv1ac.PodDisruptionBudget(c.Name, c.Namespace).
 		WithLabels(Labels(c, "")).
 		WithAnnotations(annotations(c, nil)).
 		WithOwnerReferences(owner(c)...).
 		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
-			WithMinAvailable(intstr.FromInt32(quorum(max(int32(s.Voters), replicas(c))))).
+			WithMinAvailable(intstr.FromInt32(least)).
 			WithUnhealthyPodEvictionPolicy(policyv1.IfHealthyBudget).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(Selector(c))))
 }

@@ -1,0 +1,69 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// The disruption budget keeps a quorum, so that a drain may take the members that are to spare. While Quorate itself has a member
+// away, it keeps all: no drain takes a second one. It is raised before the member is touched, and from then on the API server
+// refuses evictions until the budget's controller has counted anew. An operator that dies leaves it raised, and the next one
+// goes on from there.
+
+// budget is the disruption budget as it is; the zero one where there is none.
+func budget(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (*policyv1.PodDisruptionBudget, error) {
+	budget := &policyv1.PodDisruptionBudget{}
+	err := reader.Get(ctx, client.ObjectKeyFromObject(c), budget)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get PodDisruptionBudget %s: %w", c.Name, err)
+	}
+	return budget, nil
+}
+
+// raised reports whether a disruption budget keeps more than a quorum.
+func raised(c *api.EtcdCluster, seen observed, budget *policyv1.PodDisruptionBudget) bool {
+	least := budget.Spec.MinAvailable
+	return least != nil && least.IntValue() > membership.Quorum(max(voters(seen), size(c)))
+}
+
+// keepsAll reports whether the disruption budget is to keep all members: the step touches one, one is between being touched and
+// being back, or is about to join. A budget that is raised stays so until all are back. What is stalled, or waits for what no time
+// brings, holds up no drain: the quorum rule is enough for that. Cpu and memory change under a member that runs, which is not away.
+func keepsAll(seen observed, step membership.Step, raised bool) bool {
+	if !seen.Formed() || step.Action == membership.None || step.Action == membership.Stall || step.Reason == membership.Hibernating {
+		return false
+	}
+	if seen.Reach != membership.ReachQuorum { // a leader is elected, and who is away is not known meanwhile
+		return raised
+	}
+	some := func(is func(membership.Instance) bool) bool {
+		return slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool { return seen.Member(i.ID) != nil && is(i) })
+	}
+	if some(func(i membership.Instance) bool { return i.Pod.Overdue && !i.Serves() }) && step.Action == membership.Wait {
+		return false
+	}
+	switch step.Action {
+	case membership.AddLearner, membership.Join, membership.Promote, membership.Remove, membership.MoveLeader, membership.Stop, membership.PutBack:
+		return true
+	case membership.Update:
+		if step.Change != membership.ChangeResources {
+			return true
+		}
+	case membership.Expand, membership.Wait:
+	default:
+		if raised {
+			return true
+		}
+	}
+	return some(func(i membership.Instance) bool {
+		learns := seen.Member(i.ID).Learner || i.Volume.Next != (membership.Version{})
+		return learns || raised && (!i.Serves() || i.Pod.Changing || i.Pod.Unproved || i.Pod.Terminating)
+	})
+}
