@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -72,20 +73,7 @@ func (p *proofs) forget(key types.NamespacedName) {
 // prove tells of each member whether it has done well for long enough, and returns how long it takes until the first of those
 // has that do and have not yet; 0 where there is none.
 func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (next time.Duration) {
-	well, early := map[string]bool{}, map[string]bool{}
-	var containers []string
-	for _, i := range seen.Instances {
-		pod := seen.pods[i.Name]
-		if early[i.Name] = pod != nil && beforeProbes(c, seen.claims[i.Name], pod, i, now); early[i.Name] {
-			well[i.Name] = i.Serves()
-		} else {
-			well[i.Name] = i.Pod.Ready
-		}
-		if well[i.Name] {
-			containers = append(containers, containerStatus(pod).ContainerID)
-		}
-	}
-	first := r.proving.look(client.ObjectKeyFromObject(c), containers, now)
+	since := r.proving.look(client.ObjectKeyFromObject(c), doWell(c, *seen, now), now)
 	for n := range seen.Instances {
 		i := &seen.Instances[n]
 		pod := seen.pods[i.Name]
@@ -94,21 +82,12 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 		}
 		s := containerStatus(pod)
 		i.Pod.Crashed = s != nil && endedByItself(s)
-		if !well[i.Name] {
+		from, well := since[i.Name+"/"+ptr.Deref(s, corev1.ContainerStatus{}).ContainerID]
+		if !well {
 			i.Pod.Unproved = true
 			continue
 		}
-		since := now
-		if !early[i.Name] {
-			since = readySince(pod)
-		}
-		if seen, known := first[s.ContainerID]; known && seen.Before(since) {
-			since = seen
-		}
-		left := since.Add(provesAfter(c, seen.claims[i.Name], pod, *i)).Sub(now)
-		if resized, ok := resizedAt(pod, *i); ok {
-			left = max(left, resized.Add(provesInPlace).Sub(now))
-		}
+		left := proves(c, seen.claims[i.Name], pod, *i, from, now)
 		if left <= 0 {
 			continue
 		}
@@ -118,6 +97,37 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 		}
 	}
 	return next
+}
+
+// doWell are the members and containers in which etcd does well now: the kubelet finds it ready or, before its probes, etcd itself answers.
+func doWell(c *api.EtcdCluster, seen observed, now time.Time) (containers []string) {
+	for _, i := range seen.Instances {
+		pod := seen.pods[i.Name]
+		if pod == nil {
+			continue
+		}
+		well := i.Pod.Ready
+		if beforeProbes(c, seen.claims[i.Name], pod, i, now) {
+			well = i.Serves()
+		}
+		if well {
+			containers = append(containers, i.Name+"/"+containerStatus(pod).ContainerID)
+		}
+	}
+	return containers
+}
+
+// proves is how long it takes until a member that does well, and was seen to since then, has done so for long enough. Of one that
+// was probed its kubelet may know that it has been ready for longer.
+func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, since, now time.Time) time.Duration {
+	if ready := readySince(pod); ready.Before(since) && !beforeProbes(c, claim, pod, i, now) {
+		since = ready
+	}
+	left := since.Add(provesAfter(c, claim, pod, i)).Sub(now)
+	if resized, ok := resizedAt(pod, i); ok {
+		left = max(left, resized.Add(provesInPlace).Sub(now))
+	}
+	return left
 }
 
 // beforeProbes reports whether etcd was started again where it is, as it was asked to, and so lately that its kubelet may not

@@ -112,7 +112,7 @@ func TestProves(t *testing.T) {
 				seen.Instances[0].Endpoint = membership.Endpoint{MemberID: 1, ClusterID: 1, Leader: 1}
 			}
 			r := &Reconciler{}
-			r.proving.look(client.ObjectKeyFromObject(c), []string{"containerd://1"}, now.Add(-tc.pod.seen))
+			r.proving.look(client.ObjectKeyFromObject(c), []string{"db-0/containerd://1"}, now.Add(-tc.pod.seen))
 			next := r.prove(c, &seen, now)
 			got := facts{seen.Instances[0].Pod.Unproved, seen.Instances[0].Pod.Crashed, next}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
