@@ -62,8 +62,9 @@ layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) -name
 
 # The API server and the etcds of tests; what a registry does not give is built, once for a machine.
 assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
-# These tests wait more than they work: an operator, an API server and real etcds take turns.
-env     = go test -tags env -count=1 -parallel 12
+# An operator, an API server and real etcds take turns. With twelve at once 98 % of two processors were at work (2026-11-25), and
+# answers were late.
+env     = go test -tags env -count=1 -parallel 10
 kind    = go test -tags e2e -count=1 -timeout 90m -parallel 6 -v -skip '^Test(Bench|Oldest)' ./e2e -workers 3
 # Of package membership, `make test-unit` runs what needs no etcd.
 no_etcd = '^Test(Explore|Ring|.*Mutants|ChangePacks)'
