@@ -15,9 +15,9 @@ import (
 	"quorate.dev/render"
 )
 
-// backup looks at the EtcdBackup that is taken before the version changes, where members run
+// observeBackup looks at the EtcdBackup that is taken before the version changes, where members run
 // another one than the spec asks for.
-func (r *Reconciler) backup(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
+func observeBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
 	wanted := desired(c)
 	if !wanted.BackUp || !slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
 		return i.Endpoint.Answered() && i.Endpoint.Version != wanted.Version

@@ -49,7 +49,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
 	seen.proves = r.prove(c, &seen, now)
 	r.compared(ctx, c, &seen)
-	if err := errors.Join(r.searched(ctx, c, &seen), r.backup(ctx, c, &seen, reader)); err != nil {
+	if err := errors.Join(r.searched(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
 		return observed{}, err
 	}
 	tries, cancel := context.WithTimeout(ctx, tryFor)

@@ -90,7 +90,7 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 	now := time.Now()
 	patience := now.Add(-replaceAfter(c))
 	seen.Observed = facts(c, seen.pods, seen.claims, remembered(c), limits{now: now, overdue: patience, forsaken: patience})
-	if err := (&Reconciler{}).backup(ctx, c, &seen, reader); err != nil {
+	if err := observeBackup(ctx, c, &seen, reader); err != nil {
 		return observed{}, err
 	}
 	for n := range seen.Instances {
