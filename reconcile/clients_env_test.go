@@ -114,7 +114,7 @@ func TestClientsLed(t *testing.T) {
 			s := newStage(t)
 			s.version = tc.from
 			c := s.cluster("db", 3)
-			f, look := newFault("", ""), &sentinel{stage: s, cluster: c}
+			f, look := newFault("", ""), &sentinel{stage: s, cluster: c.DeepCopy()} // the story writes into c while the operator acts
 			f.around = look.do
 			s.operate(f.between)
 			kept := s.born(c)
