@@ -246,7 +246,7 @@ func (s *stage) undisturbed(r *running) {
 	s.Helper()
 	for _, pod := range s.pods(r.cluster) {
 		if r.pods[pod.Name] != string(pod.UID) || pod.Status.ContainerStatuses[0].RestartCount != 0 {
-			s.Errorf("Pod %s was made anew or has restarted", pod.Name)
+			s.Errorf("Pod %s was recreated or has restarted", pod.Name)
 		}
 	}
 	s.ready(r.cluster)

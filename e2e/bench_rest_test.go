@@ -93,7 +93,7 @@ At rest: %d clusters of three members, %s
 | --- | ---: |
 | writes to the API server for clusters | %d |
 | renewals of the operator's one lease | %d |
-| other requests to the API server (watches that begin anew) | %d |
+| other requests to the API server (watches that begin again) | %d |
 | Status, for each member | %v to %v |
 | MemberList, for each cluster | %v to %v |
 

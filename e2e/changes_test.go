@@ -19,10 +19,10 @@ import (
 
 // change is one of what a cluster runs, and how small the act is that does it.
 type change struct {
-	name     string
-	mutate   func(*api.EtcdClusterSpec)
-	restarts int32 // of each container
-	anew     bool  // each Pod is another one
+	name      string
+	mutate    func(*api.EtcdClusterSpec)
+	restarts  int32 // of each container
+	recreated bool  // each Pod is another one
 }
 
 func toVersion(name, version string, restarts int32) change {
@@ -47,7 +47,7 @@ var legs = []leg{
 		toResources("cpu and memory", "30m", "80Mi"),
 		{name: "options", mutate: func(s *api.EtcdClusterSpec) {
 			s.Options = &api.Options{Flags: map[string]string{"max-request-bytes": "3145728"}}
-		}, anew: true},
+		}, recreated: true},
 	}},
 	{name: "3.6 to 3.7, other nodes", from: node.Etcd36, changes: []change{
 		{name: "labels", mutate: func(s *api.EtcdClusterSpec) { s.Metadata = &api.Metadata{Labels: api.Labels{"team": "storage"}} }},
@@ -55,7 +55,7 @@ var legs = []leg{
 		toResources("less cpu, more memory", "25m", "96Mi"),
 		{name: "scheduling", mutate: func(s *api.EtcdClusterSpec) {
 			s.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"kubernetes.io/os": "linux"}}
-		}, anew: true},
+		}, recreated: true},
 	}},
 	{name: "3.7 to 3.5 and up", from: node.Etcd37, changes: []change{
 		toVersion("back to 3.6", node.Etcd36, 1),
@@ -105,8 +105,8 @@ func (s *stage) changed(c *api.EtcdCluster, row change) {
 	after := processes(s.pods(c))
 	for name, was := range before {
 		now := after[name]
-		anew := now.uid != was.uid
-		if anew != row.anew || !anew && now.restarts-was.restarts != row.restarts {
+		recreated := now.uid != was.uid
+		if recreated != row.recreated || !recreated && now.restarts-was.restarts != row.restarts {
 			s.Errorf("%s: was %v, is %v", name, was, now)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 // etcd is a client of all members that have a Pod now. It reaches them through the API server, from wherever the tests
-// run, and finds each again after its Pod has been made anew.
+// run, and finds each again after its Pod has been recreated.
 func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
 	s.Helper()
 	var endpoints []string

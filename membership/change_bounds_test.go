@@ -15,7 +15,7 @@ var rollBounds = map[string]struct {
 	},
 	"OneAnew": {
 		reason: "One member, with options that another minor calls by another name",
-		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, options: true, anew: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, options: true, recreates: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
 	},
 	"OneBroken": {
 		reason: "One member, and an image in the middle of the way that does not come up",
@@ -37,9 +37,9 @@ var rollBounds = map[string]struct {
 		reason: "Three members, down a minor and back at any point, with another leader",
 		bound:  rollBound{size: 3, from: roll37, specs: []rollVersion{roll35, roll36, roll37}, putsOff: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, moves: 1}},
 	},
-	"Anew": {
-		reason: "Three members, whose Pods are made anew",
-		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, options: true, anew: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2}},
+	"Recreated": {
+		reason: "Three members, whose Pods are recreated",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, options: true, recreates: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2}},
 	},
 	"Lost": {
 		reason: "A member of three is lost in the middle of a change",
@@ -63,7 +63,7 @@ var rollBounds = map[string]struct {
 	},
 	"OneWrongAnew": {
 		reason: "One member, with such options that another minor calls by another name, and an image that does not come up",
-		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, broken: []rollVersion{roll37}, options: true, anew: true, wrong: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, broken: []rollVersion{roll37}, options: true, recreates: true, wrong: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
 	},
 	"OneWrongSlow": {
 		reason: "One member, with such options, and an operator that is slow",

@@ -92,7 +92,7 @@ func (x *rollExplorer) decide(g rollGlance) *rollDecision {
 	k := s.pack()
 	t, known := x.decided[k]
 	if !known {
-		made := x.rollPlanner.decide(&g, x.bound.anew)
+		made := x.rollPlanner.decide(&g, x.bound.recreates)
 		t = &made
 		x.decided[k] = t
 	}

@@ -4,28 +4,28 @@ import "slices"
 
 // rollBound is how far an exploration goes.
 type rollBound struct {
-	size     uint8
-	from     rollVersion   // that all members run at first
-	specs    []rollVersion // that the spec may have
-	options  bool          // spec.options may change
-	wrong    bool          // and to such with which etcd does not start
-	mute     bool          // which runs on then, and never serves
-	passing  bool          // or to such with which it answers, and ends a moment later
-	spoils   bool          // those that all have at first may stop to come up
-	unmarked bool          // no volume says with what its member has served, as before there was such a mark
-	anew     bool          // from minor to minor a Pod is made anew
-	broken   []rollVersion // of which the images do not come up
-	mends    bool          // they come up later
-	lies     bool          // what is called 3.5.35 is 3.6.16
-	putsOff  bool          // kubelets wait before they start a container that was changed
-	lags     bool          // who has started has to catch up
-	kills    bool          // of crashes: somebody deletes a Pod
-	safety   bool          // look for safety only, and not how it goes on
-	led      bool          // it matters whether the leader ends as such
-	guarded  bool          // a snapshot is to be verified before the version changes, and people may turn that off and on
-	sized    bool          // the database may reach its quota, which is higher with the other options
-	states   int
-	budget   rollBudget
+	size      uint8
+	from      rollVersion   // that all members run at first
+	specs     []rollVersion // that the spec may have
+	options   bool          // spec.options may change
+	wrong     bool          // and to such with which etcd does not start
+	mute      bool          // which runs on then, and never serves
+	passing   bool          // or to such with which it answers, and ends a moment later
+	spoils    bool          // those that all have at first may stop to come up
+	unmarked  bool          // no volume says with what its member has served, as before there was such a mark
+	recreates bool          // from minor to minor a Pod is recreated
+	broken    []rollVersion // of which the images do not come up
+	mends     bool          // they come up later
+	lies      bool          // what is called 3.5.35 is 3.6.16
+	putsOff   bool          // kubelets wait before they start a container that was changed
+	lags      bool          // who has started has to catch up
+	kills     bool          // of crashes: somebody deletes a Pod
+	safety    bool          // look for safety only, and not how it goes on
+	led       bool          // it matters whether the leader ends as such
+	guarded   bool          // a snapshot is to be verified before the version changes, and people may turn that off and on
+	sized     bool          // the database may reach its quota, which is higher with the other options
+	states    int
+	budget    rollBudget
 }
 
 // rollBudget bounds what would make the states infinite.

@@ -31,7 +31,7 @@ func (w *roll) glance(blind bool) rollGlance {
 func rollUID(i int) string { return "Pod of " + seatName(i) }
 
 // facts is the glance in the terms of Plan, as package reconcile has them.
-func (g *rollGlance) facts(anew bool, c rollCareless) (Desired, Observed) {
+func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 	d := Desired{Size: int(g.size), Version: rollVersions[g.spec], Token: "token"}
 	d.BackUp = g.guarded
 	if g.givenUp {
@@ -88,7 +88,7 @@ func (g *rollGlance) facts(anew bool, c rollCareless) (Desired, Observed) {
 		}
 		o.Instances = append(o.Instances, in)
 	}
-	g.compare(d, &o, anew, c)
+	g.compare(d, &o, recreates, c)
 	return d, o
 }
 
@@ -164,7 +164,7 @@ func (s *rollSeat) pod(i int, mute bool) Pod {
 }
 
 // compare is as package reconcile compares Pods with the spec.
-func (g *rollGlance) compare(d Desired, o *Observed, anew bool, c rollCareless) {
+func (g *rollGlance) compare(d Desired, o *Observed, recreates bool, c rollCareless) {
 	hop := rollOf(Hop(d, *o))
 	for n := range o.Instances {
 		i := &o.Instances[n]
@@ -176,9 +176,9 @@ func (g *rollGlance) compare(d Desired, o *Observed, anew bool, c rollCareless) 
 		if g.givenUp && !c.triesAgain {
 			asked, is.undone = g.made(s), s.undone && s.good == rollUnknown
 		}
-		change, _ := is.needs(s.is(), asked, anew)
+		change, _ := is.needs(s.is(), asked, recreates)
 		i.Pod.Outdated = change != ChangeNone
-		i.Pod.Change, i.Pod.Parts = s.needs(hop, g.template, anew)
+		i.Pod.Change, i.Pod.Parts = s.needs(hop, g.template, recreates)
 		if g.sized {
 			i.Pod.Quota, i.Pod.QuotaToBe = s.template.quota(), g.template.quota()
 		}
@@ -189,13 +189,13 @@ func (g *rollGlance) compare(d Desired, o *Observed, anew bool, c rollCareless) 
 }
 
 // needs is what it takes to make a Pod that of a version, as package render has it. Where the options have other names in
-// another minor, the Pod is made anew.
-func (s *rollSeat) needs(v rollVersion, template rollOptions, anew bool) (Change, []string) {
+// another minor, the Pod is recreated.
+func (s *rollSeat) needs(v rollVersion, template rollOptions, recreates bool) (Change, []string) {
 	var parts []string
 	change := ChangeNone
 	if s.image != v {
 		change, parts = ChangeImage, append(parts, "version")
-		if anew && s.image.minor() != v.minor() {
+		if recreates && s.image.minor() != v.minor() {
 			change = ChangePod
 		}
 	}

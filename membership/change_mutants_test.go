@@ -161,7 +161,7 @@ var rollMutants = map[string]rollMutant{
 	},
 	"WithoutBegunAnew": {
 		reason: "3.7 is started on a log of 3.5",
-		bound:  "Up", safety: true, mutant: rollWithout(begunAnew), want: "S13: a member is changed to 3.7.3, which cannot read the log",
+		bound:  "Up", safety: true, mutant: rollWithout(logRewritten), want: "S13: a member is changed to 3.7.3, which cannot read the log",
 	},
 	"MislabelledOff": {
 		reason: "An image that holds something else comes to all members",
@@ -205,15 +205,15 @@ var rollMutants = map[string]rollMutant{
 	},
 
 	"ForgetsNext": {
-		reason: "A Pod that was to be made anew is made as it was",
-		bound:  "Anew", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsNext: true}}, want: "L1: it goes round",
+		reason: "A Pod that was to be recreated is made as it was",
+		bound:  "Recreated", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsNext: true}}, want: "L1: it goes round",
 	},
 	"ForgetsVersion": {
 		reason: "A member whose image was changed in place comes back as what it was before, which etcd refuses",
 		bound:  "One", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsVersion: true}}, want: "S13: m-0 is started with 3.5",
 	},
 	"BegunBefore": {
-		reason: "A log is taken for one that was begun anew while the downgrade was carried out, and not taken back",
+		reason: "A log is taken for one that was rewritten while the downgrade was carried out, and not taken back",
 		bound:  "One", mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
 			return d, each(o, func(i *Instance) {
 				if d.Version.Minor == 7 && i.Volume.Replays == ReplaysAny && i.Endpoint.Downgrade.Minor == 5 {
@@ -223,7 +223,7 @@ var rollMutants = map[string]rollMutant{
 		}}, want: "S13: m-0 is started with 3.7.3, which cannot read the log",
 	},
 	"BegunAmongOthers": {
-		reason: "A log that was begun anew is taken for one for ever, though another member goes on to 3.5",
+		reason: "A log that was rewritten is taken for one for ever, though another member goes on to 3.5",
 		bound:  "Lost", safety: true, mutant: rollReplace(recorded, func(d Desired, o Observed) (Step, bool) {
 			d.Version.Minor = max(d.Version.Minor, 6)
 			return recorded(d, o)

@@ -14,7 +14,7 @@ type rollPlanner struct {
 
 // rollCareless are ways in which package reconcile could go wrong around a Plan that is right. The zero value is as it must be.
 type rollCareless struct {
-	forgetsNext     bool // makes a Pod anew without a word on its volume of what is to run in it
+	forgetsNext     bool // recreates a Pod without a word on its volume of what is to run in it
 	forgetsVersion  bool // writes nothing on the volume when it changes an image in place
 	ignoresVersions bool // writes to volumes and Pods though they have changed since its look
 	ignoresUIDs     bool // deletes whichever Pod has the name
@@ -24,15 +24,15 @@ type rollCareless struct {
 	forgetsFailure  bool // does not remember what it has put back
 	keepsLeader     bool // hands no leadership over
 	forgetsSpec     bool // takes an act for done because the spec does not ask for it any more
-	ignoresServed   bool // makes every Pod anew of what the spec says
+	ignoresServed   bool // recreates every Pod of what the spec says
 	servesEarly     bool // takes what it starts a member with for what that has served with
 	believesAnswers bool // takes what a member answers with for what that has served with
 	forgetsTrial    bool // takes off a volume at the first answer what its member is being changed to
 	forgetsCrashes  bool // takes an answer for proof though etcd has crashed since the change
 	servesAnyhow    bool // takes what the spec says for what a member serves with
-	forgetsMended   bool // makes a Pod that is stuck anew of what it was made of, though the spec was mended
+	forgetsMended   bool // recreates a Pod that is stuck from what it was made of, though the spec was mended
 	triesAgain      bool // takes a Pod for outdated that was put back
-	triesSpec       bool // makes the Pod of a member that is being changed anew of what the spec says by then
+	triesSpec       bool // recreates the Pod of a member that is being changed from what the spec says by then
 }
 
 // rollDecision is a Step in the terms of the model.
@@ -48,8 +48,8 @@ type rollDecision struct {
 	replays [rollSeats]rollMark // what is to be recorded of their logs
 }
 
-func (p *rollPlanner) decide(g *rollGlance, anew bool) rollDecision {
-	d, o := g.facts(anew, p.operator)
+func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
+	d, o := g.facts(recreates, p.operator)
 	if p.see != nil {
 		d, o = p.see(d, o)
 	}

@@ -15,7 +15,7 @@ const rollSeats = 5
 type roll struct {
 	size     uint8 // spec.replicas
 	spec     rollVersion
-	template rollOptions // spec.options and the like, for which a Pod is made anew
+	template rollOptions // spec.options and the like, for which a Pod is recreated
 	givenUp  bool        // this generation of the spec was tried in vain
 	broken   uint8       // the versions whose images do not come up, one bit each
 	wrong    uint8       // the options that do not come up, in the same way

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// CallTimeout bounds every call to etcd. A member that is slower than this serves nobody well, and one sick member must
-// never hold up the look at the others.
+// CallTimeout bounds every call to etcd. A slower member is of no use to clients, and one sick member must never
+// hold up the look at the others.
 const CallTimeout = 2 * time.Second
 
 // Client is what is asked of one member. Every call has CallTimeout, and its error names the call and the member once.
@@ -49,7 +49,7 @@ type Changer interface {
 	AddLearner(ctx context.Context, peerURL string) error
 	// Promote gives a learner a vote, if the leader finds that it has caught up.
 	Promote(ctx context.Context, id ID) error
-	// Remove takes a member out of the list. Its ID and its data are of no use to anybody afterwards.
+	// Remove takes a member out of the list. Its ID and its data are of no use afterwards.
 	Remove(ctx context.Context, id ID) error
 	// MoveLeader gives the leadership to a voter. Only the leader can be asked for it.
 	MoveLeader(ctx context.Context, to ID) error

@@ -25,7 +25,7 @@ const (
 	oldCluster            // the cache is behind with the EtcdCluster
 	oldPods               // with Pods
 	oldClaims             // with PersistentVolumeClaims
-	oldObjects            // with all objects; etcd is asked anew
+	oldObjects            // with all objects; etcd is asked again
 	oldDecision           // the pass was decided long ago, and is carried out now
 	stalenesses
 )

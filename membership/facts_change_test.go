@@ -62,7 +62,7 @@ func untried(parts ...string) func(*Instance) {
 	return func(i *Instance) { i.Pod.Untried = parts }
 }
 
-// wrongOptions is a member whose Pod was made anew with options with which etcd does not start.
+// wrongOptions is a member whose Pod was recreated with options with which etcd does not start.
 func wrongOptions(i *Instance) {
 	silent(i)
 	same(i)
@@ -71,7 +71,7 @@ func wrongOptions(i *Instance) {
 	i.Pod.Problem, i.Pod.Failing = "exited with code 2: flag provided but not defined: -wrong", true
 }
 
-// unplaced is a member whose Pod was made anew and that no node fits.
+// unplaced is a member whose Pod was recreated and that no node fits.
 func unplaced(i *Instance) {
 	wrongOptions(i)
 	untried("scheduling")(i)

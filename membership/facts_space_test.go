@@ -15,7 +15,7 @@ func sized(size, inUse, quota int64) func(*Instance) {
 	return func(i *Instance) { i.Endpoint.DBSize, i.Endpoint.InUse, i.Pod.Quota = size*mib, inUse*mib, quota*mib }
 }
 
-// widened is a member whose Pod is to be made anew with that quota.
+// widened is a member whose Pod is to be recreated with that quota.
 func widened(quota int64) func(*Instance) {
 	return func(i *Instance) {
 		differs(ChangePod, "options")(i)

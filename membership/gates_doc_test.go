@@ -32,7 +32,7 @@ func TestGatesDocumented(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, is); diff != "" {
-		t.Errorf("%s: -want +got (go test ./membership -run TestGatesDocumented -update writes it anew):\n%s", path, diff)
+		t.Errorf("%s: -want +got (go test ./membership -run TestGatesDocumented -update rewrites it):\n%s", path, diff)
 	}
 }
 

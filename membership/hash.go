@@ -75,7 +75,7 @@ func (o Observed) Differ() bool {
 }
 
 // unproved is what is still to be shown before members come, or more go than have to, in words that
-// follow "waiting until"; empty where nothing is. Those that stay may feed a learner: who leads,
+// follow "waiting until"; empty where nothing is. Those that stay may feed a learner: the leader,
 // and each voter that serves, which may lead next. They have to be among a quorum of equal ones. A
 // voter that is away is compared when it is back, and an only one has no other to differ from.
 // Where one has gone wrong, has fed a learner, and is away before they are compared again, the

@@ -19,7 +19,7 @@ type Instance struct {
 type Volume struct {
 	UID         string
 	Terminating bool // marked for deletion: its data goes when the Pod does
-	Foreign     bool // it belongs to somebody else
+	Foreign     bool // it belongs to another owner
 	// ClusterID and MemberID were written on it after a member had answered with them from this very volume.
 	ClusterID, MemberID ID
 	// First is the first start that it was made for.
@@ -30,7 +30,7 @@ type Volume struct {
 	// none. Anything that is none of the values below is ReplaysAny.
 	Replays string
 	// Spare: it was made for a member to come, and nothing has ever run on it. Joins is the member that it was then given to;
-	// from there on it is nobody else's, whatever is on it.
+	// from then on it belongs to that member alone, whatever is on it.
 	Spare bool
 	Joins ID
 	// Capacity in bytes; 0 where it is not known.
@@ -51,9 +51,9 @@ type Volume struct {
 
 // The values of Volume.Replays.
 const (
-	ReplaysAny   = "any"   // who starts on the volume reads entries of 3.5
+	ReplaysAny   = "any"   // a member that starts on the volume reads entries of 3.5
 	ReplaysRisen = "risen" // so it does, and all members have been 3.6 with data of 3.6 since, and no downgrade was under way
-	ReplaysPast  = "past"  // who starts there reads none: the log was begun anew. A new member may be sent some, from memory
+	ReplaysPast  = "past"  // it reads none: the log was rewritten since. A new member may still be sent some, from memory
 )
 
 // Exists reports whether there is a volume that this cluster may use.
@@ -141,7 +141,7 @@ const (
 	ChangeNone      Change = ""
 	ChangeResources Change = "Resources" // cpu and memory, while it runs
 	ChangeImage     Change = "Image"     // its container is started again, where it is
-	ChangePod       Change = "Pod"       // it is made anew
+	ChangePod       Change = "Pod"       // it is recreated
 )
 
 // Exists reports whether there is a Pod, whosever it is.
@@ -195,7 +195,7 @@ const (
 // Answered reports whether the member answered.
 func (e Endpoint) Answered() bool { return e.MemberID != 0 }
 
-// Member is who is known to run there: the member that answered, or that its metrics tell of; 0 where nobody is.
+// Member is the member that is known to run there: the one that answered, or that its metrics name; 0 where there is none.
 func (e Endpoint) Member() ID { return cmp.Or(e.MemberID, e.Publishing, e.Fetching) }
 
 // Healthy reports whether the member answered, follows or is a leader, and knows of no alarm.

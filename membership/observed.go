@@ -107,8 +107,8 @@ type Member struct {
 func (o Observed) Formed() bool { return o.ID() != 0 }
 
 // ID is the ID of the cluster: the latch, or else what its volumes say; 0 while it has not formed.
-// Volumes that are being deleted say nothing: who deletes an EtcdCluster and its volumes, and
-// applies it again at once, wants a new cluster. Those that were restored say that nothing is ever
+// Volumes that are being deleted say nothing: a user that deletes an EtcdCluster and its
+// volumes, and applies it again at once, wants a new cluster. Those that were restored say that nothing is ever
 // to begin empty in their place.
 func (o Observed) ID() ID {
 	if o.ClusterID != 0 {
@@ -149,7 +149,7 @@ func (o Observed) exchanged(i Instance) bool {
 	return o.Bootstrapping != nil && o.Bootstrapping[i.Name] != i.Volume.UID
 }
 
-// known are the members that etcd has, as far as anybody knows: its list, or those that were seen earlier, or, where even
+// known are the members that etcd has, as far as is known: its list, or those that were seen earlier, or, where even
 // that is forgotten, those of the first start.
 func (o Observed) known() []Instance {
 	first := 0

@@ -6,17 +6,17 @@ type rule func(Desired, Observed) (Step, bool)
 // rules in the order of their authority: the first that decides wins, so the order is the policy.
 var rules = []rule{
 	deleting,         // what is being deleted gets nothing new
-	foreignInstance,  // a volume or Pod with a name of ours is somebody else's: touch nothing
+	foreignInstance,  // a volume or Pod with a name of ours has another owner: touch nothing
 	mixedClusters,    // two cluster IDs under one name: no choice between them is ours
 	hibernated,       // zero replicas: stop all, keep all volumes
-	putBack,          // who was changed and does not come up gets back what it had
-	unstuck,          // a Pod that runs nothing and has ended, or was made from an older spec: make it anew
+	putBack,          // a changed member that does not come up gets back what it ran before
+	unstuck,          // a Pod that runs nothing and has ended, or was made from an older spec: recreate it
 	withheld,         // a Pod that has yet to start on a volume that is not its member's goes
 	lostWhileForming, // a first member's volume was exchanged: it may have voted already
 	chosen,           // the snapshot from which a new cluster starts is chosen once
 	provisioned,      // first members get their volumes, all at once
 	bootstrapped,     // first members start together, and only while the cluster has never formed
-	formed,           // all first members agree about who they are: write it down
+	formed,           // all first members agree on the cluster and its members: write it down
 	forming,          // wait for the first members to find each other
 	started,          // a Pod for every volume that holds a member's data, all at once: no membership change
 	recorded,         // a member that answers proves whose data its volume holds
@@ -24,10 +24,10 @@ var rules = []rule{
 	replacedMajority, // a quorum depends on volumes that only a person can accept
 	lostMajority,     // too few volumes are left for a quorum: start nothing empty, ever
 	quorumLost,       // the volumes are there, the members not yet: only wait
-	foreignMember,    // etcd lists somebody we did not make: report, do not fight
+	foreignMember,    // etcd lists a member that Quorate did not make: report it, do not remove it
 	corrupt,          // members whose data differs from that of a quorum go; an alarm is only an accusation
-	retired,          // who is no member any more leaves nothing behind
-	halfway,          // who is being changed is back before anybody comes or goes
+	retired,          // the Pods and volumes of former members go
+	halfway,          // a member that is being changed is back before members come or go
 	interrupted,      // no downgrade while a member is missing
 	lostVoter,        // one voter's data is gone: remove it before anything is added
 	givenUp,          // a learner that is wanted no more, or that cannot become a voter, goes
@@ -35,7 +35,7 @@ var rules = []rule{
 	promoted,         // a learner that has caught up becomes a voter
 	joining,          // one learner at a time
 	prepared,         // the volumes of all members to come, at once
-	failedVoter,      // who has not come back for long goes, once its successor can be made
+	failedVoter,      // a member that has been down for long goes, once its successor can be made
 	shrunk,           // too many voters: the least valuable one goes
 	added,            // too few: the next learner
 	preparing,        // wait for the volumes of members to come
@@ -45,20 +45,20 @@ var rules = []rule{
 	memberDown,       // a voter does not answer: wait, and say why
 	cramped,          // a database that is too large for the volumes that members are to move to
 	mislabelled,      // what runs is not what the image's name says
-	underWay,         // who was changed last must be back first
+	underWay,         // the member that was changed last must be back first
 	abandoned,        // a change that did not work is not tried again
 	quotaTooSmall,    // a database that would be full with what the spec asks for
-	begunAnew,        // a log with entries that the next minor cannot read begins anew
+	logRewritten,     // a log with entries that the next minor cannot read is rewritten
 	downgraded,       // back to an earlier minor: etcd prepares its data first
 	noPath,           // a version that cannot be reached from the one that runs
 	grownFirst,       // while the database is full: volumes, before a quota that needs them
-	updated,          // who does not run yet what the spec asks for, one after the other
+	updated,          // members that do not run yet what the spec asks for, one after the other
 	grown,            // volumes that are to be larger, all at once
 	growing,          // and they are
 	healthy,          // nothing to do
 }
 
-// Plan decides the one next step. It is total and deterministic: the same facts give the same step, whoever asks. While
+// Plan decides the one next step. It is total and deterministic: the same facts give the same step. While
 // the cluster is suspended, a step that is not at rest becomes the remark that it would come next.
 func Plan(d Desired, o Observed) Step { return plan(rules, d, o) }
 

@@ -74,7 +74,7 @@ func TestPlanBackup(t *testing.T) {
 		},
 		"LogBegunAnew": {
 			reason: "etcd is told nothing before", base: upgrading(etcd36, etcd37), args: []change{backup(BackupRuns, ""), onAll(replayingRisen)},
-			want: waits("having every member begin its log anew, as etcd does before a downgrade: 3.7.3 could not read what 3.5 has left in it"),
+			want: waits("having every member rewrite its log, as etcd does before a downgrade: 3.7.3 could not read what 3.5 has left in it"),
 		},
 		"Downgrade": {
 			reason: "etcd is told nothing before", base: upgrading(etcd37, etcd36), args: []change{backup(BackupRuns, "")},
@@ -123,7 +123,7 @@ func TestPlanBackup(t *testing.T) {
 			reason: "Other options need none", base: formed3, args: []change{backup(BackupNone, ""), onAll(runs(etcd36)), onAll(differs(ChangePod, "options"))},
 			want: Step{
 				Action: Update, Members: []string{"m-1"}, Version: etcd36, Change: ChangePod, Reason: Changing,
-				Message: "making the Pod of m-1 anew (spec.options), then m-2, m-0",
+				Message: "recreating the Pod of m-1 (spec.options), then m-2, m-0",
 			},
 		},
 		"Resources": {

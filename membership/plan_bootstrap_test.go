@@ -11,7 +11,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   []change{intended, onAll(blankVolume), on(1, noVolume)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
-				Message: "the volumes of m-1 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+				Message: "the volumes of m-1 were lost while the cluster was forming, before it served clients; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"LostWhileFormingExchanged": {
@@ -20,7 +20,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   []change{intended, onAll(blankVolume), on(1, func(i *Instance) { i.Volume.UID = "another" })},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
-				Message: "the volumes of m-1 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+				Message: "the volumes of m-1 were lost while the cluster was forming, before it served clients; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"LostWhileFormingGoing": {
@@ -29,7 +29,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   []change{intended, onAll(blankVolume), onAll(newPod), on(1, going)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
-				Message: "the volumes of m-1 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+				Message: "the volumes of m-1 were lost while the cluster was forming, before it served clients; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"LostWhileFormingRecorded": {
@@ -38,7 +38,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   []change{noLatch, nobodyAnswers, on(1, unrecorded), on(2, gone)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-2"},
-				Message: "the volumes of m-2 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+				Message: "the volumes of m-2 were lost while the cluster was forming, before it served clients; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"LostWhileFormingEarlier": {
@@ -47,7 +47,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   []change{onAll(earlierVolume), on(0, noVolume)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-0"},
-				Message: "the volumes of m-0 were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+				Message: "the volumes of m-0 were lost while the cluster was forming, before it served clients; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 			},
 		},
 

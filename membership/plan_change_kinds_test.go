@@ -12,7 +12,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			args:   []change{onAll(differs(ChangePod, "options"))},
 			want: Step{
 				Action: Update, Members: []string{"m-1"}, Version: etcd36, Change: ChangePod, Reason: Changing,
-				Message: "making the Pod of m-1 anew (spec.options), then m-2, m-0",
+				Message: "recreating the Pod of m-1 (spec.options), then m-2, m-0",
 			},
 		},
 		"VersionAndOptions": {
@@ -21,7 +21,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			args:   []change{onAll(differs(ChangePod, "options", "resources", "version"))},
 			want: Step{
 				Action: Update, Members: []string{"m-1"}, Version: etcd37, Change: ChangePod, Reason: Changing,
-				Message: "making the Pod of m-1 anew from 3.6.16 to 3.7.3 (spec.options, spec.resources), then m-2, m-0",
+				Message: "recreating the Pod of m-1 from 3.6.16 to 3.7.3 (spec.options, spec.resources), then m-2, m-0",
 			},
 		},
 		"Repository": {
@@ -48,7 +48,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			args:   []change{only},
 			want: Step{
 				Action: Update, Members: []string{"m-0"}, Version: etcd37, Change: ChangeImage, Alone: true, Reason: Changing,
-				Message: "changing m-0 in place from 3.6.16 to 3.7.3; it is the only member, and nobody serves until it is back",
+				Message: "changing m-0 in place from 3.6.16 to 3.7.3; it is the only member: etcd does not serve until it is back",
 			},
 		},
 		"SingleOptions": {
@@ -57,7 +57,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			args:   []change{only, onAll(differs(ChangePod, "options"))},
 			want: Step{
 				Action: Update, Members: []string{"m-0"}, Version: etcd36, Change: ChangePod, Alone: true, Reason: Changing,
-				Message: "making the Pod of m-0 anew (spec.options); it is the only member, and nobody serves until it is back",
+				Message: "recreating the Pod of m-0 (spec.options); it is the only member: etcd does not serve until it is back",
 			},
 		},
 		"Two": {
@@ -84,7 +84,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			args:   []change{ephemeral, onAll(differs(ChangePod, "options", "scheduling"))},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
-				Message: "with storage.medium Memory a member's data goes with its Pod, and options, scheduling can only be changed by making it anew: set it back, or delete one Pod after the other, each when the one before has been replaced",
+				Message: "with storage.medium Memory a member's data goes with its Pod, and options, scheduling can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
 			},
 		},
 		"MemoryImage": {

@@ -77,7 +77,7 @@ func TestPlanChange(t *testing.T) {
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to answer from what it was changed to"},
 		},
 		"ChangingNext": {
-			reason: "Its Pod is made anew, and the old one has not ended",
+			reason: "Its Pod is recreated, and the old one has not ended",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, next(etcd37)), on(1, stopping), on(1, silent)},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 is terminating"},
@@ -160,7 +160,7 @@ func TestPlanChange(t *testing.T) {
 
 		// started and recorded
 		"StartedWithNext": {
-			reason: "The Pod is made anew with what its volume says it is being changed to",
+			reason: "The Pod is recreated with what its volume says it is being changed to",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, next(etcd37)), on(1, noPod)},
 			want:   Step{Action: Start, Members: []string{"m-1"}, Version: etcd37, Reason: Starting, Message: "starting m-1 on the volumes that hold their data"},

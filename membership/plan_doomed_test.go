@@ -173,7 +173,7 @@ func TestPlanDoomed(t *testing.T) {
 			args:   []change{on(1, going), on(1, next(etcd37))},
 			want: Step{
 				Action: Wait, Reason: Changing,
-				Message: "waiting for who is being changed, before members come or go: m-1 answers",
+				Message: "waiting for the members that are being changed, before others come or go: m-1 answers",
 			},
 		},
 		"GrowFirst": {

@@ -37,7 +37,7 @@ func TestPlanHalfway(t *testing.T) {
 			args:   []change{toFive, data(5), downgrading(5), toGo, on(2, gone)},
 			want: Step{
 				Action: Wait, Reason: Changing,
-				Message: "waiting for who is being changed, before members come or go: m-1 does not answer",
+				Message: "waiting for the members that are being changed, before others come or go: m-1 does not answer",
 			},
 		},
 		"LostBefore": {

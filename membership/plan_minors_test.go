@@ -191,7 +191,7 @@ func TestPlanMinors(t *testing.T) {
 
 		// what 3.5 has left in the log
 		"ReplaysSince": {
-			reason: "Nobody runs 3.5 any more, which is written down first: then the log can be begun anew",
+			reason: "Nobody runs 3.5 any more, which is written down first: then the log can be rewritten",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, replaying), on(2, replayingRisen)},
 			want: Step{
@@ -200,12 +200,12 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"Replays": {
-			reason: "Who came from 3.5 begins the log anew before anybody goes on to 3.7",
+			reason: "Who came from 3.5 rewrites its log before anybody goes on to 3.7",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, replayingRisen)},
 			want: Step{
 				Action: Downgrade, Version: Version{3, 5, 0}, Reason: Changing,
-				Message: "having every member begin its log anew, as etcd does before a downgrade: 3.7.3 could not read what 3.5 has left in it",
+				Message: "having every member rewrite its log, as etcd does before a downgrade: 3.7.3 could not read what 3.5 has left in it",
 			},
 		},
 		"ReplaysStill": {
@@ -214,7 +214,7 @@ func TestPlanMinors(t *testing.T) {
 			args:   []change{onAll(replayingRisen), downgrading(5), on(1, stored(Version{3, 5, 0}))},
 			want: Step{
 				Action: Wait, Reason: Changing,
-				Message: "waiting for members to begin their logs anew, before they run 3.7.3: m-0, m-2",
+				Message: "waiting for members to rewrite their logs, before they run 3.7.3: m-0, m-2",
 			},
 		},
 		"BegunAnew": {
@@ -239,7 +239,7 @@ func TestPlanMinors(t *testing.T) {
 			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade to 3.5"},
 		},
 		"ReplaysNoMore": {
-			reason: "The log was begun anew",
+			reason: "The log was rewritten",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{onAll(replayingNoMore)},
 			want: Step{
@@ -248,7 +248,7 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"ReplaysBesideNext": {
-			reason: "While a member runs 3.7 no log can begin anew, so that one goes back first",
+			reason: "While a member runs 3.7 no log can be rewritten, so that one goes back first",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(2, replaying), onAll(same), on(1, runs(etcd37)), on(1, stored(storage36)), on(1, differs(ChangeImage, "version"))},
 			want: Step{

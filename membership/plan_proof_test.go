@@ -79,7 +79,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{others, on(2, answers), on(2, mended)},
 			want: Step{
 				Action: Update, Members: []string{"m-2"}, Version: etcd36, Change: ChangePod, Reason: Changing,
-				Message: "making the Pod of m-2 anew (spec.resources)",
+				Message: "recreating the Pod of m-2 (spec.resources)",
 			},
 		},
 		"CrashedBefore": {

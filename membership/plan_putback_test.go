@@ -20,7 +20,7 @@ func TestPlanPutBack(t *testing.T) {
 			},
 		},
 		"Next": {
-			reason: "Its Pod was made anew, and what it does not come up with is on its volume",
+			reason: "Its Pod was recreated, and what it does not come up with is on its volume",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, stuck), on(1, failing), on(1, next(etcd37))},
 			want: Step{
@@ -29,7 +29,7 @@ func TestPlanPutBack(t *testing.T) {
 			},
 		},
 		"BeforeUnstuck": {
-			reason: "A Pod that is made anew of the same spec would not come up either",
+			reason: "A Pod that is recreated with the same spec would not come up either",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, broken(etcd37)), on(1, outdated)},
 			want: Step{
@@ -53,7 +53,7 @@ func TestPlanPutBack(t *testing.T) {
 			want:   Step{Action: Wait, Reason: PodPending, Message: "waiting for members that do not serve: m-1 cannot pull the image etcd:v3.6.16"},
 		},
 		"FirstTryOutdated": {
-			reason: "Nor is it made anew before",
+			reason: "Nor is it recreated before",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, broken(etcd37)), on(1, outdated), on(1, func(i *Instance) { i.Pod.Failing = false })},
 			want:   Step{Action: Wait, Reason: PodPending, Message: "waiting for members that do not serve: m-1 cannot pull the image etcd:v3.6.16"},

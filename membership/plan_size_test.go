@@ -223,7 +223,7 @@ func TestPlanSize(t *testing.T) {
 			},
 		},
 		"PreparingOutdated": {
-			reason: "What a spare waits for is wanted no more: it is made anew",
+			reason: "What a spare waits for is wanted no more: it is recreated",
 			base:   formed3,
 			args: []change{size(4), spare(3), on(3, outdated), on(3, func(i *Instance) {
 				i.Pod.Provisioned, i.Pod.NeverRan, i.Pod.Problem = false, true, "has no node with room for it"

@@ -115,13 +115,13 @@ func TestPlanSpace(t *testing.T) {
 			reason: "A higher quota comes to one member after the other, the leader last",
 			base:   refusing(64, 60, 64),
 			args:   []change{onAll(widened(128))},
-			want:   widens("m-1", "making the Pod of m-1 anew (spec.options), then m-2, m-0"),
+			want:   widens("m-1", "recreating the Pod of m-1 (spec.options), then m-2, m-0"),
 		},
 		"WidenedOthersWait": {
 			reason: "Who gets no more room waits for the end of the alarm",
 			base:   refusing(64, 60, 64),
 			args:   []change{onAll(differs(ChangePod, "scheduling")), on(0, widened(128))},
-			want:   widens("m-0", "making the Pod of m-0 anew (spec.options)"),
+			want:   widens("m-0", "recreating the Pod of m-0 (spec.options)"),
 		},
 		"WidenedUnderWay": {
 			reason: "The next one waits until the last one is back, and that is told instead of the alarm",
@@ -175,7 +175,7 @@ func TestPlanSpace(t *testing.T) {
 			reason: "A quota for which a volume has room already does not wait: some drivers need the new Pod for the volume to grow",
 			base:   refusing(64, 60, 64),
 			args:   []change{onAll(widened(128)), onAll(func(i *Instance) { i.Volume.Growing = true })},
-			want:   widens("m-1", "making the Pod of m-1 anew (spec.options), then m-2, m-0"),
+			want:   widens("m-1", "recreating the Pod of m-1 (spec.options), then m-2, m-0"),
 		},
 		"TooWide": {
 			reason: "A quota that no volume has room for is none that helps",
@@ -215,13 +215,13 @@ func TestPlanSpace(t *testing.T) {
 			reason: "A lower one with room is a change like any other",
 			base:   roomyAt(57, 57, 128),
 			args:   []change{onAll(widened(64))},
-			want:   widens("m-1", "making the Pod of m-1 anew (spec.options), then m-2, m-0"),
+			want:   widens("m-1", "recreating the Pod of m-1 (spec.options), then m-2, m-0"),
 		},
 		"QuotaRaisedTooLittle": {
 			reason: "A higher one is better than the one that there is",
 			base:   roomyAt(60, 60, 64),
 			args:   []change{onAll(widened(65))},
-			want:   widens("m-1", "making the Pod of m-1 anew (spec.options), then m-2, m-0"),
+			want:   widens("m-1", "recreating the Pod of m-1 (spec.options), then m-2, m-0"),
 		},
 		"QuotaTooSmallAndDowngrade": {
 			reason: "etcd is told nothing either",

@@ -59,7 +59,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{on(1, newPod), on(1, foreignPod)},
 			want: Step{
 				Action: Stall, Reason: ForeignObject,
-				Message: "the Pods m-1 belong to somebody else; delete or rename them, or give this EtcdCluster another name",
+				Message: "the Pods m-1 have another owner; delete or rename them, or give this EtcdCluster another name",
 			},
 		},
 		"ForeignVolumeBeforeHibernated": {
@@ -68,7 +68,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{size(0), on(1, foreignVolume), on(2, foreignVolume), on(2, foreignPod)},
 			want: Step{
 				Action: Stall, Reason: ForeignObject,
-				Message: "the Pods m-2 and the PersistentVolumeClaims m-1, m-2 belong to somebody else; delete or rename them, or give this EtcdCluster another name",
+				Message: "the Pods m-2 and the PersistentVolumeClaims m-1, m-2 have another owner; delete or rename them, or give this EtcdCluster another name",
 			},
 		},
 
@@ -153,7 +153,7 @@ func TestPlan(t *testing.T) {
 
 		// unstuck
 		"Unstuck": {
-			reason: "Pods that cannot run and were made from an earlier spec are made anew, together",
+			reason: "Pods that cannot run and were made from an earlier spec are recreated, together",
 			base:   fresh,
 			args:   []change{intended, onAll(blankVolume), onAll(newPod), on(0, stuck), on(0, outdated), on(2, stuck), on(2, outdated)},
 			want: Step{

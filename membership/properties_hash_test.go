@@ -2,7 +2,7 @@ package membership
 
 import "errors"
 
-// promisesHash are those about whose data is right, counted anew.
+// promisesHash are those about whose data is right, counted again.
 func promisesHash(o Observed, s Step) error {
 	voters, unknown, mixed, most := 0, 0, false, 0
 	equal := map[Hash]int{}

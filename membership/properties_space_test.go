@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// promisesSpace are those about a database that is full, counted anew.
+// promisesSpace are those about a database that is full, counted again.
 func promisesSpace(d Desired, o Observed, s Step) error {
 	raised, others, room := false, false, true
 	for _, i := range o.Instances {

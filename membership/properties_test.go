@@ -258,7 +258,7 @@ func promisesChange(d Desired, o Observed, s Step) error {
 	return nil
 }
 
-// listing and others count anew what the rules count.
+// listing and others count again what the rules count.
 
 func listing(o Observed, id ID) *Member {
 	for _, m := range o.Members {

@@ -18,7 +18,7 @@ type ringBehind uint8
 
 const (
 	behindNot     ringBehind = iota
-	behindObjects            // with volumes and Pods; etcd is asked anew
+	behindObjects            // with volumes and Pods; etcd is asked again
 	behindAll                // it paused in its pass, and carries out what it decided
 )
 

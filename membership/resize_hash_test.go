@@ -270,7 +270,7 @@ func (b *ringBound) corruption(s *ringState, i int, change ringChange) {
 			to.budget.corruptions--
 			to.ring.hashes.data.set(i, how)
 			if to.ring.voters() > int(to.ring.size) {
-				to.ring.hashes.forget() // when a member is one too many, they are compared anew: no time is left in between
+				to.ring.hashes.forget() // when a member is one too many, they are compared again: no time is left in between
 			}
 			if b.beyond || to.ring.survives() {
 				change("its data goes wrong", i, &to, "")

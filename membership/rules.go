@@ -25,7 +25,7 @@ func foreignInstance(_ Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Stall, Reason: ForeignObject,
-		Message: strings.Join(whose, " and ") + " belong to somebody else; delete or rename them, or give this EtcdCluster another name",
+		Message: strings.Join(whose, " and ") + " have another owner; delete or rename them, or give this EtcdCluster another name",
 	}, len(whose) > 0
 }
 
@@ -48,8 +48,8 @@ func mixedClusters(_ Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	}
 	var parts []string
-	for id, who := range said {
-		parts = append(parts, id.String()+" ("+list(who)+")")
+	for id, members := range said {
+		parts = append(parts, id.String()+" ("+list(members)+")")
 	}
 	slices.Sort(parts)
 	return Step{

@@ -25,7 +25,7 @@ const (
 	BackupStalled                     // it waits for a person, and goes on when its obstacle is gone
 	BackupGivenUp                     // it is not tried again
 	BackupGoing                       // it is being deleted
-	BackupForeign                     // what has its name is of another cluster, or of somebody else
+	BackupForeign                     // the object of its name is of another cluster, or has another owner
 )
 
 // backedUp is the first step of a change of version, or what comes before it.

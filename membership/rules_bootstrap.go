@@ -52,7 +52,7 @@ func lostWhileForming(d Desired, o Observed) (Step, bool) {
 	})
 	return Step{
 		Action: Stall, Reason: DataLost, Members: lost,
-		Message: "the volumes of " + list(lost) + " were lost while the cluster was forming, before it served anybody; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+		Message: "the volumes of " + list(lost) + " were lost while the cluster was forming, before it served clients; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 	}, len(lost) > 0
 }
 

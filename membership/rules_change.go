@@ -16,7 +16,7 @@ import (
 func Hop(d Desired, o Observed) Version {
 	path, err := Path(running(o), d.Version)
 	switch lowest, highest := span(running(o)); {
-	case err != nil, d.Version.Minor == 7 && highest.Minor == 7 && lowest.Minor == 6 && len(o.replay()) > 0: // only where all run 3.6 can a log begin anew
+	case err != nil, d.Version.Minor == 7 && highest.Minor == 7 && lowest.Minor == 6 && len(o.replay()) > 0: // a log can be rewritten only where all run 3.6
 		return lowest
 	case len(path) > 0:
 		return path[0]
@@ -25,7 +25,7 @@ func Hop(d Desired, o Observed) Version {
 	}
 }
 
-// running are the versions that voters say they run; where nobody can list them, those that ran last on the volumes of all that
+// running are the versions that voters say they run; where they cannot be listed, those that ran last on the volumes of all that
 // are known.
 func running(o Observed) []Version {
 	var versions []Version
@@ -68,13 +68,13 @@ func underWay(d Desired, o Observed) (Step, bool) {
 	more := d.GivenUp == "" && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone })
 	for _, i := range o.voters() {
 		switch {
-		case i.Pod.Changing: // one whose Pod is to be made anew and that serves all the same is updated again
+		case i.Pod.Changing: // one whose Pod is to be recreated and that serves all the same is updated again
 			waiting = append(waiting, i)
 			parts = append(parts, "waiting for "+i.Name+" to answer from what it was changed to")
 		case o.behind(i) > catchUp:
 			waiting = append(waiting, i)
 			parts = append(parts, "waiting for "+i.Name+" to catch up with the leader")
-		case i.Pod.Away && more: // what is begun there nobody carries out, and its Pod could not be seen to end
+		case i.Pod.Away && more: // nothing there would carry out the change, and its Pod could not be seen to end
 			waiting = append(waiting, i)
 			parts = append(parts, "waiting for the node of "+i.Name+", of which nothing is heard")
 		case i.Pod.Unproved && !i.mended() && (more || i.onTrial()):
@@ -143,7 +143,7 @@ func updated(d Desired, o Observed) (Step, bool) {
 	if len(voters) == 0 {
 		return Step{}, false
 	}
-	if slices.ContainsFunc(voters, Instance.mended) { // it is away now and then: nobody else is to be
+	if slices.ContainsFunc(voters, Instance.mended) { // it is away now and then: no other member is to be
 		voters = slices.DeleteFunc(voters, func(i Instance) bool { return !i.mended() })
 	}
 	if going := names(o.voters(), func(i Instance) bool { return i.Pod.Terminating }); len(going) > 0 {
@@ -167,7 +167,7 @@ func updated(d Desired, o Observed) (Step, bool) {
 	case i.Pod.Change == ChangePod && d.Ephemeral:
 		return Step{
 			Action: Stall, Reason: ChangeNotSupported,
-			Message: "with storage.medium Memory a member's data goes with its Pod, and " + list(i.Pod.Parts) + " can only be changed by making it anew: set it back, or delete one Pod after the other, each when the one before has been replaced",
+			Message: "with storage.medium Memory a member's data goes with its Pod, and " + list(i.Pod.Parts) + " can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
 		}, true
 	case i.Pod.Change != ChangeResources && n == 2:
 		return Step{
@@ -220,7 +220,7 @@ func described(i Instance, hop Version) string {
 	case ChangeImage:
 		return "changing " + i.Name + " in place" + what
 	default:
-		return "making the Pod of " + i.Name + " anew" + what
+		return "recreating the Pod of " + i.Name + what
 	}
 }
 
@@ -238,7 +238,7 @@ func then(d Desired, o Observed, rest []Instance) string {
 		next += "; after that to " + list(after)
 	}
 	if len(o.voters()) == 1 {
-		next += "; it is the only member, and nobody serves until it is back"
+		next += "; it is the only member: etcd does not serve until it is back"
 	}
 	return next
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The rules of going back to an earlier minor, and of who comes or goes on the way.
+// The rules of going back to an earlier minor, and of members that come or go on the way.
 
 // downgraded: etcd itself makes the data readable for the earlier minor, before the first member runs that. While some still
 // run it there is nothing to prepare: etcd has not begun to use what is new.
@@ -17,7 +17,7 @@ func downgraded(d Desired, o Observed) (Step, bool) {
 		return Step{Action: CancelDowngrade, Reason: Downgrading, Message: fmt.Sprintf("taking back the downgrade to %d.%d", under.Major, under.Minor)}, true
 	case lowest == (Version{}) || hop.Minor >= lowest.Minor:
 		return Step{}, false
-	case len(o.voters()) == 2: // it could not be carried out, and nobody could be added
+	case len(o.voters()) == 2: // it could not be carried out, and no member could be added
 		return Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade: of two members none can be spared"}, under != (Version{})
 	}
 	if waiting := o.unraised(); under == (Version{}) && len(waiting) > 0 {
@@ -46,9 +46,9 @@ func (o Observed) downgrade() Version {
 	return Version{}
 }
 
-// halfway: who is on its way to another version arrives before anybody goes or comes, and before a downgrade is taken back. When
-// the last member goes that runs the earlier minor, the cluster's version rises, and whoever is just being changed to that minor
-// could not start.
+// halfway: a member on its way to another version arrives before members come or go, and before a
+// downgrade is taken back. When the last member of the earlier minor goes, the cluster's version
+// rises, and a member that is just being changed to that minor could not start.
 func halfway(d Desired, o Observed) (Step, bool) {
 	var waiting []Instance
 	for _, i := range o.voters() {
@@ -60,11 +60,11 @@ func halfway(d Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Wait, Reason: Changing,
-		Message: "waiting for who is being changed, before members come or go: " + problems(waiting),
+		Message: "waiting for the members that are being changed, before others come or go: " + problems(waiting),
 	}, len(waiting) > 0 && incomplete(d, o)
 }
 
-// interrupted: a new member cannot come while etcd is being downgraded, and who is lost must be replaced first. Those that
+// interrupted: a new member cannot come while etcd is being downgraded, and a lost member must be replaced first. Those that
 // run the earlier minor already go on with it: it is a mixed cluster then, as in the middle of an upgrade.
 func interrupted(d Desired, o Observed) (Step, bool) {
 	if o.downgrade() == (Version{}) {

@@ -43,8 +43,8 @@ func (o Observed) removed(i Instance) bool {
 }
 
 // recorded: the process that runs on a volume says whose data it is; nothing else proves it better. A new member may have no
-// name in etcd's list, and serve no clients, for seven seconds (Endpoint.Publishing). Its peer URL says as well who it is, and its
-// metrics as well whose volume it has, even before it has got any data (Endpoint.Fetching): it goes on with what it has begun there
+// name in etcd's list, and serve no clients, for seven seconds (Endpoint.Publishing). Its peer URL tells its identity as well, and its
+// metrics tell whose volume it has, even before it has got any data (Endpoint.Fetching): it goes on with what it has begun there
 // then, and does not begin again. What they say counts for no more than that: what is being changed has to serve.
 //
 // What comes next on a volume goes when the member has answered since, and proved that it runs well. Where it is the Pod of before that answers, because its end

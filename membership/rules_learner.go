@@ -42,8 +42,8 @@ func lostLearner(d Desired, o Observed, i Instance) bool {
 	return !i.Volume.Stays() || i.Volume.Recorded() || !i.Volume.Spare && i.Volume.Joins != i.ID
 }
 
-// joined: a learner gets its Pod, told of all members as etcd lists them now. Earlier it would exit, for who is no member
-// yet cannot join.
+// joined: a learner gets its Pod, told of all members as etcd lists them now. Earlier it would exit: etcd
+// has to list a member before it can join.
 func joined(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		if o.holds(i) || i.Pod.Exists() && (!i.Pod.Provisions || i.Pod.Terminating) {

@@ -30,8 +30,8 @@ func Replays(d Desired, o Observed, i Instance) string {
 // allSix reports whether every voter runs 3.6, and tells of data of that minor and of a downgrade to that one, or of none for 0.
 //
 // Where the cluster's version falls, a member of 3.6 saves a snapshot before it makes its data readable for the earlier minor
-// (ClusterVersionSet in server/etcdserver/apply/apply.go, UpdateStorageVersion in server/etcdserver/adapters.go). So who has data of 3.5,
-// and had data of 3.6 when nobody ran 3.5 any more, has a log that begins after all entries of 3.5. Without the second, the downgrade
+// (ClusterVersionSet in server/etcdserver/apply/apply.go, UpdateStorageVersion in server/etcdserver/adapters.go). So a member that has data of 3.5,
+// and had data of 3.6 when none ran 3.5 any more, has a log that begins after all entries of 3.5. Without the second, the downgrade
 // may be one that was carried out and that etcd has yet to end.
 func (o Observed) allSix(storage, downgrade int) bool {
 	voters := o.voters()
@@ -47,10 +47,10 @@ func (o Observed) replay() []Instance {
 	})
 }
 
-// begunAnew: before the first member runs 3.7, etcd prepares a downgrade to 3.5, for which every member saves a snapshot, and takes it
+// logRewritten: before the first member runs 3.7, etcd prepares a downgrade to 3.5, for which every member saves a snapshot, and takes it
 // back. No member is started again for that, and nothing but 3.6 runs meanwhile. To start 3.6 again would help only where the cluster's
 // version of 3.5 is still in the log, and not against what came after it.
-func begunAnew(d Desired, o Observed) (Step, bool) {
+func logRewritten(d Desired, o Observed) (Step, bool) {
 	lowest, highest := span(running(o))
 	hop, under, replay := Hop(d, o), o.downgrade(), o.replay()
 	switch {
@@ -63,12 +63,12 @@ func begunAnew(d Desired, o Observed) (Step, bool) {
 	case under == (Version{}):
 		return o.backedUp(d, Step{
 			Action: Downgrade, Version: Version{3, 5, 0}, Reason: Changing,
-			Message: fmt.Sprintf("having every member begin its log anew, as etcd does before a downgrade: %s could not read what 3.5 has left in it", hop),
+			Message: fmt.Sprintf("having every member rewrite its log, as etcd does before a downgrade: %s could not read what 3.5 has left in it", hop),
 		}), true
 	}
 	waiting := names(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor != 5 })
 	return Step{
 		Action: Wait, Reason: Changing,
-		Message: "waiting for members to begin their logs anew, before they run " + hop.String() + ": " + list(waiting),
+		Message: "waiting for members to rewrite their logs, before they run " + hop.String() + ": " + list(waiting),
 	}, true
 }

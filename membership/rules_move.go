@@ -7,7 +7,7 @@ import (
 )
 
 // The rules of volumes that members are to leave: they are not what the spec asks for, and cannot
-// become that, and the spec wants their members to be replaced for it; or somebody deletes them,
+// become that, and the spec wants their members to be replaced for it; or they are being deleted,
 // and they go with the Pods that use them. One successor is prepared, joins and gets its vote, and
 // then one of them goes (shrunk), the least valuable first and the leader last. So there are never
 // fewer voters than wanted, and one more at most.
@@ -94,13 +94,13 @@ func cramped(d Desired, o Observed) (Step, bool) {
 	}, len(stay) > 0 && o.outgrows(d)
 }
 
-// instead says whose place a member to come is to take, why, and who comes after.
+// instead says whose place a member to come is to take, why, and which members follow.
 func instead(o Observed, i Instance) string {
 	rest := slices.DeleteFunc(o.byValue(), func(j Instance) bool { return j.Name == i.Name })
 	return "to take the place of " + i.Name + ", whose volume " + o.leaves(i) + o.thenMoves(rest)
 }
 
-// thenMoves says who goes after that because of their volumes.
+// thenMoves names the members that go after that because of their volumes.
 func (o Observed) thenMoves(rest []Instance) string {
 	unfit := names(rest, func(i Instance) bool { return o.leaves(i) != "" })
 	if len(unfit) == 0 {

@@ -9,7 +9,7 @@ import (
 // The rules of a change that does not work: it stops at the member on which it was tried, which is put back to what it has
 // served with.
 
-// putBack: a member that was changed and does not come up, or not for long, gets back what it had; nobody else was touched. Which
+// putBack: a member that was changed and does not come up, or not for long, gets back what it had; no other was touched. Which
 // version has run on its data is recorded at the first answer, and stays: only what etcd can read any time is taken back then.
 func putBack(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// The rules of a cluster's size: who goes, and who comes. One change at a time, each from a linearizable list, and each only
-// where those that serve are a quorum of what comes of it. Who is lost is removed before its successor is added: etcd
+// The rules of a cluster's size: which member goes, and which comes. One change at a time, each from a linearizable list, and each only
+// where those that serve are a quorum of what comes of it. A lost member is removed before its successor is added: etcd
 // refuses to add a member to three of which one is down.
 
-// retired: who is no member any more loses its Pod, and its volume as the spec says, once all voters serve. So does a spare
+// retired: a former member loses its Pod, and its volume as the spec says, once all voters serve. So does a spare
 // that is not needed, on which nothing has ever run.
 func retired(d Desired, o Observed) (Step, bool) {
 	surplus := map[string]bool{}
@@ -56,7 +56,7 @@ func lostVoter(_ Desired, o Observed) (Step, bool) {
 }
 
 // failedVoter: it has not come back for as long as the spec wants to wait. Its successor's volume is there before it goes,
-// so that where nothing can be made nothing is taken away; and who else has failed stays while another one can be added first.
+// so that where nothing can be made nothing is taken away; and other failed members stay while another one can be added first.
 func failedVoter(d Desired, o Observed) (Step, bool) {
 	i, ok := failed(d, o)
 	if !ok || !d.Ephemeral && !slices.ContainsFunc(o.spares(), Instance.ready) {
@@ -89,31 +89,31 @@ func shrunk(d Desired, o Observed) (Step, bool) {
 			Message: fmt.Sprintf("waiting to remove %s: without it those that serve would be no quorum; %s", victim.Name, problems(notServing(voters))),
 		}, notServing(voters)), true
 	}
-	reason, who := ScalingDown, victim.Name
+	reason, leaving := ScalingDown, victim.Name
 	if why := o.leaves(victim); why != "" && len(voters) == d.Size+1 {
-		reason, who = Moving, victim.Name+" (its volume "+why+")"
+		reason, leaving = Moving, victim.Name+" (its volume "+why+")"
 	}
 	if publishing := slices.DeleteFunc(notServing(voters), func(i Instance) bool { return !i.Publishes() }); victim.Serves() && len(publishing) > 0 {
-		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting to remove %s: %s", who, problems(publishing))}, true
+		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting to remove %s: %s", leaving, problems(publishing))}, true
 	}
 	stay := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Name == victim.Name })
 	if unproved := o.unproved(stay); unproved != "" {
-		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting until %s, before %s is removed", unproved, who)}, true
+		return Step{Action: Wait, Reason: reason, Message: fmt.Sprintf("waiting until %s, before %s is removed", unproved, leaving)}, true
 	}
 	if heir, ok := mostAdvanced(rest); ok && victim.Leads() {
-		return handsOver(who, heir, reason), true
+		return handsOver(leaving, heir, reason), true
 	}
 	return Step{
 		Action: Remove, Members: []string{victim.Name}, ID: victim.ID, Reason: reason,
-		Message: fmt.Sprintf("removing %s: spec.replicas is %d", who, d.Size) + o.thenMoves(rest),
+		Message: fmt.Sprintf("removing %s: spec.replicas is %d", leaving, d.Size) + o.thenMoves(rest),
 	}, true
 }
 
 // handsOver is the step of a leader that is about to go.
-func handsOver(who string, heir Instance, reason Reason) Step {
+func handsOver(leaving string, heir Instance, reason Reason) Step {
 	return Step{
 		Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: reason,
-		Message: "moving the leadership from " + who + " to " + heir.Name,
+		Message: "moving the leadership from " + leaving + " to " + heir.Name,
 	}
 }
 
@@ -154,7 +154,7 @@ func value(o Observed, i Instance) int {
 	}
 }
 
-// Heir is who is to lead instead of a voter: the most advanced of the others; false where none of them serves.
+// Heir is the member that is to lead instead of a voter: the most advanced of the others; false where none of them serves.
 func (o Observed) Heir(of string) (Instance, bool) {
 	return mostAdvanced(slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Name == of }))
 }

@@ -166,8 +166,8 @@ func higher(i Instance) string {
 // mostQuota is what spec.options.quotaBackendSize may be at most, in bytes.
 const mostQuota = 100 << 30
 
-// compacts and defragments are commands. A compaction is one of the cluster, a defragmentation one of each member, which answers
-// nobody meanwhile.
+// compacts and defragments are commands. A compaction is one of the cluster, a defragmentation one of each member, which does not
+// answer meanwhile.
 func (d Desired) compacts(o Observed) string {
 	one := o.voters()
 	one = one[:min(1, len(one))]

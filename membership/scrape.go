@@ -15,7 +15,7 @@ import (
 
 // Scraper reads from the metrics of a member, at its metrics port, how far it has come before it serves clients (Endpoint.Fetching
 // and Endpoint.Publishing). The zero Endpoint means that it serves them, which the metrics tell from 3.6 on. In 3.5 they do not, and
-// who answers at its client port is further than they say.
+// a member that answers at its client port is further than they say.
 type Scraper func(ctx context.Context, host string, port int) (Endpoint, error)
 
 // Scrape is the Scraper of real members. It has CallTimeout, too.

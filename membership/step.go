@@ -62,7 +62,7 @@ type Step struct {
 	Alarm   AlarmKind // Disarm
 	Version Version   // Provision, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run
 	Change  Change    // Update: what it takes
-	Alone   bool      // Update, PutBack: nobody else has a vote, so that nobody serves until the member is back
+	Alone   bool      // Update, PutBack: no other member has a vote, so that etcd does not serve until it is back
 	First   First     // Bootstrap, and Provision of first members: the first start that they belong to
 	// Snapshot that was found (Choose).
 	Snapshot Snapshot
@@ -78,7 +78,7 @@ type First struct {
 	Snapshot string
 }
 
-// ChangesMembership reports whether the step changes who votes, or who leads: only one such act is under way at a time.
+// ChangesMembership reports whether the step changes the voters, or the leader: only one such act is under way at a time.
 func (s Step) ChangesMembership() bool {
 	switch s.Action {
 	case AddLearner, Promote, Remove, MoveLeader:

@@ -7,8 +7,8 @@ import (
 
 // What the rules of membership count. All of it is meaningful only where etcd's list was read linearizably.
 
-// voters and learners of etcd's list, with what is known of them. The members that nobody made are reported before anybody
-// asks.
+// voters and learners of etcd's list, with what is known of them. Foreign members are reported by an
+// earlier rule.
 func (o Observed) voters() []Instance   { return o.listed(false) }
 func (o Observed) learners() []Instance { return o.listed(true) }
 

@@ -184,7 +184,7 @@ func (w *world) restore(n int) (violation string, done bool) {
 	return violation, true
 }
 
-// matters reports whether anything else is left of a cluster, or it has served: otherwise nobody can tell that it begins anew.
+// matters reports whether anything else is left of a cluster, or it has served: otherwise nobody can tell that it begins again.
 func (w *world) matters(e epoch, but int) bool {
 	for n, m := range w.members {
 		if n != but && m.disk == e {

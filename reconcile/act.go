@@ -273,7 +273,7 @@ func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *cor
 	return nil
 }
 
-// aloneGrace is what the only member gets when its Pod is made anew: time to answer what it was asked, which takes milliseconds,
+// aloneGrace is what the only member gets when its Pod is recreated: time to answer what it was asked, which takes milliseconds,
 // and no time to wait for clients that watch, for which it would take seven seconds. What it has acknowledged is on its disk.
 // The kubelet gives no less than this.
 const aloneGrace = 2

@@ -62,7 +62,7 @@ func TestAct(t *testing.T) {
 		err     error
 	}{
 		"Maintain": {
-			reason: "metadata is applied to the very objects that were seen, and must never create one anew",
+			reason: "metadata is applied to the very objects that were seen, and must never create one again",
 			step:   membership.Step{Action: membership.None, Reason: membership.Healthy},
 			want:   slices.Concat(static, metadata),
 		},

@@ -166,7 +166,7 @@ func TestAdmitted(t *testing.T) {
 				t.Errorf("%s: for more cpu Pods were recreated: %v, then %v", tc.reason, after, resized)
 			}
 			s.deletePod("db-1")
-			s.anew("db-1", resized["db-1"])
+			s.awaitRecreated("db-1", resized["db-1"])
 			s.awaitMembers(c, members...)
 			s.same(c, who)
 

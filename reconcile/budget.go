@@ -14,7 +14,7 @@ import (
 
 // The disruption budget keeps a quorum, so that a drain may take the members that are to spare. While Quorate itself has a member
 // away, it keeps all: no drain takes a second one. It is raised before the member is touched, and from then on the API server
-// refuses evictions until the budget's controller has counted anew. An operator that dies leaves it raised, and the next one
+// refuses evictions until the budget's controller has counted again. An operator that dies leaves it raised, and the next one
 // goes on from there.
 
 // budget is the disruption budget as it is; the zero one where there is none.

@@ -50,7 +50,7 @@ func TestBudget(t *testing.T) {
 		"Image": {reason: "one after the other is restarted", change: func(s *api.EtcdClusterSpec) { s.Version = etcd37 }, members: 3},
 		"Crash": {reason: "a drain may come before the next operator", change: func(s *api.EtcdClusterSpec) { s.Version = etcd37 }, members: 3, crash: true},
 		"Pod": {
-			reason: "one after the other is made anew", members: 3,
+			reason: "one after the other is recreated", members: 3,
 			change: func(s *api.EtcdClusterSpec) { s.Options = &api.Options{Flags: map[string]string{"max-txn-ops": "256"}} },
 		},
 		"Stalled": {
@@ -131,7 +131,7 @@ func TestBudget(t *testing.T) {
 			if tc.stalled != "" {
 				s.stalled(c, tc.stalled)
 			} else {
-				s.await(c, "ready anew", func() bool {
+				s.await(c, "ready recreated", func() bool {
 					return is(c, api.ConditionReady, metav1.ConditionTrue) && c.Generation > before.Generation && len(c.Status.Members) == int(tc.members)
 				})
 			}

@@ -31,7 +31,7 @@ func TestKeepsAll(t *testing.T) {
 	}{
 		"Rest":        {reason: "a drain may take who is to spare", step: do(membership.None), raised: true},
 		"Image":       {reason: "before it is restarted", step: update(membership.ChangeImage), want: true},
-		"Pod":         {reason: "before it is made anew", step: update(membership.ChangePod), want: true},
+		"Pod":         {reason: "before it is recreated", step: update(membership.ChangePod), want: true},
 		"Resources":   {reason: "nothing is restarted", step: update(membership.ChangeResources)},
 		"PutBack":     {reason: "it is restarted as well", step: do(membership.PutBack), want: true},
 		"Stop":        {reason: "its Pod goes", step: do(membership.Stop), want: true},

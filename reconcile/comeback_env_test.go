@@ -47,7 +47,7 @@ func TestComesBackOtherwise(t *testing.T) {
 			from:   etcd37, towards: etcd36, as: func(s *api.EtcdClusterSpec) { s.Version = etcd37 },
 		},
 		"DeletedDown": {
-			reason: "whoever made it anew knows nothing of the upgrade since",
+			reason: "the operator that recreated it knows nothing of the upgrade since",
 			from:   etcd37, deleted: true, as: func(s *api.EtcdClusterSpec) { s.Version = etcd36 },
 		},
 		"DeletedTwoDown": {

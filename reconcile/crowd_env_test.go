@@ -27,7 +27,7 @@ type crowd struct {
 	mu       sync.Mutex
 	events   []watch.Event
 	clusters map[string]*api.EtcdCluster // as they are
-	heard    chan struct{}               // closed and made anew at each event
+	heard    chan struct{}               // closed and recreated at each event
 }
 
 // crowd begins to watch.

@@ -34,7 +34,7 @@ var lapses = map[string]lapse{
 		says:   []string{"waiting for members that do not serve: ", " does not answer"},
 	},
 	"WrongFlag": {
-		reason: "a Pod that was made anew has got an option that etcd refuses, and nobody knows with which its member has served",
+		reason: "a Pod that was recreated has got an option that etcd refuses, and nobody knows with which its member has served",
 		down: func(s *stage, c *api.EtcdCluster, victim string) {
 			s.change(c, func() { wrongOptions(c) })
 			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: victim, Namespace: s.ns}}

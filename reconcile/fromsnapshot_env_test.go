@@ -103,7 +103,7 @@ func TestFromSnapshotOnce(t *testing.T) {
 	uid := s.podUIDs(c)["db-2"]
 	s.deletePod("db-2")
 	last := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-2", Namespace: s.ns}}
-	s.awaitPod(last, "made anew", func() bool { return string(last.UID) != uid })
+	s.awaitPod(last, "recreated", func() bool { return string(last.UID) != uid })
 	s.ready(c)
 	for _, pod := range s.pods(c) {
 		if pod.Name != "db-0" && len(pod.Spec.InitContainers) > 0 {

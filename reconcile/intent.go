@@ -19,13 +19,13 @@ import (
 // Leader election is no fence: two operators can be alive at once, and a reply can be lost. So what disrupts is written down
 // in status.operation before its first effect, under the condition that nobody has written to the EtcdCluster since it was
 // read. Whoever loses this write to another operator looks again, and whoever has made it is its holder until somebody else
-// makes it: an operation that was begun by another one is taken over by writing it anew.
+// makes it: an operation that was begun by another one is taken over by rewriting it.
 
 // intentLife is how long an operation keeps others from beginning. A request to etcd has ended by then: ours is given up
 // after membership.CallTimeout, and etcd gives up a proposal after seven seconds by itself.
 const intentLife = 15 * time.Second
 
-// intentRenewal is for how long an operation may be begun again without writing it down anew: a request that is begun later
+// intentRenewal is for how long an operation may be begun again without writing it down again: a request that is begun later
 // could outlive it.
 const intentRenewal = 5 * time.Second
 
@@ -36,7 +36,7 @@ const etcdTakes = 7 * time.Second
 
 // inTime bounds a request to etcd by the life of its intent: what etcd may still make of it has
 // ended when another operation may begin. Where too little is left of that life, it reports
-// apply.ErrChanged: the next pass looks again, and writes the intent anew. The API server keeps the time
+// apply.ErrChanged: the next pass looks again, and rewrites the intent. The API server keeps the time
 // of an intent in whole seconds, and others go by that.
 func inTime(ctx context.Context, op *api.Operation) (context.Context, context.CancelFunc, error) {
 	if op == nil || op.Since == nil {

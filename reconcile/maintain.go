@@ -76,7 +76,7 @@ func maintained(seen observed, step membership.Step) []string {
 }
 
 // applyClaim changes this very claim as it was seen: the resource version guards against a change since, and the UID against
-// a deletion, after which an apply would create the claim anew, an empty one with the name of a full one. A claim that only others
+// a deletion, after which an apply would create the claim again, an empty one with the name of a full one. A claim that only others
 // have written on is as it was seen: Kubernetes does so whenever a Pod of it comes or goes, and so may a tool for backups, at
 // the very moment in which we do.
 func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *corev1.PersistentVolumeClaim, want *corev1ac.PersistentVolumeClaimApplyConfiguration) error {

@@ -34,7 +34,7 @@ var many = flag.Int("many", 30, "TestManyAtOnce: how many clusters are upgraded 
 const atATime = 10
 
 func queuedMessage(limit int, name string) string {
-	return fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing); then changing %s-0 in place from %s to %s; it is the only member, and nobody serves until it is back", limit, name, etcd35, etcd36)
+	return fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing); then changing %s-0 in place from %s to %s; it is the only member: etcd does not serve until it is back", limit, name, etcd35, etcd36)
 }
 
 // TestManyAtOnce: so many clusters are given another version by one loop, and only some change at a

@@ -50,7 +50,7 @@ func TestMember(t *testing.T) {
 			want: render.Member{Version: "3.6.9", Ran: "3.6.9", Join: "a3", ClusterID: "c0", MemberID: "a3", VolumeUID: "claim-of-db-3", InitialCorruptCheck: true},
 		},
 		"PodGone": {
-			reason: "and when its Pod is made anew", seen: func(seen *observed) { recorded(seen); delete(seen.pods, "db-3") },
+			reason: "and when its Pod is recreated", seen: func(seen *observed) { recorded(seen); delete(seen.pods, "db-3") },
 			want: render.Member{Version: "3.6.9", Ran: "3.6.9", Join: "a3", ClusterID: "c0", MemberID: "a3", VolumeUID: "claim-of-db-3", InitialCorruptCheck: true},
 		},
 		"Retired": {

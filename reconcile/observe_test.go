@@ -453,7 +453,7 @@ func TestFacts(t *testing.T) {
 			},
 		},
 		"PutBack": {
-			reason: "it has what it had before a change that does not work: no Pod is made anew with what the spec asks for",
+			reason: "it has what it had before a change that does not work: no Pod is recreated with what the spec asks for",
 			given:  func(w *world) { w.putBack("db-0") }, want: failed,
 		},
 		"PutBackAndBehind": {

@@ -20,7 +20,7 @@ func TestOnlyMember(t *testing.T) {
 		most   time.Duration // without an acknowledged write
 	}{
 		"Options": {
-			reason: "its Pod is made anew, and nobody waits for those who watch",
+			reason: "its Pod is recreated, and nobody waits for those who watch",
 			change: func(s *api.EtcdClusterSpec) { s.Options = &api.Options{HeartbeatInterval: new(api.Duration("50ms"))} },
 			most:   watched,
 		},
@@ -30,7 +30,7 @@ func TestOnlyMember(t *testing.T) {
 			most:   3 * watched,
 		},
 		"TwoMinors": {
-			reason: "both, one after the other, and its log begun anew between them, for which nobody is started again",
+			reason: "both, one after the other, and its log rewritten between them, for which nobody is started again",
 			change: func(s *api.EtcdClusterSpec) { s.Version = etcd37 },
 			most:   3 * watched,
 		},

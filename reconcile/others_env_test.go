@@ -100,7 +100,7 @@ func ours(o client.Object) bool {
 	return o.GetLabels()[api.LabelCluster] == "db" && o.GetLabels()[api.LabelMember] == o.GetName() && isPod == (o.GetLabels()[api.LabelClients] == api.ClientsIn)
 }
 
-// TestMeddled: whatever others write on Pods and claims, the members stay who they are, nothing is started anew, and once
+// TestMeddled: whatever others write on Pods and claims, the members stay who they are, nothing is started again, and once
 // all is said there is nothing more to write.
 func TestMeddled(t *testing.T) {
 	s := newStage(t)

@@ -41,7 +41,7 @@ func TestPanickedPass(t *testing.T) {
 	<-met
 	uid := s.pods(good)[0].UID
 	s.deletePod("good-0")
-	s.anew("good-0", uid)
+	s.awaitRecreated("good-0", uid)
 	s.settled(good, kept)
 
 	spoiled.Delete(address)

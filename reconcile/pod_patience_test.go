@@ -130,7 +130,7 @@ func TestPatience(t *testing.T) {
 			want: membership.Pod{Problem: lost, NeverRan: true, Overdue: true, Damaged: true, Forsaken: true},
 		},
 		"Unfenced": {
-			reason: "on an empty directory it would start anew",
+			reason: "on an empty directory it would start again",
 			mutate: func(p *corev1.Pod) { p.Annotations[api.AnnotationInitialClusterState] = render.StateNew },
 			want:   membership.Pod{NeverRan: true, Unfenced: true},
 		},

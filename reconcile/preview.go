@@ -53,9 +53,9 @@ type Effect string
 
 // The effects.
 const (
-	EffectAnew      Effect = "MadeAnew"     // a Pod, over its volume
+	EffectRecreated Effect = "Recreated"    // a Pod, over its volume
 	EffectRestarted Effect = "StartedAgain" // the container of a Pod, where it is
-	EffectResized   Effect = "Resized"      // a Pod, while it runs; it is made anew where its node turns out to have less
+	EffectResized   Effect = "Resized"      // a Pod, while it runs; it is recreated where its node turns out to have less
 	EffectApplied   Effect = "Applied"      // labels, annotations or fields; nothing is started again
 	EffectCreated   Effect = "Created"
 )
@@ -235,7 +235,7 @@ func podChange(i membership.Instance, step membership.Step) (ObjectChange, bool)
 		change = step.Change
 	}
 	effect := map[membership.Change]Effect{
-		membership.ChangePod: EffectAnew, membership.ChangeImage: EffectRestarted, membership.ChangeResources: EffectResized,
+		membership.ChangePod: EffectRecreated, membership.ChangeImage: EffectRestarted, membership.ChangeResources: EffectResized,
 	}[change]
 	return ObjectChange{Kind: "Pod", Name: i.Name, Effect: effect, Parts: i.Pod.Parts}, effect != "" && step.Action != membership.Stall
 }

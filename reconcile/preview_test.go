@@ -47,16 +47,16 @@ func TestPreview(t *testing.T) {
 		"Options": {
 			reason:  "what the spec asks for is told, whoever carries it out",
 			args:    func(p *Previous) { p.Cluster.Spec.Options = &api.Options{SnapshotCount: new(int64(1000))} },
-			step:    "Update Changing: making the Pod of db-",
-			objects: append([]string{service, "Pod db-0 MadeAnew [options]", "Pod db-1 MadeAnew [options]", "Pod db-2 MadeAnew [options]"}, claims...),
+			step:    "Update Changing: recreating the Pod of db-",
+			objects: append([]string{service, "Pod db-0 Recreated [options]", "Pod db-1 Recreated [options]", "Pod db-2 Recreated [options]"}, claims...),
 		},
 		"Resources": {
 			reason: "as the API server sees it a Pod without any cannot be given some",
 			args: func(p *Previous) {
 				p.Cluster.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}
 			},
-			step:    "Update Changing: making the Pod of db-",
-			objects: append([]string{service, "Pod db-0 MadeAnew [resources]", "Pod db-1 MadeAnew [resources]", "Pod db-2 MadeAnew [resources]"}, claims...),
+			step:    "Update Changing: recreating the Pod of db-",
+			objects: append([]string{service, "Pod db-0 Recreated [resources]", "Pod db-1 Recreated [resources]", "Pod db-2 Recreated [resources]"}, claims...),
 		},
 		"Metadata": {
 			reason:  "what the cluster always has is compared, too",
@@ -102,7 +102,7 @@ func TestPreview(t *testing.T) {
 				health(p, 1, api.HealthUnreachable)
 			},
 			step:    "Wait MemberDown: ",
-			objects: append([]string{service, "Pod db-0 MadeAnew [options]", "Pod db-1 MadeAnew [options]", "Pod db-2 MadeAnew [options]"}, claims...),
+			objects: append([]string{service, "Pod db-0 Recreated [options]", "Pod db-1 Recreated [options]", "Pod db-2 Recreated [options]"}, claims...),
 		},
 		"Alarm": {
 			reason: "the status tells which",
@@ -130,7 +130,7 @@ func TestPreview(t *testing.T) {
 				storing(p.Cluster)
 			},
 			step:    "BackUp BackingUp: taking a snapshot with EtcdBackup ",
-			objects: append([]string{service, "Pod db-0 MadeAnew [version]", "Pod db-1 MadeAnew [version]", "Pod db-2 MadeAnew [version]"}, claims...),
+			objects: append([]string{service, "Pod db-0 Recreated [version]", "Pod db-1 Recreated [version]", "Pod db-2 Recreated [version]"}, claims...),
 		},
 		"SnapshotFailed": {
 			reason: "and what keeps it up",
@@ -162,7 +162,7 @@ func TestPreview(t *testing.T) {
 			args: func(p *Previous) {
 				p.Cluster.Spec.Suspend, p.Cluster.Spec.Options = true, &api.Options{SnapshotCount: new(int64(1000))}
 			},
-			step: "None Suspended: suspended by spec.suspend; without it: making the Pod of db-",
+			step: "None Suspended: suspended by spec.suspend; without it: recreating the Pod of db-",
 		},
 		"Hibernated": {
 			reason: "of one that sleeps no Pod is made, and its volumes get what they lack",

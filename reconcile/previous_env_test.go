@@ -153,7 +153,7 @@ func effects(o reconcile.Outlook) map[string]reconcile.Effect {
 	return pods
 }
 
-// TestTakenOver: what an earlier release has left is taken over. No Pod is made anew and no container started again; what is
+// TestTakenOver: what an earlier release has left is taken over. No Pod is recreated and no container started again; what is
 // changed instead was told before, and nothing else is. A container that ends starts again, and a change of the spec is made, as it
 // was told before.
 func TestTakenOver(t *testing.T) {
@@ -208,10 +208,10 @@ func TestTakenOver(t *testing.T) {
 			s.runs(c, version)
 			now, again := s.lives(c)
 			for member, effect := range told {
-				anew := now[member] != uids[member]
-				restarted := !anew && again[member] != restarts[member]
-				if anew != (effect == reconcile.EffectAnew) || restarted != (effect == reconcile.EffectRestarted) {
-					t.Errorf("%s was to be %s: made anew %t, started again %t", member, effect, anew, restarted)
+				recreated := now[member] != uids[member]
+				restarted := !recreated && again[member] != restarts[member]
+				if recreated != (effect == reconcile.EffectRecreated) || restarted != (effect == reconcile.EffectRestarted) {
+					t.Errorf("%s was to be %s: recreated %t, started again %t", member, effect, recreated, restarted)
 				}
 			}
 			load.check()

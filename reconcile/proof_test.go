@@ -61,7 +61,7 @@ func TestProves(t *testing.T) {
 		"InPlaceSeen":     {reason: "etcd has answered for half a second", pod: pod{restarts: 1, exit: asked, started: 4 * time.Second, ready: time.Hour, seen: 600 * time.Millisecond}},
 		"InPlaceUnprobed": {reason: "and its kubelet has not probed it yet", pod: pod{restarts: 1, exit: asked, unready: true, started: 4 * time.Second, seen: 600 * time.Millisecond}},
 		"InPlaceUnready":  {reason: "its kubelet has had its time", pod: pod{restarts: 1, exit: asked, unready: true, started: 6 * time.Second, seen: 3 * time.Second}, want: facts{Unproved: true}},
-		"Anew":            {reason: "a new Pod takes longer", pod: pod{started: 5 * time.Second, ready: 2 * time.Second}, want: facts{Unproved: true, Next: 2 * time.Second}},
+		"Recreated":       {reason: "a new Pod takes longer", pod: pod{started: 5 * time.Second, ready: 2 * time.Second}, want: facts{Unproved: true, Next: 2 * time.Second}},
 		"AnewProved":      {reason: "three seconds, and the API's second", pod: pod{started: 6 * time.Second, ready: 4 * time.Second}},
 		"Crashed":         {reason: "it has been started again, and nobody asked for it", pod: pod{restarts: 1, exit: killed, started: 10 * time.Second, ready: 9 * time.Second}, want: facts{Unproved: true, Crashed: true, Next: 22 * time.Second}},
 		"CrashedOnce":     {reason: "that was long ago", pod: pod{restarts: 1, exit: killed, started: time.Hour, ready: 32 * time.Second}, want: facts{Crashed: true}},
@@ -135,7 +135,7 @@ func TestProofs(t *testing.T) {
 		{reason: "it is seen first", ready: []string{"a"}, want: map[string]time.Time{"a": now}},
 		{reason: "it goes on, and another one comes", ready: []string{"a", "b"}, want: map[string]time.Time{"a": now, "b": now.Add(time.Second)}},
 		{reason: "it is not ready for a moment", ready: []string{"b"}, want: map[string]time.Time{"b": now.Add(time.Second)}},
-		{reason: "its time begins anew", ready: []string{"a", "b"}, want: map[string]time.Time{"a": now.Add(3 * time.Second), "b": now.Add(time.Second)}},
+		{reason: "its time begins again", ready: []string{"a", "b"}, want: map[string]time.Time{"a": now.Add(3 * time.Second), "b": now.Add(time.Second)}},
 	}
 	var p proofs
 	for n, look := range looks {

@@ -44,11 +44,11 @@ func (s *stage) whole(c *api.EtcdCluster) {
 	})
 }
 
-// anew waits until a Pod of that name is there that is another one, and ready.
-func (s *stage) anew(name string, than types.UID) {
+// awaitRecreated waits until a Pod of that name is there that is another one, and ready.
+func (s *stage) awaitRecreated(name string, than types.UID) {
 	s.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}}
-	s.awaitPod(pod, "made anew and ready", func() bool { return pod.UID != than && history.Ready(pod) })
+	s.awaitPod(pod, "recreated and ready", func() bool { return pod.UID != than && history.Ready(pod) })
 }
 
 // TestPutBackOptions: options with which etcd does not start stop at the first member, which gets back those with which it has
@@ -86,13 +86,13 @@ func TestPutBackOptions(t *testing.T) {
 				}
 			}
 			if len(changed) != 1 || slices.Max(slices.Collect(maps.Values(restarts))) > 0 {
-				t.Fatalf("%s: the Pods of %v were made anew, and containers started again: %v", tc.reason, changed, restarts)
+				t.Fatalf("%s: the Pods of %v were recreated, and containers started again: %v", tc.reason, changed, restarts)
 			}
 			s.warned(c, "putting "+changed[0]+" back")
 
 			for member, uid := range after { // who was put back, and those that were never touched
 				s.deletePod(member)
-				s.anew(member, uid)
+				s.awaitRecreated(member, uid)
 				s.whole(c)
 			}
 			if names := s.has(c, wrongFlag); len(names) > 0 || c.Status.FailedChange == nil {

@@ -44,7 +44,7 @@ func (r *Reconciler) askResize(ctx context.Context, c *api.EtcdCluster, pod *cor
 	return nil
 }
 
-// tryResize finds out whose node has less than is asked for, whatever else runs there: that Pod is made anew, on any node with room.
+// tryResize finds out whose node has less than is asked for, whatever else runs there: that Pod is recreated, on any node with room.
 // The kubelet says so when it has been asked (render.Infeasible). A newer API server, which knows the nodes, does not let that come to
 // the kubelet (plugin/pkg/admission/podresize), so it is asked for what would be asked for, and does nothing (dry run).
 func (r *Reconciler) tryResize(ctx context.Context, c *api.EtcdCluster, seen observed) error {

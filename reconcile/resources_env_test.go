@@ -14,23 +14,23 @@ import (
 	"quorate.dev/e2e/hostlet"
 )
 
-// TestResources: cpu changes while etcd runs, under load; where a member's node has less than is asked for, its Pod is made anew,
+// TestResources: cpu changes while etcd runs, under load; where a member's node has less than is asked for, its Pod is recreated,
 // on another one.
 func TestResources(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason string
-		cores  int64
-		anew   bool
-		told   string
+		reason    string
+		cores     int64
+		recreated bool
+		told      string
 	}{
 		"WhileItRuns": {
 			reason: "the kubelet does that under the running process", cores: 2,
 			told: "while it runs (spec.resources)",
 		},
 		"MoreThanItsNode": {
-			reason: "the API server does not let the kubelet be asked for it", cores: hostlet.Cores + 1, anew: true,
-			told: "anew (spec.resources)",
+			reason: "the API server does not let the kubelet be asked for it", cores: hostlet.Cores + 1, recreated: true,
+			told: "recreating the Pod of",
 		},
 	}
 	for name, tc := range cases {
@@ -50,8 +50,8 @@ func TestResources(t *testing.T) {
 			}
 			after, restarts := s.lives(c)
 			for member, uid := range after {
-				if anew := uid != before[member]; anew != tc.anew || restarts[member] != 0 {
-					t.Errorf("%s: %s is anew: %t, want %t; started again %d times", tc.reason, member, anew, tc.anew, restarts[member])
+				if recreated := uid != before[member]; recreated != tc.recreated || restarts[member] != 0 {
+					t.Errorf("%s: %s is recreated: %t, want %t; started again %d times", tc.reason, member, recreated, tc.recreated, restarts[member])
 				}
 			}
 			for _, pod := range s.pods(c) {

@@ -39,7 +39,7 @@ func TestTryResize(t *testing.T) {
 			answer: forbidden(metav1.StatusCause{Type: nodeCapacity}), tries: 3, want: membership.ChangePod,
 		},
 		"Quota": {
-			reason: "a Pod that is made anew gets no more", change: membership.ChangeResources, answer: forbidden(), tries: 3, want: membership.ChangeResources,
+			reason: "a Pod that is recreated gets no more", change: membership.ChangeResources, answer: forbidden(), tries: 3, want: membership.ChangeResources,
 		},
 		"Taken":   {reason: "it is asked for then", change: membership.ChangeResources, tries: 3, want: membership.ChangeResources},
 		"Away":    {reason: "that says nothing of nodes", change: membership.ChangeResources, answer: broken, tries: 3, want: membership.ChangeResources, err: broken},

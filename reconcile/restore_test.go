@@ -289,7 +289,7 @@ func TestChoose(t *testing.T) {
 		told   []string
 	}{
 		"Chosen":   {reason: "the first choice", want: &monday, told: []string{"Normal Restoring restoring snapshot db-monday"}},
-		"Before":   {reason: "it is never written anew", before: &sunday, err: apply.ErrChanged},
+		"Before":   {reason: "it is never written again", before: &sunday, err: apply.ErrChanged},
 		"NotFirst": {reason: "another operator has chosen meanwhile", refuse: conflict, err: conflict},
 	}
 	for name, tc := range cases {

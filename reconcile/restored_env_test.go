@@ -106,7 +106,7 @@ func TestRestoredMember(t *testing.T) {
 	s.says(message, "kubectl delete pvc --wait=false db-1 -n "+s.ns, "kubectl annotate pvc db-1 -n "+s.ns+" "+api.AnnotationVolumeUID+"-")
 	uid := s.podUIDs(c)["db-2"]
 	s.deletePod("db-2") // the others are cared for all the same
-	s.anew("db-2", types.UID(uid))
+	s.awaitRecreated("db-2", types.UID(uid))
 	s.write(c, kept) // what was restored lacks it
 	after := s.written(c)
 	if key := slices.IndexFunc(slices.Collect(maps.Keys(after)), func(key string) bool { return strings.HasPrefix(key, "Pod db-1 ") }); key >= 0 {

@@ -13,7 +13,7 @@ import (
 // for other options than all have served with.
 func TestUntried(t *testing.T) {
 	t.Parallel()
-	anew := func(w *world) { w.pods["db-0"] = w.pod("db-0") }
+	recreated := func(w *world) { w.pods["db-0"] = w.pod("db-0") }
 	type result struct {
 		Outdated bool
 		Untried  []string
@@ -24,26 +24,26 @@ func TestUntried(t *testing.T) {
 		given  func(*world)
 		want   result
 	}{
-		"Before":  {reason: "it is what has served, and not what is asked for", given: func(*world) {}, want: result{Outdated: true, Change: membership.ChangePod}},
-		"Anew":    {reason: "it is what is asked for, and has not served", given: anew, want: result{Untried: []string{"options"}}},
-		"Served":  {reason: "it is what is asked for, and has served", given: func(w *world) { anew(w); w.claims["db-0"].Annotations[api.AnnotationServed] = otherServed }},
-		"PutBack": {reason: "it is what has served, and what is asked for was given up", given: given, want: result{Change: membership.ChangePod}},
+		"Before":    {reason: "it is what has served, and not what is asked for", given: func(*world) {}, want: result{Outdated: true, Change: membership.ChangePod}},
+		"Recreated": {reason: "it is what is asked for, and has not served", given: recreated, want: result{Untried: []string{"options"}}},
+		"Served":    {reason: "it is what is asked for, and has served", given: func(w *world) { recreated(w); w.claims["db-0"].Annotations[api.AnnotationServed] = otherServed }},
+		"PutBack":   {reason: "it is what has served, and what is asked for was given up", given: given, want: result{Change: membership.ChangePod}},
 		"PutBackAnnounced": {
 			reason: "its volume says that it is being changed still", want: result{Outdated: true, Change: membership.ChangePod},
 			given: func(w *world) { given(w); w.claims["db-0"].Annotations[api.AnnotationNext] = "3.6.16" },
 		},
 		"GivenUp": {
 			reason: "it is what was given up, of which it is to be rid", want: result{Outdated: true, Untried: []string{"options"}},
-			given: func(w *world) { anew(w); given(w) },
+			given: func(w *world) { recreated(w); given(w) },
 		},
 		"Unmarked": {
 			reason: "a volume of earlier days does not say", want: result{},
-			given: func(w *world) { anew(w); delete(w.claims["db-0"].Annotations, api.AnnotationServed) },
+			given: func(w *world) { recreated(w); delete(w.claims["db-0"].Annotations, api.AnnotationServed) },
 		},
 		"VersionToo": {
-			reason: "it was made anew of another version as well, which its volume says", want: result{Untried: []string{"options"}},
+			reason: "it was recreated with another version as well, which its volume says", want: result{Untried: []string{"options"}},
 			given: func(w *world) {
-				anew(w)
+				recreated(w)
 				w.cluster.Spec.Version = "3.6.17"
 				w.claims["db-0"].Annotations[api.AnnotationNext] = "3.6.17"
 				w.asksFor("db-0", "gcr.io/etcd-development/etcd:v3.6.17")

@@ -128,7 +128,7 @@ func TestMade(t *testing.T) {
 // TestServes holds what is written down as what a member has served with.
 func TestServes(t *testing.T) {
 	t.Parallel()
-	anew := func(w *world) { other(w); w.pods["db-0"] = w.pod("db-0") }
+	recreated := func(w *world) { other(w); w.pods["db-0"] = w.pod("db-0") }
 	cases := map[string]struct {
 		reason string
 		given  func(*world)
@@ -137,14 +137,19 @@ func TestServes(t *testing.T) {
 	}{
 		"Same":      {reason: "nothing new", given: func(*world) {}, want: firstServed},
 		"Unmarked":  {reason: "it serves with what the spec says", given: func(w *world) { delete(w.claims["db-0"].Annotations, api.AnnotationServed) }, want: firstServed},
-		"Young":     {reason: "it answers from what it was changed to, and may end a moment later", given: anew, young: true, want: firstServed},
+		"Young":     {reason: "it answers from what it was changed to, and may end a moment later", given: recreated, young: true, want: firstServed},
 		"First":     {reason: "there is nothing to lose", given: func(w *world) { delete(w.claims["db-0"].Annotations, api.AnnotationServed) }, young: true, want: firstServed},
-		"Anew":      {reason: "it serves with what it was changed to", given: anew, want: otherServed},
+		"Recreated": {reason: "it serves with what it was changed to", given: recreated, want: otherServed},
 		"NotYet":    {reason: "the spec has changed, and its Pod has not", given: other, want: firstServed},
-		"Silent":    {reason: "it does not answer", given: func(w *world) { anew(w); delete(w.asked.endpoints, "db-0") }, want: firstServed},
-		"Leads":     {reason: "it answers, and serves nobody", given: func(w *world) { anew(w); e := w.asked.endpoints["db-0"]; e.Leader = 0; w.asked.endpoints["db-0"] = e }, want: firstServed},
-		"Changing":  {reason: "who answers is the container of before", given: func(w *world) { anew(w); w.asksFor("db-0", "etcd:v3.6.15"); w.changed("db-0", "3.6.16") }, want: firstServed},
-		"Overtaken": {reason: "the spec has changed again, and nobody knows any more what its Pod was made of", given: func(w *world) { anew(w); w.cluster.Spec.Options.SnapshotCount = new(int64(6000)) }, want: firstServed},
+		"Silent":    {reason: "it does not answer", given: func(w *world) { recreated(w); delete(w.asked.endpoints, "db-0") }, want: firstServed},
+		"Leads": {reason: "it answers, and serves nobody", given: func(w *world) {
+			recreated(w)
+			e := w.asked.endpoints["db-0"]
+			e.Leader = 0
+			w.asked.endpoints["db-0"] = e
+		}, want: firstServed},
+		"Changing":  {reason: "who answers is the container of before", given: func(w *world) { recreated(w); w.asksFor("db-0", "etcd:v3.6.15"); w.changed("db-0", "3.6.16") }, want: firstServed},
+		"Overtaken": {reason: "the spec has changed again, and nobody knows any more what its Pod was made of", given: func(w *world) { recreated(w); w.cluster.Spec.Options.SnapshotCount = new(int64(6000)) }, want: firstServed},
 		"Digest": {
 			reason: "the digest that it runs is that of another version",
 			given: func(w *world) {
@@ -180,7 +185,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// TestAnnounceMended holds when a Pod that is stuck is made anew of what the spec says.
+// TestAnnounceMended holds when a Pod that is stuck is recreated as the spec says.
 func TestAnnounceMended(t *testing.T) {
 	t.Parallel()
 	stuck := func(w *world) {
@@ -260,9 +265,9 @@ func TestNextWith(t *testing.T) {
 		change membership.Change
 		want   string
 	}{
-		"Anew":     {reason: "all that the spec says", said: firstServed, change: membership.ChangePod, want: `{"version":"3.7.3","options":{"snapshotCount":5000}}`},
-		"InPlace":  {reason: "the image, and the rest is what it is", said: firstServed, change: membership.ChangeImage, want: `{"version":"3.7.3"}`},
-		"Unmarked": {reason: "there is nothing to go back to, and the last spec wins", change: membership.ChangePod},
+		"Recreated": {reason: "all that the spec says", said: firstServed, change: membership.ChangePod, want: `{"version":"3.7.3","options":{"snapshotCount":5000}}`},
+		"InPlace":   {reason: "the image, and the rest is what it is", said: firstServed, change: membership.ChangeImage, want: `{"version":"3.7.3"}`},
+		"Unmarked":  {reason: "there is nothing to go back to, and the last spec wins", change: membership.ChangePod},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -187,7 +187,7 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 }
 
 // withoutGate is the spec of a Pod as if its member had never been one to come, which waited at a gate (render.Provisioner): a
-// Pod that is made anew over the data has none.
+// Pod that is recreated over the data has none.
 func withoutGate(spec corev1.PodSpec) corev1.PodSpec {
 	const gate = "start"
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == gate })

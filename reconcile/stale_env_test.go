@@ -17,7 +17,7 @@ import (
 
 // TestApplyToWhatIsGone shows what the API server makes of an apply on the word of a cache that is behind. It is why
 // metadata is applied with the UID of the object that was seen: the resource version alone does not keep an apply from
-// creating the object anew, and for a claim that would be an empty one that says whose data it holds.
+// creating the object again, and for a claim that would be an empty one that says whose data it holds.
 func TestApplyToWhatIsGone(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -68,7 +68,7 @@ func TestApplyToWhatIsGone(t *testing.T) {
 			tc.bind(late, seen)
 			err := apply(late)
 			if recreated := err == nil; recreated != tc.recreate || err != nil && !apierrors.IsConflict(err) {
-				t.Errorf("%s: created anew: %t, want %t; error %v", tc.reason, recreated, tc.recreate, err)
+				t.Errorf("%s: created again: %t, want %t; error %v", tc.reason, recreated, tc.recreate, err)
 			}
 		})
 	}

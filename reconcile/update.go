@@ -39,7 +39,7 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 		}
 	default:
 		if err = r.announce(ctx, c, seen, m, step); err == nil {
-			err = r.deletePod(ctx, c, pod, step) // it is made anew in the next pass
+			err = r.deletePod(ctx, c, pod, step) // it is recreated in the next pass
 		}
 	}
 	if err == nil {
@@ -97,8 +97,8 @@ func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
 	return container, image, images != "" && cmp.Or(ran, image) != etcdImage(pod)
 }
 
-// announce writes on the volume of a member what is to run on it: whoever makes its Pod anew, for whatever reason, makes that. Once
-// etcd has run what it is changed to, it may never start with what ran before. A Pod that is made anew is made of what the spec
+// announce writes on the volume of a member what is to run on it: whoever recreates its Pod, for whatever reason, makes that. Once
+// etcd has run what it is changed to, it may never start with what ran before. A Pod that is recreated is made of what the spec
 // says.
 func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
 	i, _ := seen.Instance(m.Name)
@@ -129,7 +129,7 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	if err := r.intend(ctx, c, seen, step, podUID); err != nil {
 		return err
 	}
-	// The Pod first: one that comes up after all, and serves, must not be made anew as what it was before.
+	// The Pod first: one that comes up after all, and serves, must not be recreated as what it was before.
 	m := member(c, seen, name)
 	switch {
 	case pod == nil: // the API server takes none

@@ -64,7 +64,7 @@ func TestVersions(t *testing.T) {
 		restarts int32
 	}{
 		"ToThirtySix":   {reason: "one minor", from: etcd35, to: []string{etcd36}, restarts: 1},
-		"ToThirtySeven": {reason: "two minors, one after the other, and the log begun anew between them", from: etcd35, to: []string{etcd37}, restarts: 2},
+		"ToThirtySeven": {reason: "two minors, one after the other, and the log rewritten between them", from: etcd35, to: []string{etcd37}, restarts: 2},
 		"InMemory":      {reason: "the data stays with the Pods", from: etcd35, to: []string{etcd37}, medium: api.MediumMemory, restarts: 2},
 		"BackToSix":     {reason: "etcd prepares its data first", from: etcd37, to: []string{etcd36}, restarts: 1},
 		"BackToFive":    {reason: "the flags have their earlier names again", from: etcd36, to: []string{etcd35}, restarts: 1},
@@ -157,7 +157,7 @@ func TestPutBack(t *testing.T) {
 	load.check()
 }
 
-// TestOptions: a change of flags makes the Pods anew, one after the other, over their volumes.
+// TestOptions: a change of flags recreates the Pods, one after the other, over their volumes.
 func TestOptions(t *testing.T) {
 	s := newStage(t)
 	c, load, _ := healing{}.struck(s)

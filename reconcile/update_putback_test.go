@@ -33,7 +33,7 @@ func TestPutBackChange(t *testing.T) {
 		fails(w, image37)
 		w.pods["db-0"].Annotations[api.AnnotationPrevious] = "containerd://db-0 " + image36
 	}
-	anew := func(w *world) {
+	recreated := func(w *world) {
 		fails(w, image37)
 		w.claims["db-0"].Annotations[api.AnnotationNext] = "3.7.3"
 	}
@@ -113,8 +113,8 @@ func TestPutBackChange(t *testing.T) {
 				Writes: []write{status, {"apply", "Pod", "db-0", "pod-of-db-0", "5"}}, Events: []string{told}, Image: image36,
 			},
 		},
-		"Anew": {
-			reason: "its Pod goes as it was seen, before its volume says that nothing comes next: one that comes up after all is no other", given: anew,
+		"Recreated": {
+			reason: "its Pod goes as it was seen, before its volume says that nothing comes next: one that comes up after all is no other", given: recreated,
 			want: result{
 				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
 				Failed: &api.FailedChange{Generation: 7, Message: message}, Events: []string{"Warning ChangeFailed PutBack member db-0", told},

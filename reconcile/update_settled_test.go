@@ -82,7 +82,7 @@ func TestRecordChanged(t *testing.T) {
 		want               map[string]string
 	}{
 		"Minor":     {reason: "it ran that last", before: "3.6.16", runs: "3.7.3", want: map[string]string{api.AnnotationVersion: "3.7.3"}},
-		"Anew":      {reason: "and nothing comes next", before: "3.6.16", next: "3.7.3", runs: "3.7.3", want: map[string]string{api.AnnotationVersion: "3.7.3"}},
+		"Recreated": {reason: "and nothing comes next", before: "3.6.16", next: "3.7.3", runs: "3.7.3", want: map[string]string{api.AnnotationVersion: "3.7.3"}},
 		"Young":     {reason: "it may end a moment later: its Pod is to be made again of what it was changed to then", before: "3.6.16", next: "3.7.3", runs: "3.7.3", young: true, want: map[string]string{api.AnnotationVersion: "3.7.3", api.AnnotationNext: "3.7.3"}},
 		"FromFive":  {reason: "whichever Pod runs on it reads the log of 3.5", before: "3.5.35", runs: "3.6.16", want: map[string]string{api.AnnotationVersion: "3.6.16", api.AnnotationReplays: membership.ReplaysAny}},
 		"ToFive":    {reason: "back again", before: "3.6.16", runs: "3.5.35", want: map[string]string{api.AnnotationVersion: "3.5.35"}},

@@ -31,7 +31,7 @@ func record(live *corev1.Pod) (image, around string) {
 	return image, around
 }
 
-// AppliedImage is the image that Quorate has asked for in a live Pod. Where somebody else has set
+// AppliedImage is the image that Quorate has asked for in a live Pod. Where another manager has set
 // it since, or the Pod does not say what was asked for, it is the one that the Pod has.
 func AppliedImage(c *api.EtcdCluster, live *corev1.Pod) string {
 	etcd := etcdOf(live)
@@ -41,7 +41,7 @@ func AppliedImage(c *api.EtcdCluster, live *corev1.Pod) string {
 	if !Rewritten(c, live) {
 		return etcd.Image
 	}
-	// The image is no field of Quorate's any more once somebody else has set it. It stays one where a
+	// The image is no field of Quorate's any more once another manager has set it. It stays one where a
 	// policy has rewritten it: that is done to the request after the API server has noted which fields
 	// it sets.
 	if _, ours, err := appliedPod(live); err != nil || ours.Image == nil {

@@ -56,7 +56,7 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 		"--initial-cluster=$(" + envInitialCluster + ")",
 		"--initial-cluster-state=$(" + EnvInitialClusterState + ")",
 	}
-	if m.Token != "" { // who joins takes the cluster's ID from the others
+	if m.Token != "" { // a member that joins takes the cluster's ID from the others
 		a = append(a, "--initial-cluster-token="+m.Token)
 	}
 	a = append(a, "--strict-reconfig-check=true", "$("+envCheckAtStart+")", "$("+envCheckCompacted+")")

@@ -24,7 +24,7 @@ const (
 	ChangeNone      Change = ""
 	ChangeResources Change = "Resources"
 	ChangeImage     Change = "Image"
-	ChangePod       Change = "Pod" // the Pod is made anew
+	ChangePod       Change = "Pod" // the Pod is recreated
 )
 
 // Needs is the change that a live Pod needs to be the one of this member, the largest where there are several, and the names
@@ -192,8 +192,8 @@ func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*co
 	return pod, nil
 }
 
-// appliedPod is a live Pod as it was applied last, and its container in that. Where somebody has cleared what the API server
-// remembers of it (metadata.managedFields), nothing was: what is applied then is taken over, and the rest stays as it is.
+// appliedPod is a live Pod as it was applied last, and its container in that. Where what the API server remembers of it
+// (metadata.managedFields) was cleared, nothing was: what is applied then is taken over, and the rest stays as it is.
 func appliedPod(live *corev1.Pod) (*corev1ac.PodApplyConfiguration, *corev1ac.ContainerApplyConfiguration, error) {
 	pod, err := corev1ac.ExtractPod(live, api.Manager)
 	if err != nil {

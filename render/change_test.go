@@ -214,7 +214,7 @@ func TestNeeds(t *testing.T) {
 			want: result{ChangePod, []string{"resources"}},
 		},
 		"Infeasible": {
-			reason: "it was changed to what its node does not have, and is made anew where there is some",
+			reason: "it was changed to what its node does not have, and is recreated where there is some",
 			before: resourced("64", "1Gi", "", ""), pod: infeasible, want: result{ChangePod, []string{"resources"}},
 		},
 		"InfeasibleAndLess": {

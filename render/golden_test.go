@@ -29,6 +29,6 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s: -want, +got (go test ./render -update writes it anew):\n%s", path, diff)
+		t.Errorf("%s: -want, +got (go test ./render -update rewrites it):\n%s", path, diff)
 	}
 }

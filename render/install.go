@@ -18,7 +18,7 @@ import (
 	"quorate.dev/templates"
 )
 
-// InstallNamespace is where Quorate runs unless somebody says otherwise.
+// InstallNamespace is where Quorate runs by default.
 const InstallNamespace = "quorate-system"
 
 // InstallOptions say how Quorate itself is installed. The zero value is what "kubectl apply -k templates/install" gives.

@@ -20,7 +20,7 @@ const (
 // Without a gate etcd would find that it is no member yet, and exit, and the kubelet's back-off then costs more than was won.
 // Without the Pod the others would look for a name that is not there yet: a resolver remembers for up to 30 seconds that
 // there is no such name. And a member that publishes itself before the leader can reach it is not heard, tries again after
-// seven seconds (publishV3 in server/etcdserver/server.go), and serves nobody until then.
+// seven seconds (publishV3 in server/etcdserver/server.go), and does not serve until then.
 //
 // The gate is Kubernetes' own rule that a container is not created while a variable in the subPathExpr of a mount has no
 // value. It says so as CreateContainerConfigError, and tries again as soon as the Pod changes. What is mounted is a file that

@@ -88,7 +88,7 @@ func (ps parts) String() string {
 	return strings.Join(fields, ",")
 }
 
-// hash is short: it tells one spec from the next, and guards against nobody.
+// hash is short: it tells one spec from the next, and is no protection against an attacker.
 func hash(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil { // values decoded from JSON can be encoded again

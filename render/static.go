@@ -59,8 +59,9 @@ func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
 // waits out its own back-off.
 //
 // It is there from the start, so that a client that is early finds its name and an address where it is refused, and comes
-// again. Who asks for an address that no Service has yet may be answered by whoever else is on the way there. Until clients are
-// admitted it selects nobody, so that none can write to a half-made cluster.
+// again. A request to an address that no Service has yet may be answered by another
+// host on the way there. Until clients are admitted it selects no Pod, so that none can write to a
+// half-made cluster.
 func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).

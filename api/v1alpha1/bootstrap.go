@@ -53,7 +53,7 @@ type BootstrapRestore struct {
 
 	// revisionBump is how far revisions go on beyond those of the snapshot, so that no client sees one again that it has seen
 	// before with other data. The history is marked as compacted: watches from a revision of before end with an error, and
-	// informers list anew. 0 leaves revisions and history as they were. Default 1000000000, which is a week at 1,600 writes in a
+	// informers list again. 0 leaves revisions and history as they were. Default 1000000000, which is a week at 1,600 writes in a
 	// second.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -43,7 +43,7 @@ const (
 	ReasonFormed = "Formed"
 	// ReasonStarting: Pods of known members are being created over their volumes, or are coming up.
 	ReasonStarting = "Starting"
-	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being made anew.
+	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being recreated.
 	ReasonReplacing = "Replacing"
 	// ReasonBackOff: there is no quorum, and the Pods of members that wait in their kubelets'
 	// back-off are being recreated, because a new Pod starts at once.

@@ -90,16 +90,16 @@ type EtcdClusterSpec struct {
 	Storage Storage `json:"storage"`
 
 	// resources are the cpu and memory of each member's container. Nothing is requested by default. A change is carried
-	// out member after member, while they run where Kubernetes allows it, and else by making the Pod anew over its volume.
+	// out member after member, while they run where Kubernetes allows it, and else by recreating the Pod over its volume.
 	// +optional
 	Resources *Resources `json:"resources,omitempty"`
 
-	// options configure etcd itself. A change makes the Pods anew over their volumes, member after member, the leader last.
+	// options configure etcd itself. A change recreates the Pods over their volumes, member after member, the leader last.
 	// +optional
 	Options *Options `json:"options,omitempty"`
 
 	// scheduling says on which nodes members run. By default members prefer different nodes and spread over zones. A
-	// change makes the Pods anew over their volumes, member after member, the leader last.
+	// change recreates the Pods over their volumes, member after member, the leader last.
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 

@@ -40,7 +40,7 @@ const (
 	AnnotationMemberID  = "etcd.quorate.dev/member-id"
 
 	// AnnotationVolumeUID says, beside these two, which PersistentVolumeClaim they were written on. Where it names another one, the
-	// claim was restored or copied, and no member is started on it. Without it a claim is trusted: Quorate writes it anew.
+	// claim was restored or copied, and no member is started on it. Without it a claim is trusted: Quorate rewrites it.
 	AnnotationVolumeUID = "etcd.quorate.dev/volume-uid"
 
 	// AnnotationBootstrap says, on a PersistentVolumeClaim, for which first start it was made: token, slash, size. An
@@ -51,7 +51,7 @@ const (
 	// "<SHA-256> <name>". It is written before that, with AnnotationBootstrap, and stays.
 	AnnotationSnapshot = "etcd.quorate.dev/snapshot"
 
-	// AnnotationRestore is, on the Pod of a first member, the same until the cluster has formed. The kubelet reads it anew each
+	// AnnotationRestore is, on the Pod of a first member, the same until the cluster has formed. The kubelet reads it again each
 	// time it starts the init container, which restores nothing without it.
 	AnnotationRestore = "etcd.quorate.dev/restore"
 
@@ -89,7 +89,7 @@ const (
 	AnnotationProvisions = "etcd.quorate.dev/provisions"
 
 	// AnnotationInitialCluster and AnnotationInitialClusterState are, on a Pod, what etcd is told at its start. They are
-	// read anew by the kubelet each time the container starts, so that a running Pod can be told never to start empty.
+	// read again by the kubelet each time the container starts, so that a running Pod can be told never to start empty.
 	AnnotationInitialCluster      = "etcd.quorate.dev/initial-cluster"
 	AnnotationInitialClusterState = "etcd.quorate.dev/initial-cluster-state"
 	// AnnotationCheckAtStart and AnnotationCheckCompacted are, on a Pod and in the same way, the flags with which its version

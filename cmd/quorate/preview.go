@@ -143,14 +143,14 @@ func table(out io.Writer, outlooks []reconcile.Outlook) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "\n%s, %s: %s would be made anew, %d started again in place, %d resized; %s would be applied, which starts nothing again\n",
-		count(len(outlooks), "cluster"), count(members, "member"), count(effects[reconcile.EffectAnew], "Pod"), effects[reconcile.EffectRestarted],
+	_, err := fmt.Fprintf(out, "\n%s, %s: %s would be recreated, %d started again in place, %d resized; %s would be applied, which starts nothing again\n",
+		count(len(outlooks), "cluster"), count(members, "member"), count(effects[reconcile.EffectRecreated], "Pod"), effects[reconcile.EffectRestarted],
 		effects[reconcile.EffectResized], count(effects[reconcile.EffectApplied]+effects[reconcile.EffectCreated], "object"))
 	return err
 }
 
 var inWords = map[reconcile.Effect]string{
-	reconcile.EffectAnew:      "made anew",
+	reconcile.EffectRecreated: "recreated",
 	reconcile.EffectRestarted: "started again in place",
 	reconcile.EffectResized:   "resized while it runs",
 	reconcile.EffectApplied:   "applied",

@@ -40,32 +40,32 @@ CLUSTER   OBJECT   CHANGE       WHY
 a/one              no changes
 b/two              no changes
 
-2 clusters, 4 members: 0 Pods would be made anew, 0 started again in place, 0 resized; 0 objects would be applied, which starts nothing again
+2 clusters, 4 members: 0 Pods would be recreated, 0 started again in place, 0 resized; 0 objects would be applied, which starts nothing again
 `,
 		},
 		"Everything": {
 			reason: "a line for each object",
 			args: []reconcile.Outlook{{
 				Namespace: "a", Name: "one", Members: 3,
-				Step: &reconcile.Upcoming{Action: "Update", Reason: "Changing", Message: "making the Pod of one-1 anew (spec.options), then one-2"},
+				Step: &reconcile.Upcoming{Action: "Update", Reason: "Changing", Message: "recreating the Pod of one-1 (spec.options), then one-2"},
 				Objects: []reconcile.ObjectChange{
 					{Kind: "Service", Name: "one-client", Effect: reconcile.EffectCreated},
 					{Kind: "Pod", Name: "one-0", Effect: reconcile.EffectResized, Parts: []string{"resources"}},
-					{Kind: "Pod", Name: "one-1", Effect: reconcile.EffectAnew, Parts: []string{"options", "version"}},
+					{Kind: "Pod", Name: "one-1", Effect: reconcile.EffectRecreated, Parts: []string{"options", "version"}},
 					{Kind: "Pod", Name: "one-2", Effect: reconcile.EffectRestarted, Parts: []string{"version"}},
 					{Kind: "PersistentVolumeClaim", Name: "one-0", Effect: reconcile.EffectApplied, Differences: annotations},
 				},
 			}},
 			want: `
 CLUSTER   OBJECT                        CHANGE                   WHY
-a/one                                   Changing                 making the Pod of one-1 anew (spec.options), then one-2
+a/one                                   Changing                 recreating the Pod of one-1 (spec.options), then one-2
 a/one     Service one-client            created
 a/one     Pod one-0                     resized while it runs    resources
-a/one     Pod one-1                     made anew                options, version
+a/one     Pod one-1                     recreated                options, version
 a/one     Pod one-2                     started again in place   version
 a/one     PersistentVolumeClaim one-0   applied                  +annotations[a/b], -annotations[a/c], labels.d
 
-1 cluster, 3 members: 1 Pod would be made anew, 1 started again in place, 1 resized; 2 objects would be applied, which starts nothing again
+1 cluster, 3 members: 1 Pod would be recreated, 1 started again in place, 1 resized; 2 objects would be applied, which starts nothing again
 `,
 		},
 	}

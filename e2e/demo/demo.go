@@ -147,7 +147,7 @@ func etcd(ctx context.Context, d *demo) error {
 	return watchUntilReady(ctx, d.kubectl.kubeconfig, d.cluster)
 }
 
-// use runs a Pod that has done its work before: it is gone and made anew each time.
+// use runs a Pod that has done its work before: it is gone and recreated each time.
 func use(ctx context.Context, d *demo) error {
 	if _, err := d.kubectl.output(ctx, nil, "delete", "pod/etcdctl", "--ignore-not-found", "--timeout=1m"); err != nil {
 		return err

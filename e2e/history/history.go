@@ -54,7 +54,7 @@ type Load struct {
 
 	mu     sync.Mutex
 	events []event
-	heard  chan struct{} // closed and made anew at each event
+	heard  chan struct{} // closed and recreated at each event
 	gone   time.Time     // since when no member is ready; zero where one is
 	away   time.Duration // how long there was none before
 	pauses pauses

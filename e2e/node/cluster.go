@@ -23,7 +23,7 @@ type Cluster struct {
 }
 
 // Up returns when the cluster runs and can run Pods that want volumes and names. It goes on from a
-// cluster of this name that answers, and makes one that does not anew.
+// cluster of this name that answers, and recreates one that does not.
 func Up(ctx context.Context, c Cluster) error {
 	unlock, err := lock(ctx, "cluster-"+c.Name)
 	if err != nil {
@@ -45,7 +45,7 @@ func Up(ctx context.Context, c Cluster) error {
 	case nodes.answer(ctx):
 		err = goOn(ctx, provider, c, config, nodes)
 	default:
-		say("the cluster %s is half-made or does not answer: it is made anew", c.Name)
+		say("the cluster %s is half-made or does not answer: it is recreated", c.Name)
 		if err := provider.Delete(c.Name, c.Kubeconfig); err != nil {
 			return fmt.Errorf("remove cluster %s: %w", c.Name, err)
 		}

@@ -26,12 +26,12 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// storage is what every member keeps its data on.
 	Storage *StorageApplyConfiguration `json:"storage,omitempty"`
 	// resources are the cpu and memory of each member's container. Nothing is requested by default. A change is carried
-	// out member after member, while they run where Kubernetes allows it, and else by making the Pod anew over its volume.
+	// out member after member, while they run where Kubernetes allows it, and else by recreating the Pod over its volume.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
-	// options configure etcd itself. A change makes the Pods anew over their volumes, member after member, the leader last.
+	// options configure etcd itself. A change recreates the Pods over their volumes, member after member, the leader last.
 	Options *OptionsApplyConfiguration `json:"options,omitempty"`
 	// scheduling says on which nodes members run. By default members prefer different nodes and spread over zones. A
-	// change makes the Pods anew over their volumes, member after member, the leader last.
+	// change recreates the Pods over their volumes, member after member, the leader last.
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
 	// metadata is added to everything that Quorate creates for this cluster. A change is applied at once and restarts
 	// nothing.

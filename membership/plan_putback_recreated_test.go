@@ -2,11 +2,11 @@ package membership
 
 import "testing"
 
-// TestPlanPutBackAnew is for changes that make a Pod anew, and do not work.
-func TestPlanPutBackAnew(t *testing.T) {
+// TestPlanPutBackRecreated is for changes that recreate a Pod, and do not work.
+func TestPlanPutBackRecreated(t *testing.T) {
 	testPlan(t, map[string]planCase{
 		"Options": {
-			reason: "Its Pod was made anew of options with which etcd does not start, and it has served with others",
+			reason: "Its Pod was recreated with options with which etcd does not start, and it has served with others",
 			base:   formed3,
 			args:   []change{on(1, wrongOptions)},
 			want: Step{
@@ -93,7 +93,7 @@ func TestPlanPutBackAnew(t *testing.T) {
 			},
 		},
 		"UnfitEvicted": {
-			reason: "Its node had no room, which says nothing of the change: it is made anew",
+			reason: "Its node had no room, which says nothing of the change: it is recreated",
 			base:   formed3,
 			args:   []change{on(1, unplaced), on(1, overdue), on(1, func(i *Instance) { i.Pod.Ended = true })},
 			want: Step{
@@ -129,7 +129,7 @@ func TestPlanPutBackAnew(t *testing.T) {
 			},
 		},
 		"StuckWithServed": {
-			reason: "What is stuck with what it has served with is made anew of a spec that was mended",
+			reason: "What is stuck with what it has served with is recreated with a spec that was mended",
 			base:   formed3,
 			args:   []change{on(1, stuck), on(1, failing), on(1, outdated)},
 			want: Step{
