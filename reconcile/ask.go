@@ -21,26 +21,20 @@ type answers struct {
 	endpoints map[string]membership.Endpoint // by member name; only those that answered, or of which their metrics tell
 }
 
-// ask asks every member that may run for its status, all at once, and then one of them for the member list: a
-// look at a healthy cluster costs one Status a member and one MemberList. Of who is not ready the metrics may tell; that is
-// believed of a member that etcd lists.
+// ask asks every member that may run for its status, all at once, and then one of them for the
+// member list: a look at a healthy cluster costs one Status a member and one MemberList. A member
+// that does not answer may be known by its metrics. These are believed of a member that etcd lists.
 func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[string]*corev1.Pod) answers {
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}
-	asking := 0 // members
 	var mutex sync.Mutex
 	var all crew
 	for name, pod := range pods {
 		if !listens(pod) {
 			continue
 		}
-		asking++
-		ask := r.askOne
-		if c.Status.ClusterID != "" && !containerStatus(pod).Ready {
-			ask = r.askNewcomer
-		}
 		all.do(func() {
-			etcd, endpoint, err := ask(ctx, pod.Status.PodIP)
+			etcd, endpoint, err := r.askMember(ctx, c, pod)
 			if err != nil {
 				log.FromContext(ctx).V(1).Info("Member does not answer", "member", name, "error", err.Error())
 			}
@@ -55,9 +49,9 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 		})
 	}
 	all.wait()
-	if asking < membership.Quorum(voted(c)) {
+	if len(asked.endpoints)+len(told) < membership.Quorum(voted(c)) || !asked.leaderAnswers() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, afterFew)
+		ctx, cancel = context.WithTimeout(ctx, listInDoubt)
 		defer cancel()
 	}
 	for _, name := range asked.leaderFirst() {
@@ -78,11 +72,22 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	return asked
 }
 
-// afterFew is how long the member list may take where fewer members run than the quorum of the last
-// list. Mostly there is none then: what follows a leader that is gone notices after a second or
-// two, and what brings the quorum back must not wait for that. A list that is smaller by now is
-// answered within milliseconds.
-const afterFew = 500 * time.Millisecond
+// listInDoubt is how long the member list may take, from all members together, where there may be
+// no quorum: fewer members answer than the quorum of the last list, or the leader that they follow
+// does not answer. A follower notices after one or two seconds that its leader is gone, and what
+// brings the quorum back must not wait for that. Where there is a quorum all the same, the list
+// comes within milliseconds.
+const listInDoubt = 500 * time.Millisecond
+
+// leaderAnswers reports whether a member that answers says that it leads.
+func (a answers) leaderAnswers() bool {
+	for _, e := range a.endpoints {
+		if e.Leader != 0 && e.Leader == e.MemberID {
+			return true
+		}
+	}
+	return false
+}
 
 // voted counts the voters that the status remembers.
 func voted(c *api.EtcdCluster) int {
@@ -115,8 +120,68 @@ func (a answers) believe(c *api.EtcdCluster, told map[string]membership.Endpoint
 	}
 }
 
-// askOne connects to a member and asks it for its status.
-func (r *Reconciler) askOne(ctx context.Context, ip string) (membership.Client, membership.Endpoint, error) {
+// beforeMetrics is how long a member that is ready has to answer before its metrics are asked for.
+// A kubelet may still call a member ready that was started again a moment ago.
+const beforeMetrics = 200 * time.Millisecond
+
+// afterMetrics is how long a member that is not ready has to answer after its metrics have answered,
+// or have been refused: one that serves answers as soon. Its client port may be listened on and not
+// served, so that every look would cost a time-out.
+const afterMetrics = 100 * time.Millisecond
+
+// askMember asks a member for its status. Of a member that does not answer the metrics may tell,
+// which are returned beside the error. It is not waited for once its metrics say that it does not
+// serve. While a cluster is formed for the first time there is no list by which to believe them.
+func (r *Reconciler) askMember(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) (membership.Client, membership.Endpoint, error) {
+	if c.Status.ClusterID == "" {
+		return r.askStatus(ctx, pod.Status.PodIP)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready := containerStatus(pod).Ready
+	var told membership.Endpoint
+	var scraping crew
+	scraping.do(func() {
+		if ready && !passes(ctx, beforeMetrics) {
+			return
+		}
+		endpoint, err := r.Scrape(ctx, pod.Status.PodIP, api.PortMetrics)
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("Metrics cannot be read", "member", pod.Name, "error", err.Error())
+		}
+		switch {
+		case endpoint.Silent():
+			cancel()
+		case !ready:
+			time.AfterFunc(afterMetrics, cancel)
+		}
+		told = endpoint
+	})
+	etcd, endpoint, err := r.askStatus(ctx, pod.Status.PodIP)
+	if err == nil || ready {
+		cancel() // the metrics have nothing to add
+	}
+	scraping.wait()
+	if err != nil {
+		return nil, told, err
+	}
+	return etcd, endpoint, nil
+}
+
+// passes waits, and reports whether the time passed before the context ended.
+func passes(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// askStatus connects to a member and asks it for its status.
+func (r *Reconciler) askStatus(ctx context.Context, ip string) (membership.Client, membership.Endpoint, error) {
 	etcd, err := r.Dial(ip, api.PortClient)
 	if err != nil {
 		return nil, membership.Endpoint{}, err
@@ -125,40 +190,6 @@ func (r *Reconciler) askOne(ctx context.Context, ip string) (membership.Client, 
 	if err != nil {
 		_ = etcd.Close() // the error says enough
 		return nil, membership.Endpoint{}, err
-	}
-	return etcd, endpoint, nil
-}
-
-// afterMetrics is how long a member that is not ready has to answer after its metrics have, or after it was found that nobody
-// listens there: one that serves answers as soon. Its client port may be listened on and not served, so that waiting for it
-// would cost every look a time-out. Where the metrics tell that it serves nobody it is not waited for at all.
-const afterMetrics = 100 * time.Millisecond
-
-// askNewcomer asks a member that may not serve clients yet. Beside an error it returns what the metrics tell.
-func (r *Reconciler) askNewcomer(ctx context.Context, ip string) (membership.Client, membership.Endpoint, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var told membership.Endpoint
-	var scraping crew
-	scraping.do(func() {
-		endpoint, err := r.Scrape(ctx, ip, api.PortMetrics)
-		if err != nil {
-			log.FromContext(ctx).V(1).Info("Metrics cannot be read", "address", ip, "error", err.Error())
-		}
-		if endpoint.Silent() {
-			cancel()
-		} else {
-			time.AfterFunc(afterMetrics, cancel)
-		}
-		told = endpoint
-	})
-	etcd, endpoint, err := r.askOne(ctx, ip)
-	if err == nil {
-		cancel() // the metrics have nothing to add
-	}
-	scraping.wait()
-	if err != nil {
-		return nil, told, err
 	}
 	return etcd, endpoint, nil
 }

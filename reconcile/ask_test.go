@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ type etcd struct {
 	endpoint membership.Endpoint
 	members  []membership.Member // nil: it cannot list them
 	hangs    bool                // its port is listened on, and not served
+	after    time.Duration       // that its answer takes
 }
 
 // asked is an etcd that nobody asks for changes.
@@ -40,6 +42,9 @@ func (a asked) Hash(context.Context, int64) (membership.Hash, error) {
 func (e etcd) Status(ctx context.Context) (membership.Endpoint, error) {
 	if e.hangs {
 		<-ctx.Done()
+		return membership.Endpoint{}, ctx.Err()
+	}
+	if e.after > 0 && !passes(ctx, e.after) {
 		return membership.Endpoint{}, ctx.Err()
 	}
 	if e.endpoint.ClusterID == 0 {
@@ -77,6 +82,7 @@ func TestAsk(t *testing.T) {
 		clusterID string
 		at        map[string]etcd                // by name of the Pod; none: its container does not run
 		metrics   map[string]membership.Endpoint // of those that are not ready
+		stale     bool                           // their Pods' status says all the same that they are
 		let       string                         // the Pod that was let start, of which its status tells no more than that it waits for it
 		want      answers
 	}{
@@ -126,6 +132,22 @@ func TestAsk(t *testing.T) {
 			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
 				"db-0": {Publishing: 0xa0, ClusterID: 0xc0, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}, "db-1": endpoint(0xc0, 0xa1, 0xa1),
+			}},
+		},
+		"PublishingReady": {
+			reason: "its kubelet still calls it ready, as it was before it was started again", clusterID: "c0", stale: true,
+			at:      map[string]etcd{"db-0": {hangs: true}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
+			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
+			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
+				"db-0": {Publishing: 0xa0, ClusterID: 0xc0, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}, "db-1": endpoint(0xc0, 0xa1, 0xa1),
+			}},
+		},
+		"SlowReady": {
+			reason: "its metrics do not say that it serves nobody: it has the time of a call", clusterID: "c0", stale: true,
+			at:      map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1), after: 2 * beforeMetrics}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
+			metrics: map[string]membership.Endpoint{"db-0": {}},
+			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
+				"db-0": endpoint(0xc0, 0xa0, 0xa1), "db-1": endpoint(0xc0, 0xa1, 0xa1),
 			}},
 		},
 		"Fetching": {
@@ -199,7 +221,7 @@ func TestAsk(t *testing.T) {
 			for name := range tc.at {
 				pods[name] = running(name)
 				_, newcomer := tc.metrics[name]
-				containerStatus(pods[name]).Ready = !newcomer
+				containerStatus(pods[name]).Ready = !newcomer || tc.stale
 				if name == tc.let {
 					gate(pods[name])
 				}

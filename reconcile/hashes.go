@@ -159,7 +159,7 @@ func (r *Reconciler) hash(ctx context.Context, v voter, revision int64) (members
 // grow.
 func (r *Reconciler) revisions(ctx context.Context, serving []voter) {
 	for n := range serving {
-		etcd, endpoint, err := r.askOne(ctx, serving[n].ip)
+		etcd, endpoint, err := r.askStatus(ctx, serving[n].ip)
 		if err != nil {
 			continue
 		}

@@ -33,7 +33,7 @@ func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 		Dial:     dial,
 		Pods:     history.Pods{Client: s.WithWatch, Select: []client.ListOption{client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name}}, Endpoint: endpoint},
 		Clients:  3,
-		Pace:     30 * time.Millisecond, // what is tested is not how much etcd can bear
+		Pace:     60 * time.Millisecond, // what is tested is not how much etcd can bear
 		Timeout:  loadTimeout,
 		Keys:     4,
 		Floor:    2,

@@ -15,14 +15,13 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestKilledAgainAndAgain: etcd is killed twenty times within a minute, on any of three members,
-// with kubelets that wait as long as real ones. The cluster is never without a quorum for as long
-// as the second back-off, twenty seconds, and no member is another one afterwards. Before Pods
-// were recreated for that it was for 74.9 s. The bound was the first back-off,
-// ten seconds, until 2026-11-25: seen are 1.8 to 3.0 s by itself, and once, among eleven other tests
-// on two processors, 11.6 s, when the answers of etcd to the operator took longer than it waits.
+// TestKilledAgainAndAgain: etcd is killed twelve times within half a minute, on any of three members,
+// with kubelets that wait as long as real ones. The cluster is not without a quorum for as long as
+// a kubelet's first back-off, ten seconds, and no member is another one afterwards. It runs before
+// the tests that run side by side: what is measured is time, and among ten of them that is the
+// machine's.
 func TestKilledAgainAndAgain(t *testing.T) {
-	s := newStage(t, patient)
+	s := newStageAlone(t, patient)
 	s.operate()
 	c := s.cluster("db", 3)
 	s.create(c)
@@ -30,7 +29,9 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	before := identityOf(c)
 	clients := s.load(c, func(config *history.Config) { config.Pace = 10 * time.Millisecond })
 
-	s.killAgainAndAgain(c, 20, 3*time.Second)
+	if killed := s.killAgainAndAgain(c, 12, 2500*time.Millisecond); killed < 8 {
+		t.Errorf("void: etcd was killed only %d times, for at the others no member ran", killed)
+	}
 	s.ready(c)
 	if diff := cmp.Diff(before, identityOf(c)); diff != "" {
 		t.Errorf("the members changed: -want +got:\n%s", diff)
@@ -44,8 +45,8 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		}
 	}
 	t.Logf("longest without an acknowledged write %.1f s, %d Pods recreated", result.Longest.Seconds(), recreated)
-	if result.Longest > 20*time.Second {
-		t.Errorf("no write was acknowledged for %.1f s, longer than a kubelet's second back-off", result.Longest.Seconds())
+	if result.Longest > 10*time.Second {
+		t.Errorf("no write was acknowledged for %.1f s, longer than a kubelet's first back-off", result.Longest.Seconds())
 	}
 }
 
@@ -56,9 +57,9 @@ func occurrences(e eventsv1.Event) int {
 	return 1
 }
 
-// killAgainAndAgain kills the process of any member that has one, so often and so far apart. Which
-// it is is the same in each run, as far as they run.
-func (s *stage) killAgainAndAgain(c *api.EtcdCluster, times int, apart time.Duration) {
+// killAgainAndAgain kills the process of any member that has one, so often and so far apart, and
+// tells how often there was one. The order of the members is the same in each run.
+func (s *stage) killAgainAndAgain(c *api.EtcdCluster, times int, apart time.Duration) (killed int) {
 	s.Helper()
 	lots := rand.New(rand.NewPCG(17, 10))
 	pace := time.NewTicker(apart)
@@ -67,9 +68,11 @@ func (s *stage) killAgainAndAgain(c *api.EtcdCluster, times int, apart time.Dura
 		pods := s.pods(c)
 		for _, n := range lots.Perm(len(pods)) {
 			if s.hostlet.Kill(s.ns, pods[n].Name) == nil { // the others have no process
+				killed++
 				break
 			}
 		}
 		<-pace.C
 	}
+	return killed
 }
