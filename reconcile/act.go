@@ -42,6 +42,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	err, barred := held, staticErr != nil && (step.Action == membership.BackUp || step.Action == membership.Update || step.Action == membership.Downgrade)
 	if !barred && held == nil {
 		err = r.take(ctx, c, seen, step)
+		r.refused.remember(c, step, err, time.Now())
 	}
 	var draining *drainingError
 	drains := errors.As(err, &draining)
@@ -64,9 +65,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 // is refused, and so it may be for long.
 func follows(err error) bool {
 	var queued queuedError
-	var again refusedError
 	var invalid *invalidError
-	return refuses(err) || errors.As(err, &queued) || errors.As(err, &again) || errors.As(err, &invalid)
+	return refuses(err) || errors.As(err, &queued) || errors.As(err, &invalid)
 }
 
 // valid is why no member can be made of the spec. What belongs to the whole cluster is applied all the same.

@@ -71,30 +71,60 @@ func (r *Reconciler) tryChange(ctx context.Context, c *api.EtcdCluster, pod *cor
 	return changed, nil // an apply leaves the answer in what was applied
 }
 
-// rehearse asks the API server for a change in place, and does nothing (dry run), before the member
-// leaves the Service for clients and the change is announced: what is refused costs no write. What
-// is refused in earnest all the same, by a webhook that lets every dry run pass, is not asked for
-// again for a while. A member that has left the Service already was asked for before that.
+// rehearse asks the API server for what a change would write, and does nothing (dry run), before the
+// member leaves the Service for clients and the change is announced: what is refused costs no write.
+// What a dry run passes and the API server refuses in earnest all the same is paused. A member that
+// has left the Service already was asked for before that.
 func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if err := r.refused.pending(c, step, time.Now()); err != nil {
+		return err
+	}
 	name := step.Members[0]
 	pod, m := seen.pods[name], member(c, seen, name)
-	if step.Change != membership.ChangeImage || pod.Labels[api.LabelClients] == api.ClientsOut {
+	if step.Change == membership.ChangeResources || pod.Labels[api.LabelClients] == api.ClientsOut {
 		return nil
 	}
-	m.Version, m.Previous = step.Version.String(), previous(c, pod)
+	m.Version = step.Version.String()
+	err := r.tryAnnouncement(ctx, c, seen, m, step)
+	if err == nil {
+		err = r.tryUpdate(ctx, c, pod, m, step)
+	}
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // it is another object by now, as the change itself finds out
+		return nil
+	}
+	return err
+}
+
+// tryUpdate is what the API server says to the change of a Pod (dry run).
+func (r *Reconciler) tryUpdate(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, step membership.Step) error {
+	if step.Change == membership.ChangePod {
+		err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}, client.DryRunAll)
+		if err != nil {
+			return fmt.Errorf("try to delete Pod %s: %w", pod.Name, err)
+		}
+		return nil
+	}
+	m.Previous = previous(c, pod)
 	asked := render.Image(c, m.Version)
 	changed, err := r.tryChange(ctx, c, pod, m, asked)
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // it is another Pod by now, as the change itself finds out
-		return nil
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	if render.Rewritten(c, pod) && asked != etcdImage(pod) && render.Asks(changed, asked) { // tryImage was told otherwise a moment ago
 		return apply.ErrChanged
 	}
-	if said := refusal(c); said != nil && time.Since(said.LastTransitionTime.Time) < lastRetry {
-		return refusedError{said.Message}
+	return nil
+}
+
+// tryAnnouncement is what the API server says to what a change writes on the claim (dry run).
+func (r *Reconciler) tryAnnouncement(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
+	announcement := announcement(c, seen, m, step)
+	if announcement == nil {
+		return nil
+	}
+	err := r.Client.Apply(ctx, announcement.WithUID(seen.claims[m.Name].UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
+	if err != nil {
+		return fmt.Errorf("try to write on PersistentVolumeClaim %s: %w", m.Name, err)
 	}
 	return nil
 }

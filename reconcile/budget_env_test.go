@@ -92,7 +92,7 @@ func TestBudget(t *testing.T) {
 			}
 			f.arm()
 			s.wire.answer(func(r *http.Request) (bool, *http.Response, error) {
-				if !strings.Contains(r.URL.Path, "/pods/") || r.URL.Query().Get("dryRun") != "" {
+				if !strings.Contains(r.URL.Path, "/pods/") || isDryRun(r) {
 					return false, nil, nil
 				}
 				what := r.Method + " " + path.Base(r.URL.Path)

@@ -53,7 +53,11 @@ func (c *faulty) Create(ctx context.Context, o client.Object, opts ...client.Cre
 }
 
 func (c *faulty) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	return c.do(effectOn("delete", o), func(to client.Client) error { return to.Delete(ctx, o, opts...) })
+	verb := "delete"
+	if len((&client.DeleteOptions{}).ApplyOptions(opts).DryRun) > 0 {
+		verb = "try"
+	}
+	return c.do(effectOn(verb, o), func(to client.Client) error { return to.Delete(ctx, o, opts...) })
 }
 
 func (c *faulty) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {

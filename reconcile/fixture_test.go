@@ -191,13 +191,17 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			if err != nil {
 				return err
 			}
-			if kind.Kind == "Pod" {
+			verb := "delete"
+			if len(options.DryRun) > 0 {
+				verb = "try"
+			}
+			if kind.Kind == "Pod" && verb == "delete" {
 				s.mu.Lock()
 				s.graces[o.GetName()] = options.GracePeriodSeconds
 				s.mu.Unlock()
 			}
 			p := ptr.Deref(options.Preconditions, metav1.Preconditions{})
-			return take(write{"delete", kind.Kind, o.GetName(), string(ptr.Deref(p.UID, "")), ptr.Deref(p.ResourceVersion, "")})
+			return take(write{verb, kind.Kind, o.GetName(), string(ptr.Deref(p.UID, "")), ptr.Deref(p.ResourceVersion, "")})
 		},
 		SubResourceApply: func(_ context.Context, _ client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 			meta, err := decode(o)

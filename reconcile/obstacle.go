@@ -29,11 +29,6 @@ func (e *terminatingError) Error() string {
 // invalidError: the spec cannot be rendered.
 type invalidError struct{ error }
 
-// refusedError: what the API server has refused a moment ago is not asked for again yet.
-type refusedError struct{ message string }
-
-func (e refusedError) Error() string { return e.message }
-
 // refuses reports whether the API server has something against what it was asked for.
 func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
@@ -44,7 +39,6 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var terminating *terminatingError
 	var invalid *invalidError
 	var queued queuedError
-	var again refusedError
 	var draining *drainingError
 	var status apierrors.APIStatus
 	switch {
@@ -66,8 +60,6 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: terminating.Error()}, true
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: "the namespace is being deleted"}, true
-	case errors.As(err, &again):
-		return membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused), Message: again.Error()}, true
 	case refuses(err) && errors.As(err, &status):
 		message := "the API server refuses what the spec asks for: " + podstatus.FirstLine(status.Status().Message)
 		switch {

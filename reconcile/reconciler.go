@@ -57,6 +57,7 @@ type Reconciler struct {
 	written  written
 	changing turns
 	draining drains
+	refused  refusals
 	// comparing is the data of members.
 	comparing comparisons
 	proving   proofs
@@ -146,6 +147,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		left(membership.Step{Action: membership.None})
 		r.written.forget(request.NamespacedName)
 		r.draining.forget(request.NamespacedName)
+		r.refused.forget(request.NamespacedName)
 		r.comparing.forget(request.NamespacedName)
 		r.proving.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest

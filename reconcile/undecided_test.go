@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -282,25 +281,25 @@ func TestPanicGivesTurnBack(t *testing.T) {
 	}
 }
 
-// refusedSince are the conditions of a cluster whose change has been refused since then.
-func refusedSince(when time.Time) []metav1.Condition {
-	return []metav1.Condition{{
-		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonRefused, ObservedGeneration: 7, LastTransitionTime: metav1.NewTime(when),
-		Message: "the API server refuses what the spec asks for: " + forbiddenBy("pods", "db-0", "policy: image is not signed").Error(),
-	}}
-}
-
 // TestRefusedChange: what the API server refuses costs neither an endpoint nor writes without end.
 func TestRefusedChange(t *testing.T) {
 	denied := forbiddenBy("pods", "db-0", "policy: image is not signed")
 	cases := map[string]struct {
 		reason  string
 		label   string // of db-0 before the pass
+		options bool   // are changed, for which its Pod is recreated; else the version, in place
+		claim   bool   // the refusal is that of its claim; else of its Pod
 		verbs   []string
 		refused time.Duration // so long ago it was refused; 0: it was not
 	}{
 		"DryRun": {
 			reason: "nothing but metadata is written for what is refused", label: api.ClientsIn, verbs: []string{"try"},
+		},
+		"DryRunOfDeletion": {
+			reason: "nor where its Pod would be deleted", label: api.ClientsIn, options: true, verbs: []string{"try"},
+		},
+		"DryRunOfClaim": {
+			reason: "nor where the change could not be announced", label: api.ClientsIn, claim: true, verbs: []string{"try"},
 		},
 		"InEarnest": {
 			reason: "the member comes back into the Service", label: api.ClientsOut, verbs: []string{"image"},
@@ -313,22 +312,23 @@ func TestRefusedChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := serving(t)
-			w.upgrading()
+			if tc.options {
+				w.cluster.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))}
+			} else {
+				w.upgrading()
+			}
 			for _, pod := range w.pods {
 				pod.Labels[api.LabelClients] = api.ClientsIn
 			}
 			w.pods["db-0"].Labels[api.LabelClients] = tc.label
 			w.address()
-			if tc.refused > 0 {
-				w.cluster.Status.Conditions = refusedSince(time.Now().Add(-tc.refused))
-			}
 			led := leadsTo("db-0", "db-1", "db-2")
 			if tc.label == api.ClientsOut {
 				led = leadsTo("db-1", "db-2")
 			}
 			images := 0
 			s := newStub(t, func(w write) error {
-				if w.Kind != "Pod" || w.Name != "db-0" {
+				if kind := map[bool]string{false: "Pod", true: "PersistentVolumeClaim"}[tc.claim]; w.Kind != kind || w.Name != "db-0" {
 					return nil
 				}
 				if w.Verb == "apply" && slices.Contains(tc.verbs, "image") {
@@ -343,6 +343,10 @@ func TestRefusedChange(t *testing.T) {
 				return nil
 			}, append(w.objects(), led)...)
 			s.Dial = w.dial(nil)
+			if tc.refused > 0 {
+				change := membership.Step{Action: membership.Update, Change: membership.ChangeImage, Members: []string{"db-0"}}
+				s.refused.remember(w.cluster, change, denied, time.Now().Add(-tc.refused))
+			}
 			if _, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.cluster)}); err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
@@ -101,13 +102,22 @@ func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
 // etcd has run what it is changed to, it may never start with what ran before. A Pod that is recreated is made of what the spec
 // says.
 func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
+	announcement := announcement(c, seen, m, step)
+	if announcement == nil {
+		return nil
+	}
+	return r.applyClaim(ctx, c, seen.claims[m.Name], announcement)
+}
+
+// announcement is the claim of a member with what is to run on it; nil where that is no news.
+func announcement(c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) *corev1ac.PersistentVolumeClaimApplyConfiguration {
 	i, _ := seen.Instance(m.Name)
 	claim := seen.claims[m.Name]
 	if claim == nil || step.Version == i.Volume.Version && step.Change != membership.ChangePod {
 		return nil
 	}
 	m.Next, m.NextWith = step.Version.String(), nextWith(c, claim, step.Change)
-	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
+	return render.Volume(c, m)
 }
 
 // putBack gives a member back what it ran before a change that does not work, and remembers that the spec asks for that change:

@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"bytes"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // wire is the way between operators and the API server: what is asked for on it is counted, answered by somebody else, or
@@ -111,4 +114,21 @@ func tooMany(of int, header http.Header) answerer {
 			Body: io.NopCloser(strings.NewReader("Too many requests, please try again later.")),
 		}, nil
 	}
+}
+
+// isDryRun reports whether a request writes nothing. A deletion says so in its body, in JSON or in
+// protobuf.
+func isDryRun(r *http.Request) bool {
+	if r.URL.Query().Get("dryRun") != "" {
+		return true
+	}
+	if r.Method != http.MethodDelete || r.GetBody == nil {
+		return false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	raw, err := io.ReadAll(body)
+	return err == nil && bytes.Contains(raw, []byte(metav1.DryRunAll))
 }

@@ -1,0 +1,91 @@
+package reconcile
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// How long a change that the API server has refused in earnest is not tried again: the second time
+// twice as long, and so on. A policy that is gone wakes nothing.
+const (
+	firstPause = 30 * time.Second
+	lastPause  = 8 * time.Minute
+)
+
+// refusals are the changes that the API server refused in earnest, by cluster. They are in memory
+// alone: an operator that starts tries each once. A spec that has changed since is tried at once.
+// Only changes are paused: what heals a cluster is tried at every look.
+type refusals struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]map[string]refusedChange // by action and members
+}
+
+type refusedChange struct {
+	uid        types.UID
+	generation int64
+	err        error
+	pause      time.Duration
+	until      time.Time
+}
+
+// pending is what the API server said to a change that is not to be tried again yet; else nil.
+func (r *refusals) pending(c *api.EtcdCluster, step membership.Step, now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, ok := r.last(c, step); ok && now.Before(last.until) {
+		return last.err
+	}
+	return nil
+}
+
+// remember what became of a step.
+func (r *refusals) remember(c *api.EtcdCluster, step membership.Step, err error, now time.Time) {
+	if step.Action != membership.Update {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, again := r.last(c, step)
+	key := client.ObjectKeyFromObject(c)
+	switch {
+	case err == nil:
+		delete(r.of[key], changeKey(step))
+	case !refuses(err) || again && now.Before(last.until): // or it was not tried
+	default:
+		pause := firstPause
+		if again {
+			pause = min(2*last.pause, lastPause)
+		}
+		if r.of == nil {
+			r.of = map[types.NamespacedName]map[string]refusedChange{}
+		}
+		if r.of[key] == nil {
+			r.of[key] = map[string]refusedChange{}
+		}
+		r.of[key][changeKey(step)] = refusedChange{c.UID, c.Generation, err, pause, now.Add(pause)}
+	}
+}
+
+// forget a cluster that is gone.
+func (r *refusals) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, key)
+}
+
+// last is the last refusal of the same change; false where the spec is another one by now.
+func (r *refusals) last(c *api.EtcdCluster, step membership.Step) (refusedChange, bool) {
+	last, ok := r.of[client.ObjectKeyFromObject(c)][changeKey(step)]
+	return last, ok && last.uid == c.UID && last.generation == c.Generation
+}
+
+func changeKey(step membership.Step) string {
+	return strings.Join(append([]string{string(step.Action), string(step.Change)}, step.Members...), " ")
+}
