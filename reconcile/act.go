@@ -26,7 +26,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 		return nil
 	}
 	invalid := valid(c)
-	var held error // nobody is changed for what is refused, or waits for its turn
+	var held error // no member is changed for what is refused, or waits for its turn
 	if invalid == nil {
 		held = r.hold(ctx, c, seen, step)
 	}
@@ -37,8 +37,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if seen.touched = touched(c, seen, step); len(seen.touched) == 0 {
 		r.draining.forget(client.ObjectKeyFromObject(c))
 	}
-	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down. But nobody is changed to what
-	// is wrong, nor prepared for it.
+	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down. But no member is changed
+	// to what is wrong, nor prepared for it.
 	err, barred := held, staticErr != nil && (step.Action == membership.BackUp || step.Action == membership.Update || step.Action == membership.Downgrade)
 	if !barred && held == nil {
 		err = r.take(ctx, c, seen, step)
@@ -134,8 +134,8 @@ func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled
 }
 
 // admitsClients reports whether clients may come: the latch is written, a quorum answers, and no Pod would
-// still start a new member, or restore one, if its disk came back empty. A write that was acknowledged before that could be lost with one disk
-// and nobody the wiser.
+// still start a new member, or restore one, if its disk came back empty. A write that was acknowledged before that could be lost with one disk,
+// unnoticed.
 func admitsClients(c *api.EtcdCluster, seen observed) bool {
 	if c.Status.ClusterID == "" || seen.Reach != membership.ReachQuorum {
 		return false
@@ -148,8 +148,8 @@ func admitsClients(c *api.EtcdCluster, seen observed) bool {
 	return true
 }
 
-// letIn is the step of a healthy cluster, or what it waits for until clients can come: whoever waits for it to be Ready connects
-// to the Service for clients next, which leads to those members alone that the kubelet has found ready.
+// letIn is the step of a healthy cluster, or what it waits for until clients can come: a client that waits for Ready connects
+// to the Service for clients next, which leads only to members that the kubelet has found ready.
 func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue time.Time) membership.Step {
 	switch {
 	case !admitsClients(c, seen):
@@ -250,7 +250,7 @@ func eventType(step membership.Step) string {
 	return corev1.EventTypeNormal
 }
 
-// deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership, where there is anybody to take it: no
+// deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership, where another member can take it: no
 // later one of its name, and where it was decided by what the Pod does, not one that does something else since. So does one of a
 // member to come, once it was let start.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {

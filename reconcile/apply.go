@@ -29,7 +29,7 @@ type configuration interface {
 }
 
 // apply makes an object of the cluster what the configuration says, and reports whether it had to be created. An object
-// that is already so costs no request. One that belongs to somebody else is left alone.
+// that is already so costs no request. One that has another owner is left alone.
 func (r *Reconciler) apply(ctx context.Context, c *api.EtcdCluster, desired runtime.ApplyConfiguration) (created bool, err error) {
 	want, ok := desired.(configuration)
 	if !ok {
@@ -56,7 +56,7 @@ func (r *Reconciler) apply(ctx context.Context, c *api.EtcdCluster, desired runt
 	return live == nil, nil
 }
 
-// applicable is why an object that exists cannot be made what is wanted: it belongs to somebody else, or is going.
+// applicable is why an object that exists cannot be made what is wanted: it has another owner, or is being deleted.
 func applicable(c *api.EtcdCluster, live client.Object, kind string) error {
 	foreign, terminating := belongs(c, live)
 	stray := metav1.GetControllerOf(live) == nil && live.GetLabels()[api.LabelCluster] != c.Name && !holdsDataOf(c, live)
@@ -71,7 +71,7 @@ func applicable(c *api.EtcdCluster, live client.Object, kind string) error {
 }
 
 // existing is the object as the first reader has it, or, where that has none, as the next one has it; nil where there is none. A
-// cache holds only what carries our label, so an object of somebody else shows only on the second look.
+// cache holds only what carries our label, so an object of another owner shows only on the second look.
 func existing(ctx context.Context, want configuration, readers ...client.Reader) (client.Object, error) {
 	kind := schema.FromAPIVersionAndKind(*want.GetAPIVersion(), *want.GetKind())
 	made, err := clientgoscheme.Scheme.New(kind)
@@ -99,7 +99,7 @@ func whose(o client.Object) string {
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		return owner.Kind + " " + owner.Name
 	}
-	return "somebody else (it has no label " + api.LabelCluster + " and no owner)"
+	return "another application (it has no label " + api.LabelCluster + " and no owner)"
 }
 
 // each does the same for all items at once, and returns the errors in the order of the items.
@@ -114,7 +114,7 @@ func each[T any](items []T, do func(item T) error) error {
 }
 
 // applied remembers what was applied, so that a cluster at rest costs no writes. An entry holds while the live object is
-// as the apply left it: whatever anybody changes is applied over again. It is no more than a memory: without it the same
+// as the apply left it: what others change is applied again. It is no more than a memory: without it the same
 // requests are made, and change nothing.
 type applied struct{ cache *utilcache.LRUExpireCache }
 

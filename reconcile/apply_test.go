@@ -44,7 +44,7 @@ func TestApply(t *testing.T) {
 		"Retained": {reason: "a volume without owner is taken over for its label", live: newClaim("db-0"), want: result{Writes: made}},
 		"Unlabelled": {
 			reason: "without owner and label it is somebody else's", live: unlabelled(newClaim("db-0")),
-			want: result{Error: "PersistentVolumeClaim db-0 exists and belongs to somebody else (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name"},
+			want: result{Error: "PersistentVolumeClaim db-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name"},
 		},
 		"LabelLost": {reason: "with our owner it is ours all the same", live: unlabelled(ownedBy("cluster", newClaim("db-0"))), want: result{Writes: made}},
 		"Foreign": {

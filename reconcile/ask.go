@@ -100,7 +100,7 @@ func voted(c *api.EtcdCluster) int {
 	return n
 }
 
-// listens reports whether a member may be asked. Where nobody listens, or soon nobody will, asking costs a time-out. The Pod of a
+// listens reports whether a member may be asked. Where nothing listens, or soon will not, asking costs a time-out. The Pod of a
 // member that is being stopped takes its address along, and its successor must not wait until the call to it is given up. A member
 // that may start has had its address for long: it answers, or its node refuses at once, up to a second before the Pod's status
 // tells that it runs.

@@ -40,7 +40,7 @@ func keepsAll(seen observed, step membership.Step, raised bool) bool {
 	if !seen.Formed() || step.Action == membership.None || step.Action == membership.Stall || step.Reason == membership.Hibernating {
 		return false
 	}
-	if seen.Reach != membership.ReachQuorum { // a leader is elected, and who is away is not known meanwhile
+	if seen.Reach != membership.ReachQuorum { // a leader is elected, and which member is away is not known meanwhile
 		return raised
 	}
 	some := func(is func(membership.Instance) bool) bool {

@@ -35,7 +35,7 @@ func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, 
 	}
 	defer cancel()
 	err = r.atLeader(seen, func(etcd membership.Client) (err error) {
-		defer func() { r.settle(c, err) }() // where nobody is asked, what was asked before stays as it is
+		defer func() { r.settle(c, err) }() // where no member is asked, what was asked before stays as it is
 		switch step.Action {
 		case membership.AddLearner:
 			return etcd.AddLearner(ctx, c.PeerURL(step.Members[0]))
@@ -60,8 +60,8 @@ func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, 
 }
 
 // spend gives a learner that is about to go before it has started the volume that was made for it,
-// so that the volume goes with it: what comes next has another name, and nobody who is behind takes
-// the one for the other. A volume that is being deleted is none that comes next, and is not written
+// so that the volume goes with it: what comes next has another name, and an operator with an old
+// view does not take the one for the other. A volume that is being deleted is none that comes next, and is not written
 // to.
 func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	i, _ := seen.Instance(step.Members[0])
@@ -144,7 +144,7 @@ func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membe
 	return nil
 }
 
-// atLeader asks the leader, who alone can hand over its leadership, and judges learners by what it knows itself; where it
+// atLeader asks the leader, which alone can hand over its leadership, and judges learners by what it knows itself; where it
 // does not answer here, any member that serves.
 func (r *Reconciler) atLeader(seen observed, ask func(membership.Client) error) error {
 	var at *corev1.Pod
@@ -163,8 +163,8 @@ func (r *Reconciler) atLeader(seen observed, ask func(membership.Client) error) 
 	return errors.Join(ask(etcd), etcd.Close())
 }
 
-// discard deletes the volumes of who is no member, or marks them where the spec keeps them, after a look past the cache. A
-// volume on which nothing has ever run is of no use to anybody.
+// discard deletes the volumes of former members, or marks them where the spec keeps them, after a
+// look past the cache. A volume on which nothing has ever run is never kept.
 func (r *Reconciler) discard(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
 		return err

@@ -35,7 +35,7 @@ const (
 
 // comparisons are those of all clusters.
 type comparisons struct {
-	// wake has a cluster looked at again; nil where nobody looks.
+	// wake has a cluster looked at again; nil in tests of this type alone.
 	wake func(types.NamespacedName)
 
 	mu      sync.Mutex

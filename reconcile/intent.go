@@ -17,9 +17,9 @@ import (
 )
 
 // Leader election is no fence: two operators can be alive at once, and a reply can be lost. So what disrupts is written down
-// in status.operation before its first effect, under the condition that nobody has written to the EtcdCluster since it was
-// read. Whoever loses this write to another operator looks again, and whoever has made it is its holder until somebody else
-// makes it: an operation that was begun by another one is taken over by rewriting it.
+// in status.operation before its first effect, under the condition that the EtcdCluster has not changed since
+// it was read. An operator that loses this write to another one looks again. The one that made it is
+// its holder, until another one makes it: so an operation is taken over.
 
 // intentLife is how long an operation keeps others from beginning. A request to etcd has ended by then: ours is given up
 // after membership.CallTimeout, and etcd gives up a proposal after seven seconds by itself.
@@ -72,7 +72,7 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 		same := sameOperation(op, operation)
 		switch {
 		case op.Step == string(membership.Bootstrap) || same && op.Holder == r.identity && step.Action != membership.Stop && time.Since(op.Since.Time) < intentRenewal:
-			return nil // not so a Stop, before which nobody looks again: that the write succeeds shows that the spec is the newest
+			return nil // not so a Stop, before which there is no second look: that the write succeeds shows that the spec is the newest
 		case !same && op.Step != string(membership.Stop) && r.inFlight(c, op):
 			return errInFlight
 		}
@@ -115,7 +115,7 @@ func high(c *api.EtcdCluster, seen observed, step membership.Step) int32 {
 }
 
 // sameOperation reports whether two operations are the same request. One that names a member by its ID is so whatever has become of
-// the volume: whoever loses both volume and Pod is removed while they go, and its reply may be lost with its process.
+// the volume: a member that loses both volume and Pod is removed while they go, and its reply may be lost with its process.
 func sameOperation(a, b *api.Operation) bool {
 	return a.Step == b.Step && a.MemberID == b.MemberID && (a.MemberID != "" || equality.Semantic.DeepEqual(a.Targets, b.Targets))
 }

@@ -62,7 +62,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 	})
 }
 
-// join starts a learner for the first time. Its volume is given to it first, so that nobody else ever gets it; then its Pod,
+// join starts a learner for the first time. Its volume is given to it first, so that no other member ever gets it; then its Pod,
 // in which nothing has run yet, is told of the others, which lets etcd start (render.Provisioner). A Pod that was made of an
 // earlier spec or for another version goes first, and is recreated when it is gone.
 func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {

@@ -69,7 +69,7 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 }
 
 // begins is how a first member starts: it begins empty, with the others, or is told to find the data that is made for it of a
-// snapshot. It joins nobody then, and does not start without that data.
+// snapshot. It joins no cluster then, and does not start without that data.
 func begins(m *render.Member, c *api.EtcdCluster, f membership.First) {
 	m.Token, m.BootstrapSize, m.Snapshot, m.Restore = f.Token, f.Size, f.Snapshot, f.Snapshot
 	if f.Snapshot != "" {

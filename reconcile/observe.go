@@ -196,7 +196,7 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	return v
 }
 
-// belongs tells whose an object with our labels is: somebody else's, or an earlier EtcdCluster's of the same name, which
+// belongs tells whose an object with our labels is: another owner's, or an earlier EtcdCluster's of the same name, which
 // the garbage collector is about to delete. One without an owner is ours: a retained volume, or an orphan to adopt.
 func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 	terminating = !o.GetDeletionTimestamp().IsZero()

@@ -12,7 +12,7 @@ import (
 	"quorate.dev/reconcile/podstatus"
 )
 
-// foreignError: an object with a name that is needed belongs to somebody else.
+// foreignError: an object with a name that is needed has another owner.
 type foreignError struct{ kind, name, whose string }
 
 func (e *foreignError) Error() string {

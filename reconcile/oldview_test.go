@@ -53,7 +53,7 @@ func TestOldView(t *testing.T) {
 		claim.UID = "another"
 		return claim
 	}
-	foreign := &foreignError{"PersistentVolumeClaim", "db-0", "somebody else (it has no label " + api.LabelCluster + " and no owner)"}
+	foreign := &foreignError{"PersistentVolumeClaim", "db-0", "another application (it has no label " + api.LabelCluster + " and no owner)"}
 	absent := func(kind, name string) write { return write{"apply", kind, name, "", apply.OnlyIfAbsent} }
 
 	cases := map[string]struct {

@@ -101,7 +101,7 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 	return seen, nil
 }
 
-// remembered is what etcd would say, as far as the status tells: who was seen to answer answers.
+// remembered is what etcd would say, as far as the status tells: a member that was seen to answer answers.
 func remembered(c *api.EtcdCluster) answers {
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	var members []membership.Member

@@ -74,7 +74,7 @@ func TestPreview(t *testing.T) {
 				remove(p, "Service", "db-client")
 				p.Objects = append(p.Objects, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "db-client", Namespace: p.Cluster.Namespace}})
 			},
-			step: "Stall ForeignObject: Service db-client exists and belongs to somebody else",
+			step: "Stall ForeignObject: Service db-client exists and belongs to another application",
 		},
 		"Refused": {
 			reason: "so is a spec that this version refuses",

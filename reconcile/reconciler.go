@@ -68,7 +68,7 @@ type Reconciler struct {
 
 // How long to wait before the next look, where no watch tells. etcd itself cannot be watched for its health.
 const (
-	afterConflict = 50 * time.Millisecond  // somebody else was first, or the cache was behind on a Pod or claim, and it soon catches up
+	afterConflict = 50 * time.Millisecond  // another writer was first, or the cache was behind on a Pod or claim, and it soon catches up
 	afterAct      = time.Second            // the watch is faster; this is for a lost event
 	afterChange   = 20 * time.Millisecond  // no watch tells of what etcd did, nor of our own status
 	whileForming  = 300 * time.Millisecond // etcd elects its first leader within a second or two
@@ -82,7 +82,7 @@ const (
 var soon = []membership.Reason{membership.Bootstrapping, membership.Restoring, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Moving, membership.Changing, membership.Downgrading}
 
 // How long to wait after an error: the second time twice as long, and so on. The last is not the quarter of an hour that is
-// usual: a webhook that is back wakes nobody, and a member may be down.
+// usual: no watch tells that a webhook is back, and a member may be down.
 const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second

@@ -164,7 +164,7 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 	return nil
 }
 
-// choose writes down the snapshot that was found, under the condition that nobody has written to the EtcdCluster since it was
+// choose writes down the snapshot that was found, under the condition that the EtcdCluster has not changed since it was
 // read: what was chosen before stays.
 func (r *Reconciler) choose(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if c.Status.Restored != nil {

@@ -16,11 +16,11 @@ import (
 
 // What a Pod is made of. What the spec says came from a person a moment ago, and may be such that etcd does not start or no
 // node fits. So it comes to a member that can be spared, by an Update that says so on the volume first (AnnotationNextWith), or to
-// one that is stuck with what it has. Whoever makes a Pod for any other reason, a deletion, a drain or what was put back, makes
-// it of what the member has served with (AnnotationServed).
+// one that is stuck with what it has. For any other reason, a deletion, a drain or a put-back, a Pod is
+// made of what the member has served with (AnnotationServed).
 //
 // What a member is being changed to stays the same until it has proved to run well, or is put back, whatever the spec says by then: etcd may
-// have run on the volume with it, and if it did not come up with something else, nobody could tell, and it would be put back to a
+// have run on the volume with it, and if it did not come up with something else, that could not be told, and it would be put back to a
 // version that cannot read the data any more.
 
 // made is the EtcdCluster as the Pod of a member is made of it, and whether a volume says so (render.Member.Proved). Members to come
@@ -102,7 +102,7 @@ func refusal(c *api.EtcdCluster) *metav1.Condition {
 	return stalled
 }
 
-// nextWith is what the claim of a member is to say that it is being changed to; nothing where nobody knows with what it has served,
+// nextWith is what the claim of a member is to say that it is being changed to; nothing where it is not known what it has served with,
 // for then there is nothing to go back to. In place only the image changes.
 func nextWith(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, change membership.Change) string {
 	next, ok := render.AsServed(c, said(claim))

@@ -22,7 +22,7 @@ import (
 	"quorate.dev/render"
 )
 
-// report writes the status where it differs, under the condition that nobody has changed the object since it was read: a
+// report writes the status where it differs, under the condition that the object has not changed since it was read: a
 // status made of an old look must not take back what a newer one has written.
 func (r *Reconciler) report(ctx context.Context, c *api.EtcdCluster, next api.EtcdClusterStatus) error {
 	if equality.Semantic.DeepEqual(c.Status, next) {
@@ -112,8 +112,8 @@ func isMember(i membership.Instance, seen observed) bool {
 }
 
 // sinceWhen a member is down, and its volume is found empty. A process that runs for a moment
-// between two crashes is no end of that: its kubelet must find it ready, or it must say itself who
-// it is.
+// between two crashes is no end of that: its kubelet must find it ready, or it must
+// answer.
 func sinceWhen(before api.MemberStatus, i membership.Instance, now metav1.Time) (down, empty *metav1.Time) {
 	switch {
 	case i.Endpoint.Member() != 0, i.Pod.Ready:

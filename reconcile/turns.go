@@ -25,7 +25,7 @@ import (
 // its change. An operator that starts knows to the second since when a cluster waits. Turns bound
 // disruption and guard nothing: two operators that are alive at once each give turns.
 type turns struct {
-	// wake has a cluster looked at again; nil where nobody looks.
+	// wake has a cluster looked at again; nil in tests of this type alone.
 	wake func(types.NamespacedName)
 
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ type turns struct {
 }
 
 // asker is a cluster that waits for its turn. One that has something else to do first, such as to wait for a member, does not
-// ask meanwhile: it holds up nobody, and keeps its place.
+// ask meanwhile: it holds up no other, and keeps its place.
 type asker struct {
 	types.NamespacedName
 	asks bool
@@ -53,9 +53,9 @@ func (e queuedError) Error() string {
 	return fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing)", e.limit)
 }
 
-// resume takes over from the operator before this one, as the status of each cluster tells: who was not at rest may have members
-// away and counts, whatever it was about; who waited goes on waiting, in the order in which it began to. Who has a turn, or is to
-// have one, is looked at before all the others, of which there may be many when an operator starts.
+// resume takes over from the operator before this one, as the status of each cluster tells. A cluster that was not
+// at rest may have members away and counts. One that waited goes on waiting, in the same order. Those
+// with a turn, or next for one, are looked at before all others, of which there may be many.
 func (t *turns) resume(ctx context.Context, reader client.Reader, limit int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +101,7 @@ func (t *turns) look(key types.NamespacedName) {
 	}
 }
 
-// enter takes a turn, if the cluster has none yet and nobody who asked before is to have it.
+// enter takes a turn, if the cluster has none yet and no cluster that asked before is to have it.
 func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 	return nil
 }
 
-// next are those for whom there is a turn.
+// next are the clusters for which there is a turn.
 func (t *turns) next(limit int) []types.NamespacedName {
 	var next []types.NamespacedName
 	for _, a := range t.waiting {
@@ -139,7 +139,7 @@ func (t *turns) next(limit int) []types.NamespacedName {
 
 // leave gives back the turn of a cluster that has come to rest, to a stop that only a person ends,
 // or to a snapshot that is taken before its version changes: no member is away then, and that may
-// take hours. One that waits and asks no more loses its place. Whoever is next is woken.
+// take hours. One that waits and asks no more loses its place. The next one is woken.
 func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

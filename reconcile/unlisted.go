@@ -12,7 +12,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// What is not found by its label, since somebody has taken or changed it, is looked for by name: no member is down or lost by
+// What is not found by its label, since it was taken away or changed, is looked for by name: no member is down or lost by
 // that, and the label comes back with the next apply. Whose it is shows all the same: a Pod has its owner, and a claim says
 // whose data it holds. Nothing is asked for while all is found by label.
 

@@ -49,8 +49,8 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	return err
 }
 
-// handOver moves the leadership away from a member that is about to go, to whoever has most of the log. Where that fails etcd
-// does it by itself when it ends, to whoever it likes best; so it never keeps a change up.
+// handOver moves the leadership away from a member that is about to go, to the one that has most of the log. Where that fails
+// etcd does it by itself when it ends, to one of its own choice; so it never keeps a change up.
 func (r *Reconciler) handOver(ctx context.Context, c *api.EtcdCluster, seen observed, name string) {
 	leader, _ := seen.Instance(name)
 	heir, ok := seen.Heir(name)
@@ -98,7 +98,7 @@ func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
 	return container, image, images != "" && cmp.Or(ran, image) != etcdImage(pod)
 }
 
-// announce writes on the volume of a member what is to run on it: whoever recreates its Pod, for whatever reason, makes that. Once
+// announce writes on the volume of a member what is to run on it: its Pod is recreated with that, for whatever reason. Once
 // etcd has run what it is changed to, it may never start with what ran before. A Pod that is recreated is made of what the spec
 // says.
 func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {

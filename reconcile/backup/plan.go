@@ -36,7 +36,7 @@ type Observed struct {
 type Job struct {
 	Name string
 	UID  types.UID
-	// Foreign is whether it belongs to somebody else; Former, to an EtcdBackup of the same name
+	// Foreign is whether it has another owner; Former, to an EtcdBackup of the same name
 	// that is gone, as it soon will be.
 	Foreign   bool
 	Former    bool

@@ -36,7 +36,7 @@ type Reconciler struct {
 }
 
 const (
-	afterConflict = 50 * time.Millisecond // somebody else was first, or the cache was behind, and it soon catches up
+	afterConflict = 50 * time.Millisecond // another writer was first, or the cache was behind, and it soon catches up
 	firstRetry    = 100 * time.Millisecond
 	lastRetry     = 30 * time.Second
 )
