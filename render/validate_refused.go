@@ -16,7 +16,7 @@ type refusal struct {
 // etcd adds to one is refused too.
 var refusals = []refusal{
 	{malformed, "options.flags: write the names as etcd --help does, without the dashes in front, for example max-request-bytes"},
-	{identity, "options.flags: Quorate decides who a member is, where it keeps its data, which addresses it has and how the cluster forms; leave out name, data-dir, wal-dir, config-file, version, help and every *-urls, initial-cluster*, discovery* and proxy*"},
+	{identity, "options.flags: Quorate decides the identity of a member, where it keeps its data, which addresses it has and how the cluster forms; leave out name, data-dir, wal-dir, config-file, version, help and every *-urls, initial-cluster*, discovery* and proxy*"},
 	{among(
 		"force-new-cluster", "unsafe-no-fsync", "strict-reconfig-check", "max-learners", "feature-gates",
 		"experimental-initial-corrupt-check", "experimental-compact-hash-check-enabled",

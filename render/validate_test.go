@@ -196,9 +196,9 @@ var invalid = map[string]struct {
 		args:   flags("cors", strings.Repeat("x", 1025)),
 		want:   "options.flags: a value has at most 1024 characters",
 	},
-	"FlagIdentity":  {reason: "Quorate's", args: flags("name", "x"), want: "options.flags: Quorate decides who a member is"},
-	"FlagURL":       {reason: "Quorate's", args: flags("listen-client-http-urls", "x"), want: "options.flags: Quorate decides who a member is"},
-	"FlagFormation": {reason: "Quorate's", args: flags("initial-cluster-state", "new"), want: "options.flags: Quorate decides who a member is"},
+	"FlagIdentity":  {reason: "Quorate's", args: flags("name", "x"), want: "options.flags: Quorate decides the identity of a member"},
+	"FlagURL":       {reason: "Quorate's", args: flags("listen-client-http-urls", "x"), want: "options.flags: Quorate decides the identity of a member"},
+	"FlagFormation": {reason: "Quorate's", args: flags("initial-cluster-state", "new"), want: "options.flags: Quorate decides the identity of a member"},
 	"FlagNewCluster": {
 		reason: "It would forget all other members at every start",
 		args:   flags("force-new-cluster", "true"),

@@ -136,7 +136,7 @@ type VolumeStore struct {
 // +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][-A-Za-z0-9._]*(/[A-Za-z0-9_][-A-Za-z0-9._]*)*/?$')",message="a prefix is names with slashes between them, for example prod/db: no leading slash, no name that begins with a dot"
 type StorePrefix string
 
-// StoreCredentials are how the Pods of a backup prove to a store who they are.
+// StoreCredentials are how the Pods of a backup authenticate to a store.
 type StoreCredentials struct {
 	// secretRef names a Secret of the same namespace. With s3 and azure its keys become environment variables of the agent, as
 	// the cloud's own tools read them: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AZURE_STORAGE_KEY, or AZURE_CLIENT_ID,

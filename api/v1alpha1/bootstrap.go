@@ -46,7 +46,7 @@ type BootstrapRestore struct {
 	// +optional
 	Identity *AgeIdentity `json:"identity,omitempty"`
 
-	// unverified is Refuse (default) or Allow: whether a snapshot may be taken that nobody has verified.
+	// unverified is Refuse (default) or Allow: whether a snapshot may be taken that was never verified.
 	// +optional
 	// +kubebuilder:validation:Enum=Refuse;Allow
 	Unverified UnverifiedPolicy `json:"unverified,omitempty"`

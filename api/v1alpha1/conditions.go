@@ -4,7 +4,7 @@ package v1alpha1
 // they are True, and never both. So kstatus (Flux, Helm, kubectl wait) reads them without further configuration.
 const (
 	// ConditionReady: this generation of the spec is applied in full, every member is healthy, and the Service for clients leads to one at
-	// least: who connects now is served.
+	// least: a client that connects now is served.
 	ConditionReady = "Ready"
 	// ConditionAvailable: the cluster serves linearizable reads and writes now.
 	ConditionAvailable = "Available"
@@ -63,7 +63,7 @@ const (
 	ReasonCorruptMember = "CorruptMember"
 	// ReasonDataDiffers: the data of the members differs, and no quorum of them is equal.
 	ReasonDataDiffers = "DataDiffers"
-	// ReasonRetiring: the Pod or the volume of who is no member any more is being taken away.
+	// ReasonRetiring: the Pod or the volume of a former member is being deleted.
 	ReasonRetiring = "Retiring"
 	// ReasonRecording: what a member said of itself is being written down on its volume.
 	ReasonRecording = "Recording"
@@ -97,7 +97,7 @@ const (
 	ReasonClusterIDMismatch = "ClusterIDMismatch"
 	// ReasonForeignMember: etcd lists a member that Quorate did not make.
 	ReasonForeignMember = "ForeignMember"
-	// ReasonForeignObject: an object with a name that Quorate needs belongs to somebody else.
+	// ReasonForeignObject: an object with a name that Quorate needs has another owner.
 	ReasonForeignObject = "ForeignObject"
 	// ReasonChanging: members come to run what the spec says, one after the other; the message says which, and what comes next.
 	ReasonChanging = "Changing"
@@ -120,7 +120,7 @@ const (
 	// ReasonQuotaTooSmall: the database has reached, or nearly, the quota that spec.options.quotaBackendSize asks for, and no member is
 	// changed.
 	ReasonQuotaTooSmall = "QuotaTooSmall"
-	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back; nobody else was changed.
+	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back; no other member was changed.
 	ReasonChangeFailed = "ChangeFailed"
 	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says which way there is.
 	ReasonVersionNotAllowed = "VersionNotAllowed"

@@ -29,7 +29,7 @@ func TestFlags(t *testing.T) {
 				discovery-password discovery-fallback discovery-proxy discovery-srv discovery-srv-name
 				proxy proxy-failure-wait proxy-refresh-interval proxy-dial-timeout proxy-write-timeout proxy-read-timeout
 				version help h`,
-			want: []string{"options.flags: Quorate decides who a member is, where it keeps its data, which addresses it has and how the cluster forms; leave out name, data-dir, wal-dir, config-file, version, help and every *-urls, initial-cluster*, discovery* and proxy*"},
+			want: []string{"options.flags: Quorate decides the identity of a member, where it keeps its data, which addresses it has and how the cluster forms; leave out name, data-dir, wal-dir, config-file, version, help and every *-urls, initial-cluster*, discovery* and proxy*"},
 		},
 		"Safety": {
 			reason: "these give up what keeps the data safe, or count on members that Quorate decides about",

@@ -59,8 +59,8 @@ const (
 	AnnotationVersion = "etcd.quorate.dev/version"
 
 	// AnnotationNext says, on a PersistentVolumeClaim, to which etcd version its member is being changed, until the member has
-	// answered from it, and been ready for a while. It may be the one that it has. AnnotationNextWith says the same of the parts of the spec, as JSON: whoever
-	// makes its Pod until then makes it of these, whatever the spec says by now.
+	// answered from it, and been ready for a while. It may be the one that it has. AnnotationNextWith says the same of the parts of the spec, as JSON:
+	// until then its Pod is made of these, whatever the spec says by now.
 	AnnotationNext     = "etcd.quorate.dev/next-version"
 	AnnotationNextWith = "etcd.quorate.dev/next-with"
 
@@ -73,7 +73,7 @@ const (
 	AnnotationReplays = "etcd.quorate.dev/replays"
 
 	// AnnotationJoin says, on a PersistentVolumeClaim that was made for a member to come, JoinPending while nothing has run
-	// on it, and then the ID of the member that joined with it. From there on it is nobody else's.
+	// on it, and then the ID of the member that joined with it. From then on it belongs to that member alone.
 	AnnotationJoin = "etcd.quorate.dev/join"
 
 	// AnnotationRetired says, on a PersistentVolumeClaim, that its member was removed from the cluster. It is kept for a

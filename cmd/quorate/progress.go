@@ -46,7 +46,7 @@ func (p *progress) report(at snapshot.Progress) {
 	case at.Done > 0:
 		line += ": " + size(at.Done)
 	}
-	_, _ = fmt.Fprintln(p.out, line) // who cannot be told goes without
+	_, _ = fmt.Fprintln(p.out, line) // where it cannot be written there is no progress to see
 }
 
 // size is a number of bytes as people read it.

@@ -27,7 +27,7 @@ type BootstrapRestoreApplyConfiguration struct {
 	ClusterID *string `json:"clusterID,omitempty"`
 	// identity reads an encrypted snapshot. Default none.
 	Identity *AgeIdentityApplyConfiguration `json:"identity,omitempty"`
-	// unverified is Refuse (default) or Allow: whether a snapshot may be taken that nobody has verified.
+	// unverified is Refuse (default) or Allow: whether a snapshot may be taken that was never verified.
 	Unverified *apiv1alpha1.UnverifiedPolicy `json:"unverified,omitempty"`
 	// revisionBump is how far revisions go on beyond those of the snapshot, so that no client sees one again that it has seen
 	// before with other data. The history is marked as compacted: watches from a revision of before end with an error, and

@@ -5,7 +5,7 @@ package v1alpha1
 // StoreCredentialsApplyConfiguration represents a declarative configuration of the StoreCredentials type for use
 // with apply.
 //
-// StoreCredentials are how the Pods of a backup prove to a store who they are.
+// StoreCredentials are how the Pods of a backup authenticate to a store.
 type StoreCredentialsApplyConfiguration struct {
 	// secretRef names a Secret of the same namespace. With s3 and azure its keys become environment variables of the agent, as
 	// the cloud's own tools read them: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AZURE_STORAGE_KEY, or AZURE_CLIENT_ID,
