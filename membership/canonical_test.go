@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// packed is a state in which the members that could change places are sorted. States that differ only in who is who pack
+// packed is a state in which the members that could change places are sorted. States that differ only in which member is which pack
 // to the same, and Plan treats them the same (TestPlanIgnoresNames), so that one of them is enough to explore.
 type packed struct {
 	rest    [2]uint64

@@ -106,7 +106,7 @@ var rollBounds = map[string]struct {
 		bound:  rollBound{size: 3, from: rollEarly, specs: []rollVersion{rollEarly, roll35, roll36}, lies: true, states: 1_500_000, budget: rollBudget{specs: 2}},
 	},
 	"Lagging": {
-		reason: "Who was changed has to catch up",
+		reason: "A changed member has to catch up",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, lags: true, led: true, states: 1_500_000, budget: rollBudget{specs: 2}},
 	},
 	"Slow": {

@@ -18,8 +18,8 @@ type rollBound struct {
 	mends     bool          // they come up later
 	lies      bool          // what is called 3.5.35 is 3.6.16
 	putsOff   bool          // kubelets wait before they start a container that was changed
-	lags      bool          // who has started has to catch up
-	kills     bool          // of crashes: somebody deletes a Pod
+	lags      bool          // a started member has to catch up
+	kills     bool          // of crashes: a user deletes a Pod
 	safety    bool          // look for safety only, and not how it goes on
 	led       bool          // it matters whether the leader ends as such
 	guarded   bool          // a snapshot is to be verified before the version changes, and people may turn that off and on
@@ -128,7 +128,7 @@ func (b *rollBound) misfortune(s *rollState, i int, visit rollVisit) {
 		if m.runs == rollNone {
 			to.roll.vanish(i)
 		}
-		visit(seatName(i)+"'s Pod is deleted by somebody", to, "")
+		visit(seatName(i)+"'s Pod is deleted by a user", to, "")
 	}
 	if s.budget.losses > 0 && m.voter() && !m.lost && s.roll.voters() > 2 {
 		to := *s
@@ -180,7 +180,7 @@ func (w *roll) decided() rollMinor {
 	}
 }
 
-// decide the cluster's version. Where it falls, who runs 3.6 saves a snapshot.
+// decide the cluster's version. Where it falls, a member of 3.6 saves a snapshot.
 func (w *roll) decide() {
 	version := w.decided()
 	for i := range w.seats {

@@ -31,7 +31,7 @@ func TestChangeGateMutants(t *testing.T) {
 			mutant: func(gates []Gate) { gates[1].Enter = 0 }, want: "S13: a minor is reached",
 		},
 	} {
-		t.Run(name, func(t *testing.T) { // one after the other: the gates are everybody's
+		t.Run(name, func(t *testing.T) { // one after the other: the gates are shared
 			before := slices.Clone(Gates)
 			defer copy(Gates, before)
 			tc.mutant(Gates)

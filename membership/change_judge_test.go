@@ -13,18 +13,18 @@ func (w *roll) judge(t *rollDecision) string {
 	switch t.step.Action {
 	case AddLearner, Join, Promote:
 		_, highest := w.minors()
-		if t.step.Action == AddLearner && w.down != 0 && highest > w.down { // who runs the earlier minor does not tell; etcd is about to end it
+		if t.step.Action == AddLearner && w.down != 0 && highest > w.down { // a member of the earlier minor does not tell; etcd is about to end it
 			return "S13: a member is added while the cluster is being downgraded"
 		}
 	case PutBack:
 		if s.served && s.runs != rollNone {
-			return "who runs what it was changed to is put back"
+			return "a member that runs what it was changed to is put back"
 		}
 		if s.volume == s.image && s.previous != rollNone && s.previous != s.image && s.template == s.good {
-			return "who is known to have served with what it was changed to is put back"
+			return "a member known to have served with what it was changed to is put back"
 		}
 		if s.image == s.volume && (s.next == rollNone || s.next == s.volume) && s.previous == rollNone && s.template == s.good {
-			return "who was not changed is put back"
+			return "a member that was not changed is put back"
 		}
 	case Update:
 		switch running := w.running(); {
@@ -92,7 +92,7 @@ func (w *roll) judgeVersion(t *rollDecision) string {
 		}
 	}
 	switch runs := w.seats[t.target].runs; {
-	case runs.minor() == m || w.lies: // who runs which patch is not ours then
+	case runs.minor() == m || w.lies: // which member runs which patch is not ours then
 	case runs == rollEarly && m > 5 || runs == rollEarly36 && m > 6:
 		return "S13: a patch is left that is too early for the next minor"
 	case t.to == rollEarly || t.to == rollEarly36:
@@ -101,7 +101,7 @@ func (w *roll) judgeVersion(t *rollDecision) string {
 	return ""
 }
 
-// left reports whether anybody but the target has yet to become what it becomes.
+// left reports whether any but the target has yet to become what it becomes.
 func (w *roll) left(t *rollDecision) bool {
 	for i := range w.seats {
 		if i != t.target && w.seats[i].voter() && t.same>>i&1 == 0 && (!w.alarm || w.widens(&w.seats[i])) {
@@ -118,7 +118,7 @@ func (w *roll) breaks() string {
 	untrue := w.count(func(s *rollSeat) bool { return s.good == rollWrong && (w.wrong|w.passing)>>rollWrong&1 == 1 })
 	switch {
 	case untrue > 0:
-		return "nobody has served with what is written down as that"
+		return "no member has served with what is written down as that"
 	case ours > 1:
 		return "S8: two members are away by an act of the operator"
 	case highest > lowest+1:
@@ -128,7 +128,7 @@ func (w *roll) breaks() string {
 	}
 }
 
-// looksWell reports whether the cluster is as wanted, as far as anybody sees.
+// looksWell reports whether the cluster is as wanted, as far as can be seen.
 func (w *roll) looksWell() bool {
 	for i := range w.seats {
 		s := &w.seats[i]

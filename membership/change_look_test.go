@@ -18,7 +18,7 @@ func (w *roll) glance(blind bool) rollGlance {
 		if blind {
 			s.runs, s.lags = rollNone, false
 		}
-		if s.going { // who is being stopped is not asked
+		if s.going { // a member that is being stopped is not asked
 			s.runs, s.lags = rollNone, false
 		}
 		if s.runs.minor() < 6 {

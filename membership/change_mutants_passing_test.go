@@ -15,7 +15,7 @@ var passingMutants = map[string]rollMutant{
 	},
 	"WritesAnswers": {
 		reason: "What is written down as good is what etcd has answered from, and has yet to stay up with",
-		bound:  "OnePassing", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{believesAnswers: true}}, want: "nobody has served",
+		bound:  "OnePassing", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{believesAnswers: true}}, want: "no member has served",
 	},
 	"ForgetsCrashes": {
 		reason: "An answer is taken for proof though etcd has ended since the change",
@@ -29,7 +29,7 @@ var passingMutants = map[string]rollMutant{
 				return Step{Action: PutBack, Members: []string{o.Instances[n].Name}, Version: o.Instances[n].Volume.Version, Reason: ChangeFailed}, true
 			}
 			return putBack(d, o)
-		}), want: "who runs what it was changed to",
+		}), want: "a member that runs what it was changed to",
 	},
 	"WaitsForMute": {
 		reason: "A member whose etcd runs and never serves is waited for",

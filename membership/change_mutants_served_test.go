@@ -11,16 +11,16 @@ var servedMutants = map[string]rollMutant{
 		}), want: "L",
 	},
 	"IgnoresServed": {
-		reason: "Who was put back, or whose Pod somebody deletes, is started with options that nobody has served with",
+		reason: "A member that was put back, or whose Pod a user deletes, is started with options that no member has served with",
 		bound:  "Wrong", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresServed: true}}, want: "what does not come up touches a second member",
 	},
 	"ServesEarly": {
 		reason: "What was written down as good is what has not been tried",
-		bound:  "OneWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{servesEarly: true}}, want: "nobody has served",
+		bound:  "OneWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{servesEarly: true}}, want: "no member has served",
 	},
 	"ServesAnyhow": {
 		reason: "The spec has changed since the Pod was made that serves",
-		bound:  "OneWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{servesAnyhow: true}}, want: "nobody has served",
+		bound:  "OneWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{servesAnyhow: true}}, want: "no member has served",
 	},
 	"TriesSpec": {
 		reason: "etcd has run in a later version, and then does not start with other options: it is put back to the version before",

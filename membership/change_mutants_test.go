@@ -61,7 +61,7 @@ var rollMutants = map[string]rollMutant{
 		bound:  "LostOfFive", mutant: rollLast(joining), want: "S7: a member is changed while another one learns",
 	},
 	"TwoAllowed": {
-		reason: "One of two is changed, and nobody serves meanwhile",
+		reason: "One of two is changed, and no member serves meanwhile",
 		bound:  "Two", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
 			step, ok := updated(d, o)
 			if step.Reason == ChangeNotSupported {
@@ -239,7 +239,7 @@ var rollMutants = map[string]rollMutant{
 	},
 	"IgnoresVersions": {
 		reason: "An operator that is slow puts a member back that runs by then",
-		bound:  "SlowBroken", mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresVersions: true, ignoresUIDs: true}}, want: "who runs what it was changed to",
+		bound:  "SlowBroken", mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresVersions: true, ignoresUIDs: true}}, want: "a member that runs what it was changed to",
 	},
 	"IgnoresIntents": {
 		reason: "Two operators change a member each",

@@ -108,7 +108,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 		if c.ignoresServed {
 			s.template = w.template
 		}
-		if s.next == rollNone && s.template != s.good && w.wronglyMade(s) { // nobody has changed it
+		if s.next == rollNone && s.template != s.good && w.wronglyMade(s) { // it was not changed
 			s.tried = max(s.tried, 1)
 		}
 		if c.servesEarly {
@@ -167,7 +167,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.image, s.previous, s.before, s.putOff = s.previous, rollNone, true, false
 			s.undone, s.served, s.ours = true, false, true
 		case s.settled() && podSame && (podVersion || c.ignoresUIDs):
-			s.ours = s.ours || s.runs != rollNone // who is down by itself is not away by this
+			s.ours = s.ours || s.runs != rollNone // one that is down by itself is not away by this
 			p.remove(&w, f.seat)
 		default:
 			return
@@ -181,7 +181,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 	yield(w, true)
 }
 
-// cancel a downgrade. For some seconds nobody could know whether the data of those that run are about to follow the cluster's
+// cancel a downgrade. For some seconds it could not be known whether the data of those that run are about to follow the cluster's
 // version down, or to stay, for it rises again: that is over at once here.
 func (w *roll) cancel() {
 	w.down = 0

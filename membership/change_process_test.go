@@ -2,7 +2,7 @@ package membership
 
 import "fmt"
 
-// The processes of members: who leads, and which etcd starts on which data.
+// The processes of members: the leader, and which etcd starts on which data.
 
 // elect a leader where there is none.
 func (w *roll) elect() {
@@ -29,7 +29,7 @@ func (w *roll) end(i int) {
 	w.elect()
 }
 
-// crash ends a process that nobody has asked to.
+// crash ends a process that was not asked to.
 func (w *roll) crash(i int, putOff bool) {
 	w.end(i)
 	w.seats[i].failing = putOff

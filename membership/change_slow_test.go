@@ -15,13 +15,13 @@ func (x *rollExplorer) slow(s *rollState, yield rollVisit) {
 		to.roll, to.late = w, rollFlight{}
 		violation := ""
 		if m := &s.roll.seats[s.late.seat]; s.late.action == actPutBack && m.runs == m.image && m.runs != rollNone && w.seats[s.late.seat] != *m {
-			violation = "who runs what it was changed to is put back"
+			violation = "a member that runs what it was changed to is put back"
 		}
 		yield(fmt.Sprintf("the slow operator acts on %s", seatName(int(s.late.seat))), to, violation)
 	})
 }
 
-// done reports whether the effect of a slow operator's act is there, as anybody sees, so that others may begin.
+// done reports whether the effect of a slow operator's act is there, as can be seen, so that others may begin.
 func (x *rollExplorer) done(s *rollState, t *rollDecision) bool {
 	m := &s.roll.seats[s.late.seat]
 	switch s.late.action {

@@ -101,7 +101,7 @@ var spaceMutants = map[string]rollMutant{
 		}), want: "S21",
 	},
 	"DisarmedBeforeGrowth": {
-		reason: "The spec asks for room, and nobody has it yet",
+		reason: "The spec asks for room, and no member has it yet",
 		bound:  "Full", safety: true, mutant: rollReplace(disarmed, func(d Desired, o Observed) (Step, bool) {
 			return disarmed(d, each(o, func(i *Instance) { i.Pod.Quota = max(i.Pod.Quota, i.Pod.QuotaToBe) }))
 		}), want: "S21",

@@ -67,7 +67,7 @@ type rollSeat struct {
 type rollProof uint8
 
 const (
-	rollProved  rollProof = iota // it has stayed ready for long enough, or nobody asks
+	rollProved  rollProof = iota // it has stayed ready for long enough, or it is not asked for
 	rollYoung                    // it was made or changed too lately
 	rollCrashed                  // it has ended by itself since
 )
@@ -98,8 +98,8 @@ type rollMark uint8
 const (
 	marksNobody rollMark = iota
 	marksAny             // whichever runs on the volume
-	marksRisen           // as well, since nobody runs 3.5 any more
-	marksPast            // nobody any more
+	marksRisen           // as well, since no member runs 3.5 any more
+	marksPast            // no member any more
 )
 
 // rollVersion is one of the versions of the model: the newest patch of each minor, and one of 3.5 and 3.6 that is too early to be
@@ -154,7 +154,7 @@ func (w *roll) ends(s *rollSeat) bool { return w.passes(s) && s.volume == s.runs
 func (s *rollSeat) member() bool { return s.role >= rollListed }
 func (s *rollSeat) voter() bool  { return s.role == rollVoter }
 
-// settled reports whether a container that came after the change of its Pod has answered, as far as anybody sees.
+// settled reports whether a container that came after the change of its Pod has answered, as far as can be seen.
 func (s *rollSeat) settled() bool {
 	return s.previous == rollNone || !s.before && (s.runs != rollNone || s.volume == s.image && s.previous != s.image)
 }

@@ -70,7 +70,7 @@ func TestClientDisarms(t *testing.T) {
 		zero.raise(etcdserverpb.AlarmType_CORRUPT, id)
 		zero.alarmed(Alarm{AlarmCorrupt, id})
 		if _, err := zero.kv().Put(c.Context(), "key", "value"); !errors.Is(err, rpctypes.ErrCorrupt) || zero.get("key") != "before" {
-			c.Errorf("a write while nobody knows what is right: %v; read: %q", err, zero.get("key"))
+			c.Errorf("a write while it is not known what is right: %v; read: %q", err, zero.get("key"))
 		}
 		zero.made("remove", func(ctx context.Context) error { return client.Remove(ctx, id) })
 		zero.alarmed(Alarm{AlarmCorrupt, id}) // it does not go with the member

@@ -67,7 +67,7 @@ func newEtcds(t *testing.T, version string, size int) *etcds {
 	return c
 }
 
-// lastPort is the last that was given away. They are below those that the system gives to whoever asks for any, or connects to
+// lastPort is the last that was given away. They are below those that the system gives to any caller, or connects to
 // somewhere: such a one may be taken before etcd listens on it.
 var lastPort atomic.Int32
 

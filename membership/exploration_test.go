@@ -139,7 +139,7 @@ var bounds = map[string]struct {
 // TestExplore searches every state that is reachable within a bound, with the real rules, for a violated invariant: S1 and S2
 // (no acknowledged write is lost, no member starts empty under an identity that had data), S3 (no bootstrap once formed),
 // S12 (never two clusters), S15 (what serves is not stopped); and from each state follows how it goes on when nothing more
-// goes wrong, which must end healthy, hibernated, at a change of who the members are (which goes on in another model), or where
+// goes wrong, which must end healthy, hibernated, at a change of the members (which goes on in another model), or where
 // something was lost at a stall that says what to do (L1 to L5).
 func TestExplore(t *testing.T) {
 	states := counted(t, "states")

@@ -25,7 +25,7 @@ func formed5() (Desired, Observed) {
 	return d, o
 }
 
-// add an instance of the next ordinal, which then is nobody else's.
+// add an instance of the next ordinal, which then belongs to no other member.
 func (o *Observed) add(n int) *Instance {
 	o.Instances = append(o.Instances, Instance{Name: name(n), Ordinal: n})
 	o.Fresh = slices.DeleteFunc(slices.Clone(o.Fresh), func(fresh string) bool { return fresh == name(n) })
@@ -74,7 +74,7 @@ func voter(n int) change {
 	}
 }
 
-// leader is who leads in the eyes of all that answer.
+// leader is the leader in the eyes of all that answer.
 func leader(n int) change {
 	return onAll(func(i *Instance) {
 		if i.Endpoint.Answered() {

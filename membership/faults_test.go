@@ -45,9 +45,9 @@ func (x *explorer) machines(n int, change changer) {
 	})
 }
 
-// misfortune is what happens to one member by accident or by somebody else's hand.
+// misfortune is what happens to one member by accident or by a user.
 func (x *explorer) misfortune(n int, change changer) {
-	change("its Pod is deleted by somebody", n, func(s *state) (string, bool) {
+	change("its Pod is deleted by a user", n, func(s *state) (string, bool) {
 		if p := s.world.members[n].pod; p.phase == absent || p.terminating || x.bound.kills && s.budget.kills == 0 {
 			return "", false
 		}
@@ -63,7 +63,7 @@ func (x *explorer) misfortune(n int, change changer) {
 		p.phase = ended
 		return "", possible
 	})
-	change("its volume is deleted by somebody", n, func(s *state) (string, bool) {
+	change("its volume is deleted by a user", n, func(s *state) (string, bool) {
 		m := &s.world.members[n]
 		if s.budget.losses == 0 || m.claim.uid == 0 || m.claim.terminating || m.claim.foreign || !s.world.mayLose(n) {
 			return "", false
@@ -126,14 +126,14 @@ func (x *explorer) misfortune(n int, change changer) {
 		m.claim.uid, m.claim.replaced, m.holds = m.made, true, false
 		return "", true
 	})
-	change("somebody accepts what was restored", n, func(s *state) (string, bool) {
+	change("a user accepts what was restored", n, func(s *state) (string, bool) {
 		possible := s.world.members[n].claim.replaced
 		if possible {
 			s.world.accept(n)
 		}
 		return "", possible
 	})
-	change("somebody makes a volume of its name", n, func(s *state) (string, bool) {
+	change("a user makes a volume of its name", n, func(s *state) (string, bool) {
 		m := &s.world.members[n]
 		if s.budget.foreign == 0 || m.claim.uid != 0 || n >= int(x.bound.first) {
 			return "", false
@@ -150,8 +150,8 @@ func (x *explorer) misfortune(n int, change changer) {
 	})
 }
 
-// mayLose: when the status was wiped by hand, and nobody has looked since, the last volume that says that the cluster has
-// formed is all that is known of it. Who takes both away has deleted the cluster.
+// mayLose: when the status was wiped by hand, and there was no look since, the last volume that says that the cluster has
+// formed is all that is known of it. A user that takes both away has deleted the cluster.
 func (w *world) mayLose(n int) bool {
 	if w.cluster.latch != 0 || w.cluster.token > 1 || w.members[n].claim.record == 0 {
 		return true

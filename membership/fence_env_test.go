@@ -104,8 +104,8 @@ func TestFenceOfJoiner(t *testing.T) {
 	})
 }
 
-// TestFenceBeforeData: a learner that runs and has got no data yet, since nobody leads, has written down who it is. Told from then on
-// only of itself, and to check its data, it is the same after a crash, and gets its data when somebody leads again.
+// TestFenceBeforeData: a learner that runs and has got no data yet, since there is no leader, has written down its identity. Told from then on
+// only of itself, and to check its data, it is the same after a crash, and gets its data when there is a leader again.
 func TestFenceBeforeData(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, version Version) {
 		c.form()
@@ -174,7 +174,7 @@ func (m *etcd) wipe() {
 	}
 }
 
-// refuses: resumed without data, it exits by itself, for this reason, and nobody gets an answer meanwhile.
+// refuses: resumed without data, it exits by itself, for this reason, and no client gets an answer meanwhile.
 func refuses(m *etcd, when string) {
 	m.Helper()
 	m.resume()

@@ -50,14 +50,14 @@ func TestPath(t *testing.T) {
 		want            string
 	}{
 		// at rest, and patches
-		"Unknown":         {reason: "nobody says what runs, so nothing can be said of a way", running: "", target: "3.6.16", want: ""},
+		"Unknown":         {reason: "it is not known what runs, so nothing can be said of a way", running: "", target: "3.6.16", want: ""},
 		"There":           {reason: "all run it", running: "3.6.16 3.6.16 3.6.16", target: "3.6.16", want: ""},
 		"PatchUp":         {reason: "any patch of the minor", running: "3.5.20 3.5.20 3.5.20", target: "3.5.21", want: "3.5.21"},
 		"PatchDown":       {reason: "minors alone are what etcd compares", running: "3.6.16", target: "3.6.2", want: "3.6.2"},
 		"PatchUnderWay":   {reason: "some run it already", running: "3.6.16 3.6.2 3.6.2", target: "3.6.16", want: "3.6.16"},
 		"PatchBack":       {reason: "the spec was set back when one had changed", running: "3.6.16 3.6.2 3.6.2", target: "3.6.2", want: "3.6.2"},
 		"PatchNotKnown":   {reason: "a patch that came after this Quorate", running: "3.7.3", target: "3.7.99", want: "3.7.99"},
-		"PatchBelowFloor": {reason: "floors are for those who come from another minor", running: "3.5.19", target: "3.5.31", want: "3.5.31"},
+		"PatchBelowFloor": {reason: "floors are for those that come from another minor", running: "3.5.19", target: "3.5.31", want: "3.5.31"},
 
 		// one minor up
 		"FiveToSix":             {reason: "3.5.32 or later to 3.6.11 or later", running: "3.5.32 3.5.35", target: "3.6.11", want: "3.6.11"},
@@ -69,7 +69,7 @@ func TestPath(t *testing.T) {
 		"UpUnderWay":            {reason: "the cluster is mixed, and goes on", running: "3.6.16 3.5.35 3.5.35", target: "3.6.16", want: "3.6.16"},
 		"UpUnderWayTarget":      {reason: "the target was changed on the way", running: "3.6.15 3.5.35 3.5.35", target: "3.6.16", want: "3.6.16"},
 		"UpUnderWayFromEarly":   {reason: "what is mixed already cannot go by way of a patch any more", running: "3.6.16 3.5.20", target: "3.6.16", want: "3.6.16"},
-		"UpUnderWayToEarly":     {reason: "and does not arrive where nobody may", running: "3.6.16 3.5.35", target: "3.6.4", want: fmt.Sprintf(tooEarly, "3.6.4", 5, "3.6.11", "3.6.16")},
+		"UpUnderWayToEarly":     {reason: "and does not arrive where none may", running: "3.6.16 3.5.35", target: "3.6.4", want: fmt.Sprintf(tooEarly, "3.6.4", 5, "3.6.11", "3.6.16")},
 		"UpUnderWayPatchBefore": {reason: "the members come to the patch before any of them leaves the minor", running: "3.5.35 3.5.20 3.5.20", target: "3.6.16", want: "3.5.35 3.6.16"},
 
 		// two minors up
@@ -78,7 +78,7 @@ func TestPath(t *testing.T) {
 		"FiveToSevenUnderWay":  {reason: "some have come half the way", running: "3.6.16 3.5.35 3.5.35", target: "3.7.3", want: "3.6.16 3.7.3"},
 		"FiveToSevenHalfWay":   {reason: "all have", running: "3.6.16 3.6.16", target: "3.7.3", want: "3.7.3"},
 		"FiveToSevenAlmost":    {reason: "the last minor of two", running: "3.7.3 3.6.16 3.6.16", target: "3.7.3", want: "3.7.3"},
-		"FiveAndSeven":         {reason: "somebody has changed a Pod by hand", running: "3.5.35 3.7.3", target: "3.7.3", want: fmt.Sprintf(notBeside, "3.5.35", "3.7.3")},
+		"FiveAndSeven":         {reason: "a user has changed a Pod by hand", running: "3.5.35 3.7.3", target: "3.7.3", want: fmt.Sprintf(notBeside, "3.5.35", "3.7.3")},
 		"FiveAndSevenToMiddle": {reason: "no version mends that", running: "3.7.3 3.5.35", target: "3.6.16", want: fmt.Sprintf(notBeside, "3.5.35", "3.7.3")},
 
 		// down
@@ -88,15 +88,15 @@ func TestPath(t *testing.T) {
 		"SixToEarlyFive":   {reason: "what is true on the way up is true on the way back", running: "3.6.16", target: "3.5.31", want: fmt.Sprintf(tooEarly, "3.5.31", 6, "3.5.32", "3.5.35")},
 		"EarlySixToFive":   {reason: "the floor is where one arrives", running: "3.6.2", target: "3.5.35", want: "3.5.35"},
 		"DownUnderWay":     {reason: "the cluster is mixed, and goes on", running: "3.6.16 3.7.3 3.7.3", target: "3.6.16", want: "3.6.16"},
-		"RolledBack":       {reason: "who has not changed yet keeps the way back open", running: "3.6.16 3.5.35 3.5.35", target: "3.5.35", want: "3.5.35"},
+		"RolledBack":       {reason: "a member that has not changed yet keeps the way back open", running: "3.6.16 3.5.35 3.5.35", target: "3.5.35", want: "3.5.35"},
 		"RolledBackOther":  {reason: "to another patch of it as well", running: "3.6.16 3.5.33 3.5.33", target: "3.5.35", want: "3.5.35"},
-		"SevenToFive":      {reason: "what etcd does not do in one is not done behind anybody's back", running: "3.7.3", target: "3.5.35", want: fmt.Sprintf(twoDown, "3.7.3", "3.5.35", "3.5.35")},
+		"SevenToFive":      {reason: "what etcd does not do in one is not done unasked", running: "3.7.3", target: "3.5.35", want: fmt.Sprintf(twoDown, "3.7.3", "3.5.35", "3.5.35")},
 		"SevenToFiveMixed": {reason: "nor from the middle of the way", running: "3.7.3 3.6.16", target: "3.5.35", want: fmt.Sprintf(twoDown, "3.7.3", "3.5.35", "3.5.35")},
 
 		// what is not supported
 		"FromFour":     {reason: "3.4 has ended", running: "3.4.45", target: "3.5.35", want: fmt.Sprintf(no, "3.4.45")},
 		"ToFour":       {reason: "3.4 has ended", running: "3.5.35", target: "3.4.45", want: fmt.Sprintf(no, "3.4.45")},
-		"FromEight":    {reason: "what a member runs that somebody has changed by hand", running: "3.8.0 3.7.3", target: "3.7.3", want: fmt.Sprintf(no, "3.8.0")},
+		"FromEight":    {reason: "what a member runs that a user has changed by hand", running: "3.8.0 3.7.3", target: "3.7.3", want: fmt.Sprintf(no, "3.8.0")},
 		"ToEight":      {reason: "nothing is known of it", running: "3.7.3", target: "3.8.0", want: fmt.Sprintf(no, "3.8.0")},
 		"AnotherMajor": {reason: "the minors of another major are others", running: "3.6.16", target: "4.6.16", want: fmt.Sprintf(no, "4.6.16")},
 	}
@@ -191,14 +191,14 @@ func TestHop(t *testing.T) {
 		"OneMinor": {reason: "what is asked for", base: upgrading(etcd36, etcd37), want: etcd37},
 		"Two":      {reason: "what lies between", base: upgrading(etcd35, etcd37), want: etcd36},
 		"UnderWay": {reason: "until all have come there", base: upgrading(etcd35, etcd37), args: []change{on(1, runs(etcd36))}, want: etcd36},
-		"NoWay":    {reason: "nobody is to run anything else than the others", base: upgrading(etcd37, etcd35), want: etcd37},
+		"NoWay":    {reason: "no member is to run anything else than the others", base: upgrading(etcd37, etcd35), want: etcd37},
 		"Unformed": {reason: "nothing has run yet", base: fresh, args: []change{to(etcd37)}, want: etcd37},
 		"SingleDown": {
 			reason: "the only member has been changed, and does not come up: its volume tells from where it came",
 			base:   upgrading(etcd35, etcd37), args: []change{only, on(0, broken(etcd36)), nobodyAnswers}, want: etcd36,
 		},
 		"NoQuorum": {
-			reason: "nobody can list the members, and some have come to what lies between",
+			reason: "the members cannot be listed, and some have come to what lies between",
 			base:   upgrading(etcd35, etcd37), args: []change{on(1, runs(etcd36)), noQuorum}, want: etcd36,
 		},
 	}

@@ -16,7 +16,7 @@ func TestServes(t *testing.T) {
 		"Following":      {reason: "it follows", args: answers, serves: true, healthy: true},
 		"Leading":        {reason: "it leads", args: Endpoint{MemberID: 0xa1, Leader: 0xa1}, serves: true, healthy: true},
 		"NoSpace":        {reason: "it takes part, and a person must act", args: with(Alarm{AlarmNoSpace, 0xa1}), serves: true},
-		"Corrupt":        {reason: "who leads may be the one that is wrong", args: with(Alarm{AlarmCorrupt, 0xa1}), serves: true},
+		"Corrupt":        {reason: "the leader may be the one that is wrong", args: with(Alarm{AlarmCorrupt, 0xa1}), serves: true},
 		"CorruptAnother": {reason: "another's alarm says nothing against it", args: with(Alarm{AlarmCorrupt, 0xa2}), serves: true},
 		"CorruptSomeone": {reason: "that accuses all, and finds none", args: with(Alarm{AlarmCorrupt, 0}), serves: true},
 	}

@@ -96,7 +96,7 @@ func (l *look) facts() (Desired, Observed) {
 			i.Hash = Hash{Revision: 1} // all data is right here
 		}
 		if g.led {
-			i.Endpoint.Leader = 0xff // it does not matter who
+			i.Endpoint.Leader = 0xff // it does not matter which
 		}
 		o.Instances = append(o.Instances, i)
 	}

@@ -26,7 +26,7 @@ func TestMutants(t *testing.T) {
 		want   string // how the violation begins
 	}{
 		"WithoutForeignInstance": {
-			reason: "What belongs to somebody else is waited for instead of reported",
+			reason: "What has another owner is waited for instead of reported",
 			bound:  with(one, budget{foreign: 1}),
 			mutant: without(foreignInstance),
 			want:   "L",
@@ -90,7 +90,7 @@ func TestMutants(t *testing.T) {
 			want: "a volume is provisioned while another one has data",
 		},
 		"WithoutProvisioned": {
-			reason: "First members wait for volumes that nobody makes",
+			reason: "First members wait for volumes that are never made",
 			bound:  one,
 			mutant: without(provisioned),
 			want:   "L",
@@ -247,7 +247,7 @@ func TestMutants(t *testing.T) {
 			bound:  with(one, budget{copies: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{startsFromCache: true}}, want: "S18",
 		},
 		"WithoutChosen": {
-			reason: "Nobody looks for the snapshot, and the cluster starts without it",
+			reason: "No snapshot is looked for, and the cluster starts without it",
 			bound:  from(one), mutant: without(chosen), want: "S20",
 		},
 		"ChosenAgain": {
@@ -287,7 +287,7 @@ func TestMutants(t *testing.T) {
 			bound:  safety(from(with(one, budget{wipes: 1}))), mutant: planner{rules: rules, operator: careless{letsClientsInEarly: true}}, want: "S2",
 		},
 		"ForgetsToIntend": {
-			reason: "Nobody knows on which volumes the first members have voted",
+			reason: "It is not known on which volumes the first members have voted",
 			bound:  with(three, budget{losses: 1}),
 			mutant: planner{rules: rules, operator: careless{forgetsToIntend: true}},
 			want:   "a volume is provisioned while another one has data",

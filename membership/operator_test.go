@@ -33,7 +33,7 @@ func (p *planner) decide(l look) decision {
 	return t
 }
 
-// goesOnElsewhere: what changes who the members are has a model of its own. Here there are only those of the first start, and
+// goesOnElsewhere: what changes the members has a model of its own. Here there are only those of the first start, and
 // such a step has no effect: where it comes to rest, a size is still to be reached, or a member to be replaced.
 func goesOnElsewhere(s Step) bool {
 	switch s.Action {
@@ -94,7 +94,7 @@ func (op careless) pass(w world, l look, t decision, same [most]bool, yield func
 	}
 	if t.step.Action == Bootstrap && !l.cluster.intent && !op.forgetsToIntend {
 		if w.cluster != l.cluster {
-			return // somebody else was first: look again
+			return // another writer was first: look again
 		}
 		l.cluster.intent = true
 		for n := range t.step.First.Size {
@@ -270,7 +270,7 @@ func (op careless) maintain(w world, l look, t decision, same [most]bool, yield 
 	})
 }
 
-// report writes the status, unless somebody has written to the EtcdCluster since.
+// report writes the status, unless the EtcdCluster has changed since.
 func (op careless) report(w world, l look, t decision, who [most]bool, yield func(outcome)) {
 	done := string(t.step.Action) + " (" + string(t.step.Reason) + ")"
 	if w.cluster != l.cluster {

@@ -16,8 +16,8 @@ func TestPlanBackup(t *testing.T) {
 		first   = "changing m-1 in place from 3.6.16 to 3.7.3, then m-2, m-0"
 		without = "set spec.backup.beforeChange to Disabled, for the change to begin without a snapshot"
 	)
-	update := func(who string, v Version, message string) Step {
-		return Step{Action: Update, Members: []string{who}, Version: v, Change: ChangeImage, Reason: Changing, Message: message}
+	update := func(member string, v Version, message string) Step {
+		return Step{Action: Update, Members: []string{member}, Version: v, Change: ChangeImage, Reason: Changing, Message: message}
 	}
 	waits := func(before string) Step {
 		return Step{Action: Wait, Reason: BackingUp, Message: "waiting for EtcdBackup m-before, before " + before}
@@ -102,7 +102,7 @@ func TestPlanBackup(t *testing.T) {
 			want: update("m-1", etcd36, "changing m-1 in place from 3.6.12 to 3.6.16"),
 		},
 		"DowngradePrepared": {
-			reason: "etcd was told: nobody can be added until that ends", base: upgrading(etcd37, etcd36),
+			reason: "etcd was told: no member can be added until that ends", base: upgrading(etcd37, etcd36),
 			args: []change{backup(BackupGivenUp, "x"), downgradingTo(storage36), onAll(stored(storage36))},
 			want: update("m-1", etcd36, "changing m-1 in place from 3.7.3 to 3.6.16, then m-2, m-0"),
 		},

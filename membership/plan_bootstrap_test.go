@@ -129,7 +129,7 @@ func TestPlanBootstrap(t *testing.T) {
 			},
 		},
 		"BootstrapInterruptedRecord": {
-			reason: "While not every volume is recorded, nobody was served, and a Pod comes back as a first member",
+			reason: "While not every volume is recorded, no client was served, and a Pod comes back as a first member",
 			base:   formed3,
 			args:   append(firstStart(), on(0, func(i *Instance) { i.Volume.ClusterID, i.Volume.MemberID = 0xc1, 0xa0 }), on(1, noPod)),
 			want: Step{
@@ -140,7 +140,7 @@ func TestPlanBootstrap(t *testing.T) {
 
 		// formed
 		"Formed": {
-			reason: "All first members answer and are in etcd's list, and nobody else",
+			reason: "All first members answer and are in etcd's list, and no other member",
 			base:   formed3,
 			args:   firstStart(),
 			want: Step{
@@ -164,7 +164,7 @@ func TestPlanBootstrap(t *testing.T) {
 			want:   Step{Action: Wait, Reason: Bootstrapping, Message: "waiting for the first members to form a cluster"},
 		},
 		"FormedNotWithStranger": {
-			reason: "A list with somebody else is not that of a first start",
+			reason: "A list with a foreign member is not that of a first start",
 			base:   formed3,
 			args: append(firstStart(), func(_ *Desired, o *Observed) {
 				o.Members = append(o.Members, Member{ID: 0xff, Name: "stranger"})

@@ -43,7 +43,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			},
 		},
 		"Single": {
-			reason: "There is nobody to take over, and who changes the version of one member knows it",
+			reason: "No other can take over, and a user that changes the version of one member knows it",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{only},
 			want: Step{
@@ -52,7 +52,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			},
 		},
 		"SingleOptions": {
-			reason: "Nobody serves until it is back, which is to be soon",
+			reason: "No member serves until it is back, which is to be soon",
 			base:   upgrading(etcd36, etcd36),
 			args:   []change{only, onAll(differs(ChangePod, "options"))},
 			want: Step{
@@ -117,7 +117,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			},
 		},
 		"ShrinkFirst": {
-			reason: "Who goes is not changed before",
+			reason: "A member that goes is not changed before",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{size(1), leader(1)},
 			want: Step{

@@ -18,7 +18,7 @@ func TestPlanChange(t *testing.T) {
 			},
 		},
 		"TheNext": {
-			reason: "Who has changed and is back is left alone",
+			reason: "A changed member that is back is left alone",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, changedTo(etcd37))},
 			want: Step{
@@ -27,7 +27,7 @@ func TestPlanChange(t *testing.T) {
 			},
 		},
 		"TheLeaderLast": {
-			reason: "And nobody comes after it",
+			reason: "And no other comes after it",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, changedTo(etcd37)), on(2, changedTo(etcd37))},
 			want: Step{
@@ -42,7 +42,7 @@ func TestPlanChange(t *testing.T) {
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
 		},
 		"LeaderElsewhere": {
-			reason: "Who leads counts, and not who led",
+			reason: "The leader of now counts, not that of before",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{leader(1)},
 			want: Step{
@@ -51,7 +51,7 @@ func TestPlanChange(t *testing.T) {
 			},
 		},
 		"EarliestFirst": {
-			reason: "Who is furthest behind has waited longest for what is mended",
+			reason: "The one furthest behind has waited longest for what is mended",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(2, runs(Version{3, 6, 11}))},
 			want: Step{
@@ -110,7 +110,7 @@ func TestPlanChange(t *testing.T) {
 			},
 		},
 		"Behind": {
-			reason: "Who needs a snapshot is not counted on meanwhile",
+			reason: "A member that needs a snapshot is not counted on meanwhile",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{caughtUp, on(1, changedTo(etcd37)), on(1, applied(behindLeader-5001))},
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to catch up with the leader"},
@@ -125,7 +125,7 @@ func TestPlanChange(t *testing.T) {
 			},
 		},
 		"DownBeforeUpdated": {
-			reason: "Nobody is changed while another one is down",
+			reason: "No member is changed while another one is down",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(2, silent)},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-2 does not answer"},
@@ -140,13 +140,13 @@ func TestPlanChange(t *testing.T) {
 			},
 		},
 		"GoingAndAnswering": {
-			reason: "Whoever goes, to its last moment",
+			reason: "A member that goes, to its last moment",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(2, stopping)},
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-2, which may still answer while its Pod is terminating"},
 		},
 		"GoingUnchanged": {
-			reason: "Where nothing is to be changed, it is nobody's concern until it is gone",
+			reason: "Where nothing is to be changed, it holds nothing up until it is gone",
 			base:   formed3,
 			args:   []change{on(2, stopping)},
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},

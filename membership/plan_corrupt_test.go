@@ -206,7 +206,7 @@ func TestPlanCorrupt(t *testing.T) {
 			want:   Step{Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember, Message: "taking back the alarm of a1, which is no member any more"},
 		},
 		"AccusedLearner": {
-			reason: "It cannot be compared, and has no vote: it goes whoever serves",
+			reason: "It cannot be compared, and has no vote: it goes, whichever serve",
 			base:   formed3,
 			args:   []change{size(4), learner(3), corruptMember(0xa3), on(1, silent)},
 			want: Step{
@@ -255,7 +255,7 @@ func TestPlanCorrupt(t *testing.T) {
 			want:   Step{Action: Wait, Reason: ScalingUp, Message: "waiting until the data of m-4 has been compared with that of the other voters, before adding m-5 as a learner"},
 		},
 		"AddToOne": {
-			reason: "An only voter differs from nobody",
+			reason: "An only voter differs from none",
 			base:   formed1,
 			args:   []change{size(2), spare(1), uncompared(0)},
 			want:   Step{Action: AddLearner, Members: []string{"m-1"}, Reason: ScalingUp, Message: "adding m-1 as a learner"},

@@ -27,7 +27,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 		},
 		"LostMajorityNotGuessed": {
-			reason: "The status is lost too, and the member whose data is there has yet to say who the others are",
+			reason: "The status is lost too, and the member whose data is there has yet to name the others",
 			base:   formed3,
 			args: []change{
 				noLatch, forgotten, nobodyAnswers, on(1, gone), on(2, gone),
@@ -68,7 +68,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 		},
 		"Unreachable": {
-			reason: "That nobody answers may be the network between them and the operator",
+			reason: "That no member answers may be the network between them and the operator",
 			base:   formed3,
 			args:   []change{nobodyAnswers},
 			want: Step{

@@ -41,7 +41,7 @@ func TestPlanHalfway(t *testing.T) {
 			},
 		},
 		"LostBefore": {
-			reason: "Nobody is being changed: the downgrade makes way for the successor",
+			reason: "No member is being changed: the downgrade makes way for the successor",
 			base:   formed3,
 			args:   []change{toFive, data(5), downgrading(5), on(2, gone)},
 			want: Step{

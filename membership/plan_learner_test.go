@@ -38,13 +38,13 @@ func TestPlanLearner(t *testing.T) {
 			want:   lost,
 		},
 		"LostToAnotherMember": {
-			reason: "Its volume is known to hold the data of somebody else",
+			reason: "Its volume is known to hold the data of another cluster or member",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, silent), on(3, func(i *Instance) { i.Volume.MemberID = 0xff })},
 			want:   lost,
 		},
 		"LostToEarlierMember": {
-			reason: "Its volume was given to somebody else, whatever is on it",
+			reason: "Its volume was given to another member, whatever is on it",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, blank), on(3, func(i *Instance) { i.Volume.Joins = 0xff })},
 			want:   lost,
@@ -156,7 +156,7 @@ func TestPlanLearner(t *testing.T) {
 			want:   Step{Action: Promote, Members: []string{"m-1"}, ID: 0xa1, Reason: Joining, Message: "making the learner m-1 a voter"},
 		},
 		"RecordedBeforeItHasAName": {
-			reason: "Its first attempt to publish its name was lost, and its peer URL says who it is",
+			reason: "Its first attempt to publish its name was lost, and its peer URL tells its identity",
 			base:   formed3,
 			args: []change{size(4), learner(3), on(3, unrecorded), func(_ *Desired, o *Observed) {
 				o.Members[3].Name = ""
@@ -182,7 +182,7 @@ func TestPlanLearner(t *testing.T) {
 			want:   waits("does not answer"),
 		},
 		"PromoteNotLeaderless": {
-			reason: "It follows nobody",
+			reason: "It follows no leader",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, leaderless)},
 			want:   waits("knows no leader"),

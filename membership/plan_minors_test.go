@@ -27,7 +27,7 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"DowngradeUnready": {
-			reason: "Nobody runs the earlier minor before the data of all can be read by it",
+			reason: "No member runs the earlier minor before the data of all can be read by it",
 			base:   down,
 			args:   []change{told, prepared, on(1, stored(storage37)), on(2, stored(Version{}))},
 			want:   Step{Action: Wait, Reason: Downgrading, Message: "waiting for etcd to make the data of m-1, m-2 readable for 3.6"},
@@ -60,7 +60,7 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"Downgraded": {
-			reason: "etcd ends it by itself, and nobody takes it back meanwhile",
+			reason: "etcd ends it by itself, and it is not taken back meanwhile",
 			base:   down,
 			args:   []change{onAll(changedTo(etcd36)), told},
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
@@ -103,7 +103,7 @@ func TestPlanMinors(t *testing.T) {
 			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade to 3.6"},
 		},
 		"LostWhileDowngrading": {
-			reason: "etcd takes no new member meanwhile, and who is lost must be replaced",
+			reason: "etcd takes no new member meanwhile, and a lost member must be replaced",
 			base:   down,
 			args:   []change{on(2, gone), told},
 			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: takenBack},
@@ -121,7 +121,7 @@ func TestPlanMinors(t *testing.T) {
 			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: takenBack},
 		},
 		"GrownWhileDowngrading": {
-			reason: "So is who makes it larger",
+			reason: "So is one that makes it larger",
 			base:   down,
 			args:   []change{size(4), told},
 			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: takenBack},
@@ -157,7 +157,7 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"HopUnderWay": {
-			reason: "Nobody goes on before all have come there",
+			reason: "No member goes on before all have come there",
 			base:   upgrading(etcd35, etcd37),
 			args:   []change{on(1, changedTo(etcd36)), on(2, changedTo(etcd36))},
 			want: Step{
@@ -166,7 +166,7 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"HopUnraised": {
-			reason: "Nor before etcd has raised its own version: data of two minors ago nobody can read",
+			reason: "Nor before etcd has raised its own version: data of two minors ago cannot be read",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(0, stored(Version{3, 5, 0})), on(2, stored(Version{}))},
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in 3.6.16: m-0, m-2"},
@@ -191,7 +191,7 @@ func TestPlanMinors(t *testing.T) {
 
 		// what 3.5 has left in the log
 		"ReplaysSince": {
-			reason: "Nobody runs 3.5 any more, which is written down first: then the log can be rewritten",
+			reason: "No member runs 3.5 any more, which is written down first: then the log can be rewritten",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, replaying), on(2, replayingRisen)},
 			want: Step{
@@ -200,7 +200,7 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"Replays": {
-			reason: "Who came from 3.5 rewrites its log before anybody goes on to 3.7",
+			reason: "A member from 3.5 rewrites its log before any member goes on to 3.7",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, replayingRisen)},
 			want: Step{
@@ -209,7 +209,7 @@ func TestPlanMinors(t *testing.T) {
 			},
 		},
 		"ReplaysStill": {
-			reason: "Who has not made its data that of 3.5 may not have saved a snapshot",
+			reason: "A member that has not made its data that of 3.5 may not have saved a snapshot",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{onAll(replayingRisen), downgrading(5), on(1, stored(Version{3, 5, 0}))},
 			want: Step{

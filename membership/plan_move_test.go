@@ -11,7 +11,7 @@ func TestPlanMove(t *testing.T) {
 	testPlan(t, map[string]planCase{
 		// moving
 		"Prepare": {
-			reason: "One volume at a time, of a member more than there are, and who goes is told before; the leader last",
+			reason: "One volume at a time, of a member more than there are, and the one that goes is told before; the leader last",
 			base:   formed3,
 			args:   []change{onAll(unfit)},
 			want: moves(Step{Action: Provision, Members: []string{"m-3"}, Version: etcd36},
@@ -53,7 +53,7 @@ func TestPlanMove(t *testing.T) {
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-2 does not answer"},
 		},
 		"SuccessorTakesPlaceOfFailed": {
-			reason: "Who has failed meanwhile goes first, whatever its volume",
+			reason: "A member that has failed meanwhile goes first, whatever its volume",
 			base:   formed3,
 			args:   []change{onAll(unfit), on(0, fit), spare(3), leader(1), on(0, forsaken)},
 			want: Step{
@@ -69,13 +69,13 @@ func TestPlanMove(t *testing.T) {
 				"adding m-3 as a learner, to take the place of m-2, whose volume is of another class; then m-1, m-0"),
 		},
 		"AddNotWhileOneOfFiveIsDown": {
-			reason: "There would be a quorum, but nobody is in a hurry",
+			reason: "There would be a quorum, but there is no hurry",
 			base:   formed5,
 			args:   []change{onAll(unfit), spare(5), on(4, silent)},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-4 does not answer"},
 		},
 		"LearnerStays": {
-			reason: "It is no member too many, but somebody's successor",
+			reason: "It is no member too many, but the successor of one",
 			base:   formed3,
 			args:   []change{onAll(unfit), learner(3)},
 			want:   Step{Action: Promote, Members: []string{"m-3"}, ID: 0xa3, Reason: Joining, Message: "making the learner m-3 a voter"},
@@ -120,7 +120,7 @@ func TestPlanMove(t *testing.T) {
 				"waiting for the volumes of members to come: m-3 is being prepared. It is to take the place of m-2, whose volume is of another class; then m-1, m-0"),
 		},
 		"PreparingOverdue": {
-			reason: "No such class, or no room: nobody goes, and the way back is told",
+			reason: "No such class, or no room: no member goes, and the way back is told",
 			base:   formed3,
 			args: []change{onAll(unfit), on(0, fit), on(1, fit), spare(3), on(3, func(i *Instance) {
 				i.Pod.Provisioned, i.Pod.Problem, i.Pod.Overdue = false, `cannot be scheduled (storageclass "nosuch" not found)`, true
@@ -188,7 +188,7 @@ func TestPlanMove(t *testing.T) {
 
 		// with other changes at once: size, volumes, versions
 		"GrowFirst": {
-			reason: "Who comes because of the size has the new volumes already",
+			reason: "A member that comes because of the size has the new volumes already",
 			base:   formed3,
 			args:   []change{size(5), onAll(unfit)},
 			want: Step{
@@ -197,20 +197,20 @@ func TestPlanMove(t *testing.T) {
 			},
 		},
 		"ShrinkFirst": {
-			reason: "Who goes anyway is one whose volume is unfit, and needs no successor",
+			reason: "The one that goes anyway is one whose volume is unfit, and needs no successor",
 			base:   formed5,
 			args:   []change{size(3), on(1, unfit), on(3, unfit), on(4, unfit)},
 			want:   Step{Action: Remove, Members: []string{"m-4"}, ID: 0xa4, Reason: ScalingDown, Message: "removing m-4: spec.replicas is 3; then m-1"},
 		},
 		"BeforeVersion": {
-			reason: "Who goes is not changed before, and who comes runs what the others run",
+			reason: "A member that goes is not changed before, and one that comes runs what the others run",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(2, unfit)},
 			want: moves(Step{Action: Provision, Members: []string{"m-3"}, Version: etcd36},
 				"preparing the volume of m-3, to take the place of m-2, whose volume is of another class"),
 		},
 		"AfterWhoIsBeingChanged": {
-			reason: "Who is on its way to another version arrives first",
+			reason: "A member on its way to another version arrives first",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{onAll(unfit), on(1, stuck), on(1, next(etcd37))},
 			want: Step{

@@ -17,7 +17,7 @@ func TestPlanProof(t *testing.T) {
 	others := onAll(differs(ChangePod, "resources"))
 	testPlan(t, map[string]planCase{
 		"Young": {
-			reason: "An answer is not yet success: nobody else is changed",
+			reason: "An answer is not yet success: no other member is changed",
 			base:   upgrading(etcd36, etcd36),
 			args:   []change{others, on(1, answers)},
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready with the new spec.resources"},
@@ -215,7 +215,7 @@ func TestPlanProof(t *testing.T) {
 			},
 		},
 		"HalfwayYoung": {
-			reason: "It has arrived at its version, and holds up nobody who comes or goes",
+			reason: "It has arrived at its version, and holds up no member that comes or goes",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, changedTo(etcd37)), on(1, next(etcd37)), on(1, young), size(4)},
 			want:   Step{Action: Provision, Members: []string{"m-3"}, Version: etcd36, Reason: ScalingUp, Message: "preparing the volumes of m-3"},

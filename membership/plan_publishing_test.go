@@ -37,7 +37,7 @@ func TestPlanPublishing(t *testing.T) {
 			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "writing down whose data the volumes of m-3 hold"},
 		},
 		"RecordNotAnother": {
-			reason: "Who runs there is another member",
+			reason: "What runs there is another member",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, unrecorded), on(3, publishing), on(3, func(i *Instance) { i.Endpoint.Publishing = 0xa2 })},
 			want:   waits("waiting for the learner to catch up: m-3"),
@@ -109,7 +109,7 @@ func TestPlanPublishing(t *testing.T) {
 
 		// joining
 		"FailedNotBeforeSuccessorServes": {
-			reason: "Who has failed goes when its successor serves",
+			reason: "A failed member goes when its successor serves",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, publishing), on(2, forsaken)},
 			want: Step{
@@ -120,7 +120,7 @@ func TestPlanPublishing(t *testing.T) {
 
 		// failedVoter, memberDown
 		"Voter": {
-			reason: "A voter that takes part has not failed, whatever its Pod says, and nobody has to act",
+			reason: "A voter that takes part has not failed, whatever its Pod says, and there is nothing to do",
 			base:   formed5,
 			args:   []change{on(4, publishing), on(4, restarted), on(4, outdated)},
 			want:   waits("waiting for members that do not serve: m-4"),
@@ -152,7 +152,7 @@ func TestPlanPublishing(t *testing.T) {
 			},
 		},
 		"ShrinkDown": {
-			reason: "Who is down is of no use to anybody",
+			reason: "A member that is down is of no use",
 			base:   formed3,
 			args:   []change{on(1, silent), voter(3), on(3, publishing)},
 			want:   Step{Action: Remove, Members: []string{"m-1"}, ID: 0xa1, Reason: ScalingDown, Message: "removing m-1: spec.replicas is 3"},

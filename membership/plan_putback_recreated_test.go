@@ -33,7 +33,7 @@ func TestPlanPutBackRecreated(t *testing.T) {
 			},
 		},
 		"OptionsOfSingle": {
-			reason: "Nobody else serves meanwhile: it matters most where there is one",
+			reason: "No other member serves meanwhile: it matters most where there is one",
 			base:   formed3,
 			args:   []change{only, on(0, wrongOptions), nobodyAnswers},
 			want: Step{
@@ -42,7 +42,7 @@ func TestPlanPutBackRecreated(t *testing.T) {
 			},
 		},
 		"OptionsNeverServed": {
-			reason: "A Pod that is announced, of a member of which nobody knows what it has served with: there is nothing to go back to",
+			reason: "A Pod that is announced, of a member of which it is not known what it has served with: there is nothing to go back to",
 			base:   formed3,
 			args:   []change{on(1, wrongOptions), on(1, untried())},
 			want: Step{
@@ -84,7 +84,7 @@ func TestPlanPutBackRecreated(t *testing.T) {
 			},
 		},
 		"UnfitMended": {
-			reason: "Nobody waits for what is not asked for any more",
+			reason: "Nothing waits for what is not asked for any more",
 			base:   formed3,
 			args:   []change{on(1, unplaced), on(1, outdated)},
 			want: Step{

@@ -100,19 +100,19 @@ func TestPlanPutBack(t *testing.T) {
 			want:   abandoned,
 		},
 		"GivenUpAndDown": {
-			reason: "First who was put back must be back",
+			reason: "First the one that was put back must be back",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{abandonedChange, on(1, silent)},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
 		},
 		"GivenUpAndGrown": {
-			reason: "It stands in nobody else's way",
+			reason: "It stands in no other's way",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{abandonedChange, size(4)},
 			want:   Step{Action: Provision, Members: []string{"m-3"}, Version: etcd36, Reason: ScalingUp, Message: "preparing the volumes of m-3"},
 		},
 		"GivenUpAndThere": {
-			reason: "Somebody has mended it by hand, and all run it",
+			reason: "A user has mended it by hand, and all run it",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{abandonedChange, onAll(changedTo(etcd37))},
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
@@ -173,7 +173,7 @@ func TestPlanPutBack(t *testing.T) {
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
 		},
 		"NoPathAndGrown": {
-			reason: "It stands in nobody else's way",
+			reason: "It stands in no other's way",
 			base:   upgrading(etcd35, Version{3, 4, 45}),
 			args:   []change{size(4)},
 			want:   Step{Action: Provision, Members: []string{"m-3"}, Version: etcd35, Reason: ScalingUp, Message: "preparing the volumes of m-3"},

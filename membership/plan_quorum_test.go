@@ -41,7 +41,7 @@ func TestPlanQuorum(t *testing.T) {
 			want:   recreating("m-0", "m-2"),
 		},
 		"BackedOffAll": {
-			reason: "Nobody answers, and a Pod that is not ready is no sign of a quorum",
+			reason: "No member answers, and a Pod that is not ready is no sign of a quorum",
 			base:   formed3,
 			args:   []change{nobodyAnswers, onAll(killed)},
 			want:   recreating("m-0", "m-1", "m-2"),

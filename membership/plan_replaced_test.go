@@ -2,7 +2,7 @@ package membership
 
 import "testing"
 
-// TestPlanReplaced: who goes, whatever the size, and what is left of those who went.
+// TestPlanReplaced: which member goes, whatever the size, and what is left of former ones.
 func TestPlanReplaced(t *testing.T) {
 	lost := func(name string, id ID) Step {
 		return Step{
@@ -31,7 +31,7 @@ func TestPlanReplaced(t *testing.T) {
 			want:   Step{Action: Stop, Members: []string{"m-2"}, Reason: Retiring, Message: "stopping m-2, no members any more"},
 		},
 		"Discard": {
-			reason: "Nobody needs the data of a member that was removed where all others serve",
+			reason: "The data is not needed of a member that was removed where all others serve",
 			base:   formed3,
 			args:   []change{size(2), removed(2), on(2, stopping)},
 			want:   Step{Action: Discard, Members: []string{"m-2"}, Reason: Retiring, Message: "deleting the volumes of m-2, no members any more"},
@@ -78,7 +78,7 @@ func TestPlanReplaced(t *testing.T) {
 			want:   Step{Action: Stop, Members: []string{"m-3"}, Reason: Retiring, Message: "stopping m-3, no members any more"},
 		},
 		"DiscardSpare": {
-			reason: "Nothing was ever on it: it goes though a member is down, and is not kept for anybody",
+			reason: "Nothing was ever on it: it goes though a member is down, and is not kept",
 			base:   formed3,
 			args:   []change{spare(3), on(3, noPod), on(1, silent)},
 			want:   Step{Action: Discard, Members: []string{"m-3"}, Reason: Retiring, Message: "deleting the volumes of m-3, no members any more"},
@@ -169,7 +169,7 @@ func TestPlanReplaced(t *testing.T) {
 			want:   failing("m-3", 0xa3),
 		},
 		"FailedBeforeAdded": {
-			reason: "etcd adds nobody to three of which one is down",
+			reason: "etcd adds no member to three of which one is down",
 			base:   formed3,
 			args:   []change{size(4), on(1, forsaken), spare(3), spare(4)},
 			want:   failing("m-1", 0xa1),

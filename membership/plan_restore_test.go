@@ -69,7 +69,7 @@ func TestPlanRestore(t *testing.T) {
 			},
 		},
 		"FoundEncrypted": {
-			reason: "Nobody can read it without an identity",
+			reason: "It cannot be read without an identity",
 			base:   fresh,
 			args:   []change{restoring, found(with(monday, func(s *Snapshot) { s.Encrypted = true }))},
 			want: Step{

@@ -70,7 +70,7 @@ func TestPlanSize(t *testing.T) {
 			},
 		},
 		"ShrinkMovesLeaderToMostAdvanced": {
-			reason: "What has most of the log needs the least time to lead; who goes as well is no heir, whatever it has",
+			reason: "What has most of the log needs the least time to lead; one that goes as well is no heir, whatever it has",
 			base:   formed5,
 			args: []change{
 				size(3), leader(4),
@@ -170,7 +170,7 @@ func TestPlanSize(t *testing.T) {
 			want:   adds("m-1"),
 		},
 		"AddFirstReady": {
-			reason: "A volume that cannot be made yet holds up nobody else",
+			reason: "A volume that cannot be made yet holds up no other",
 			base:   formed3,
 			args:   []change{size(5), spare(3), on(3, preparingStill), spare(4)},
 			want:   adds("m-4"),

@@ -54,13 +54,13 @@ func TestPlanSpace(t *testing.T) {
 			want:   stall("the database of m-0 has 102400 MiB of 102400 MiB, 61440 MiB in use. The rest is free pages: " + defragments + ". A higher quota cannot be asked for: delete what is not needed"),
 		},
 		"FreePagesOfOne": {
-			reason: "Whose data is in use counts, whoever else has free pages",
+			reason: "Whose data is in use counts, whichever other has free pages",
 			base:   refusing(64, 10, 64),
 			args:   []change{on(0, sized(64, 60, 64))},
 			want:   live("Where that is data that is needed, raise spec.options.quotaBackendSize, for example to 128Mi"),
 		},
 		"Unheard": {
-			reason: "The others have room, and nobody knows whether the last one does",
+			reason: "The others have room, and it is not known whether the last one does",
 			base:   refusing(10, 10, 64),
 			args:   []change{on(2, silent)},
 			want:   stall("whether every database has room is not known: m-2 does not answer"),
@@ -97,7 +97,7 @@ func TestPlanSpace(t *testing.T) {
 			want:   Step{Action: Promote, Members: []string{"m-3"}, ID: 0xa3, Reason: Joining, Message: "making the learner m-3 a voter"},
 		},
 		"QuotaUnknown": {
-			reason: "Nothing is taken back for what nobody knows",
+			reason: "Nothing is taken back for what it is not known",
 			base:   refusing(10, 10, 64),
 			args:   []change{on(1, func(i *Instance) { i.Pod.Quota = 0 })},
 			want: stall("the database has reached its quota. Raise spec.options.quotaBackendSize, or make it smaller: " +
@@ -118,7 +118,7 @@ func TestPlanSpace(t *testing.T) {
 			want:   widens("m-1", "recreating the Pod of m-1 (spec.options), then m-2, m-0"),
 		},
 		"WidenedOthersWait": {
-			reason: "Who gets no more room waits for the end of the alarm",
+			reason: "A member that gets no more room waits for the end of the alarm",
 			base:   refusing(64, 60, 64),
 			args:   []change{onAll(differs(ChangePod, "scheduling")), on(0, widened(128))},
 			want:   widens("m-0", "recreating the Pod of m-0 (spec.options)"),
@@ -130,7 +130,7 @@ func TestPlanSpace(t *testing.T) {
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
 		},
 		"WidenedLast": {
-			reason: "The last one is on its way, and nobody else has to be changed",
+			reason: "The last one is on its way, and no other member has to be changed",
 			base:   refusing(64, 60, 64),
 			args:   []change{onAll(sized(64, 60, 128)), on(0, silent), on(0, next(etcd36)), on(0, untried("options")), leader(1)},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-0 does not answer"},

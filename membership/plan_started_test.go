@@ -138,7 +138,7 @@ func TestPlanStarted(t *testing.T) {
 			},
 		},
 		"StartBeforeLostMajority": {
-			reason: "What has data is started even where it cannot be a quorum: somebody may want to look at it",
+			reason: "What has data is started even where it cannot be a quorum: a person may want to look at it",
 			base:   formed3,
 			args:   []change{nobodyAnswers, on(0, noPod), on(1, gone), on(2, gone)},
 			want: Step{
@@ -179,7 +179,7 @@ func TestPlanStarted(t *testing.T) {
 			},
 		},
 		"RecordNotWithoutQuorum": {
-			reason: "Only a linearizable list says who is a member",
+			reason: "Only a linearizable list says which members there are",
 			base:   formed3,
 			args:   []change{noQuorum, on(1, unrecorded)},
 			want: Step{

@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 			want:   Step{Action: None, Reason: Deleting, Message: "the cluster is being deleted"},
 		},
 		"DeletingBeforeForeign": {
-			reason: "Nobody has to clear the way for a cluster that goes",
+			reason: "Nothing has to be cleared for a cluster that goes",
 			base:   formed3,
 			args:   []change{deleted, on(0, foreignPod)},
 			want:   Step{Action: None, Reason: Deleting, Message: "the cluster is being deleted"},
@@ -54,7 +54,7 @@ func TestPlan(t *testing.T) {
 
 		// foreignInstance
 		"ForeignPod": {
-			reason: "A Pod with a name of ours is somebody else's",
+			reason: "A Pod with a name of ours has another owner",
 			base:   fresh,
 			args:   []change{on(1, newPod), on(1, foreignPod)},
 			want: Step{

@@ -138,7 +138,7 @@ func TestMoveUndecided(t *testing.T) {
 				p.see = untold(4)
 				return p
 			}(),
-			want: "S17: who is where",
+			want: "S17: a voter where",
 		},
 	})
 }

@@ -46,7 +46,7 @@ func TestPlanVolumeReplaced(t *testing.T) {
 			want: Step{Action: Stop, Members: []string{"m-1"}, Reason: VolumeReplaced, Message: "stopping the Pods m-1, which would start on volumes that are not the recorded ones"},
 		},
 		"OthersFirst": {
-			reason: "Others are started before anybody is asked", base: formed3,
+			reason: "Others are started before any is asked", base: formed3,
 			args: []change{nobodyAnswers, on(1, down), on(0, noPod), on(2, noPod)},
 			want: Step{Action: Start, Members: []string{"m-0", "m-2"}, Version: etcd36, Reason: Starting, Message: "starting m-0, m-2 on the volumes that hold their data"},
 		},
@@ -111,7 +111,7 @@ func TestPlanVolumeReplaced(t *testing.T) {
 			want: majority("m-0, m-1", "m-0 m-1"),
 		},
 		"Accepted": {
-			reason: "A person has accepted some: they tell who the members are", base: formed3,
+			reason: "A person has accepted some: they tell the members", base: formed3,
 			args: []change{noLatch, forgotten, nobodyAnswers, onAll(noPod), on(2, restored)},
 			want: Step{Action: Start, Members: []string{"m-0", "m-1"}, Version: etcd36, Reason: Starting, Message: "starting m-0, m-1 on the volumes that hold their data"},
 		},

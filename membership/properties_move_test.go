@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// promisesMove are those about who is replaced because of its volume.
+// promisesMove are those about members that are replaced because of its volume.
 func promisesMove(d Desired, o Observed, s Step) error {
 	serving, voters := others(o, 0)
 	leaves, large := false, false
@@ -27,13 +27,13 @@ func promisesMove(d Desired, o Observed, s Step) error {
 	case open && taken:
 		return errors.New("what may be a successor goes")
 	case open && s.Action == Promote && voters >= d.Size && !leaves:
-		return errors.New("one more member than wanted votes, and maybe in nobody's place")
+		return errors.New("one more member than wanted votes, and maybe in no other's place")
 	case s.Action == Update && s.Change == ChangeImage && slices.ContainsFunc(o.Instances, func(i Instance) bool {
 		return slices.Contains(s.Members, i.Name) && i.Pod.Undecided
 	}):
 		return errors.New("a policy may be passed by")
 	case comes && (voters != d.Size || !leaves):
-		return errors.New("one more member than wanted comes, in nobody's place")
+		return errors.New("one more member than wanted comes, in no other's place")
 	case comes && large:
 		return errors.New("the database is too large for the new volume")
 	case comes && s.Action == AddLearner && serving < voters:

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlanIgnoresNames shows what the exploration builds on when it takes states that differ only in who is who for one:
+// TestPlanIgnoresNames shows what the exploration builds on when it takes states that differ only in which member is which for one:
 // members that change places change places in the step, and nothing else changes.
 func TestPlanIgnoresNames(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestAnything(t *testing.T) {
 	}
 }
 
-// promises that need no history: what a step never does, whoever decided it and whatever for.
+// promises that need no history: what a step never does, by whichever rule and whatever for.
 func promises(d Desired, o Observed, s Step) error {
 	has := slices.Contains[[]Action]
 	switch {
@@ -106,7 +106,7 @@ func promises(d Desired, o Observed, s Step) error {
 	case s.Acts() && (d.Suspended || d.Deleting):
 		return errors.New("it acts on what is suspended or being deleted")
 	case s.Acts() && (len(s.Members) == 0) != has([]Action{Disarm, Downgrade, CancelDowngrade, Find, Choose, BackUp}, s.Action):
-		return errors.New("it acts on nobody")
+		return errors.New("it acts on no member")
 	case s.ChangesMembership() && (len(s.Members) != 1 || o.Reach != ReachQuorum):
 		return errors.New("it changes the membership of several, or without a linearizable list")
 	case s.Action != Disarm && has([]Action{Join, Promote, Remove, MoveLeader}, s.Action) != (s.ID != 0):
@@ -116,7 +116,7 @@ func promises(d Desired, o Observed, s Step) error {
 	case has([]Action{Bootstrap, Start, Join, Provision, Update, Downgrade}, s.Action) && s.Version == (Version{}) && d.Version != (Version{}):
 		return errors.New("it does not say which version")
 	case s.Action == Bootstrap && (o.Formed() || s.First.Size == 0):
-		return errors.New("a first start of what has formed, or of nobody")
+		return errors.New("a first start of what has formed, or of no member")
 	case s.Action == Provision && o.Formed() != (s.First == First{}):
 		return errors.New("members to come of what has not formed, or first members of what has")
 	case has([]Action{Find, Choose}, s.Action) && (o.Formed() || !d.Restore || o.Snapshot != Snapshot{}):
@@ -145,14 +145,14 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		if slices.Contains(o.Fresh, name) && (s.Action == Provision && s.First == First{} || s.Action == AddLearner && d.Ephemeral) {
 			return nil
 		}
-		return errors.New("nobody is called so")
+		return errors.New("no member is called so")
 	}
 	i := o.Instances[n]
 	m := listing(o, i.ID)
 	serving, rest := others(o, i.ID)
 	switch {
 	case s.Acts() && (i.Pod.Foreign || i.Volume.Foreign):
-		return errors.New("it is somebody else's")
+		return errors.New("it has another owner")
 	case s.ID != 0 && (m == nil || s.ID != i.ID):
 		return errors.New("it is not the member that etcd is told of")
 	case s.Action == Start && (i.Pod.Exists() || !i.Volume.Stays() || !o.Formed() || i.Volume.Retired || !i.Volume.Recorded() && i.Volume.First == First{}):

@@ -17,7 +17,7 @@ func TestBackOffMutants(t *testing.T) {
 	}
 	testRingMutants(t, map[string]ringMutant{
 		"WithoutBackedOff": {
-			reason: "Kubelets wait, and everybody waits for them",
+			reason: "Kubelets wait, and the operator waits for them",
 			bound:  killed, mutant: ringWithout(backedOff), want: "L1: it stalls",
 		},
 		"RecreatedWithQuorum": {
@@ -64,7 +64,7 @@ func TestBackOffMutants(t *testing.T) {
 					}
 				})
 			}},
-			want: "S5: who serves is removed",
+			want: "S5: a serving voter is removed",
 		},
 		"EmptyForEver": {
 			reason: "A member whose volume came back empty is waited for without end",

@@ -37,15 +37,15 @@ var ringBounds = map[string]struct {
 		bound:  ringBound{sizes: []uint8{3}, first: 3, late: true, still: true, leads: true, one: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 1}},
 	},
 	"Led": {
-		reason: "It matters who leads",
+		reason: "It matters which member leads",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, leads: true, crashes: true, calls: 1, states: 1_500_000, budget: ringBudget{specs: 2}},
 	},
 	"LedDeleted": {
-		reason: "It matters who leads, and somebody deletes its volume",
+		reason: "It matters which member leads, and a user deletes its volume",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, leads: true, claims: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1}},
 	},
 	"Deleted": {
-		reason: "Somebody deletes a volume, and Pods",
+		reason: "A user deletes a volume, and Pods",
 		bound:  ringBound{sizes: []uint8{1, 3}, first: 3, slow: true, claims: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1, specs: 1}},
 	},
 	"Copied": {
@@ -74,11 +74,11 @@ var ringBounds = map[string]struct {
 		full:   true,
 	},
 	"DeletedAll": {
-		reason: "Somebody deletes all volumes at once, and a Pod, while members serve",
+		reason: "A user deletes all volumes at once, and a Pod, while members serve",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, all: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1, kills: 1}},
 	},
 	"DeletedAllLed": {
-		reason: "It matters who leads",
+		reason: "It matters which member leads",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, all: true, leads: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
 	},
 	"DeletedAllResized": {
@@ -138,7 +138,7 @@ var ringBounds = map[string]struct {
 		bound:  ringBound{sizes: []uint8{3}, first: 3, backOff: true, crashes: true, slow: true, calls: 1, states: 1_500_000, budget: ringBudget{kills: 1}},
 	},
 	"BackOffLosing": {
-		reason: "The same, and somebody deletes a volume",
+		reason: "The same, and a user deletes a volume",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, names: 5, backOff: true, crashes: true, claims: true, still: true, calls: 1, states: 1_500_000, budget: ringBudget{losses: 1}},
 	},
 	"BackOffBehind": {
@@ -166,7 +166,7 @@ var ringBounds = map[string]struct {
 		bound:  ringBound{sizes: []uint8{1, 2}, first: 1, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 2, specs: 1}},
 	},
 	"MovedLed": {
-		reason: "It matters who leads",
+		reason: "It matters which member leads",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, leads: true, still: true, crashes: true, one: true, calls: 1, states: 1_500_000, budget: ringBudget{kinds: 1}},
 	},
 	"MovedBehind": {
@@ -210,7 +210,7 @@ var ringBounds = map[string]struct {
 		full:   true,
 	},
 	"LedDeletedCrashing": {
-		reason: "It matters who leads, somebody deletes its volume, any process crashes, and clients write",
+		reason: "It matters which member leads, a user deletes its volume, any process crashes, and clients write",
 		bound:  ringBound{sizes: []uint8{3}, first: 3, leads: true, claims: true, crashes: true, calls: 1, states: 6_000_000, budget: ringBudget{losses: 1, kills: 1}},
 		full:   true,
 	},

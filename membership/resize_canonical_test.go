@@ -103,7 +103,7 @@ func (w *ring) claims() (seats uint8) {
 	return seats
 }
 
-// unreferenced reports whether nobody knows that the seat was ever taken.
+// unreferenced reports whether it is not known that the seat was ever taken.
 func (s *ringState) unreferenced(i int) bool {
 	w := &s.ring
 	for _, f := range w.flights {

@@ -23,7 +23,7 @@ func TestCopiedMutants(t *testing.T) {
 			mutant: ringReplace(started, func(d Desired, o Observed) (Step, bool) { return started(d, trusting(o)) }), want: "S18",
 		},
 		"Lost": {
-			reason: "Its member is removed, and what was restored is of no use to anybody", bound: safely,
+			reason: "Its member is removed, and what was restored is of no use", bound: safely,
 			mutant: ringPlanner{rules: rules, see: func(o Observed) Observed {
 				return each(o, func(i *Instance) { i.Volume.Retired = i.Volume.Replaced })
 			}},
@@ -45,7 +45,7 @@ func TestCopiedMutants(t *testing.T) {
 			want: "S18",
 		},
 		"WithoutVolumeReplaced": {
-			reason: "Nobody is told of it", bound: copied, mutant: ringWithout(volumeReplaced), want: "it says that all is well",
+			reason: "No condition tells of it", bound: copied, mutant: ringWithout(volumeReplaced), want: "it says that all is well",
 		},
 		"AskedFirst": {
 			reason: "A person is asked before the others are started", bound: copied,

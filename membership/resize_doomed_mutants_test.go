@@ -14,11 +14,11 @@ func TestDoomedMutants(t *testing.T) {
 	testRingMutants(t, map[string]ringMutant{
 		"DoomedIsLost": {
 			reason: "A member is removed that serves, before anything takes its place",
-			bound:  all, mutant: ringReplace(lostVoter, unkeptVoter), want: "S5: who serves is removed, and not",
+			bound:  all, mutant: ringReplace(lostVoter, unkeptVoter), want: "S5: a serving voter is removed, and not",
 		},
 		"ClaimGoneIsLost": {
 			reason: "So is one whose claim is gone from under its Pod",
-			bound:  with(all, func(b *ringBound) { b.all, b.strips = false, true }), mutant: ringReplace(lostVoter, unkeptVoter), want: "S5: who serves is removed, and not",
+			bound:  with(all, func(b *ringBound) { b.all, b.strips = false, true }), mutant: ringReplace(lostVoter, unkeptVoter), want: "S5: a serving voter is removed, and not",
 		},
 		"DoomedStays": {
 			reason: "A member is content with a volume that goes with its Pod",
@@ -39,7 +39,7 @@ func TestDoomedMutants(t *testing.T) {
 				}
 				return shrunk(d, o)
 			}),
-			want: "S17: who serves goes",
+			want: "S17: a serving voter goes",
 		},
 		"DoomedWhoeverServes": {
 			reason: "A move is begun while a voter does not serve",
@@ -61,7 +61,7 @@ func TestDoomedMutants(t *testing.T) {
 					}
 				}))
 			}),
-			want: "S17: who is where",
+			want: "S17: a voter where",
 		},
 		"DoomedLeaderFirst": {
 			reason: "The leadership moves more often than it has to",
@@ -103,7 +103,7 @@ func TestDoomedMutants(t *testing.T) {
 		"StartsRemoved": {
 			reason: "The only member is stopping and is not asked, so that a removed one that has its volume still is started",
 			bound:  ringBound{sizes: []uint8{1}, first: 2, still: true, calls: 1, states: 300_000, budget: ringBudget{specs: 1, kills: 1}},
-			mutant: ringReplace(started, func(d Desired, o Observed) (Step, bool) { o.Remembered = false; return started(d, o) }), want: "S9: who was removed",
+			mutant: ringReplace(started, func(d Desired, o Observed) (Step, bool) { o.Remembered = false; return started(d, o) }), want: "S9: a removed member",
 		},
 	})
 }

@@ -49,7 +49,7 @@ func (w *ring) land(f ringFlight, yield func(to ring, violation string)) {
 }
 
 // refuses is etcd's answer to a call that it does not carry out. Whom the member that is asked has been connected to for
-// HealthInterval are its peers: all who run, sooner or later. Names count where processes should, and who is down may always
+// HealthInterval are its peers: all that run, sooner or later. Names count where processes should, and one that is down may always
 // be removed.
 func (w *ring) refuses(f ringFlight, peers uint8) error {
 	s, n := &w.seats[f.seat], w.voters()
@@ -83,7 +83,7 @@ func (w *ring) refuses(f ringFlight, peers uint8) error {
 	}
 }
 
-// up are the seats of who runs.
+// up are the seats of running members.
 func (w *ring) up() (seats uint8) {
 	for i := range w.seats {
 		if w.seats[i].runs() {
@@ -128,7 +128,7 @@ func (w *ring) expel(i int) {
 	if int(w.leader) == i+1 {
 		w.leader = 0
 	}
-	w.hashes.data.set(i, dataRight) // it is nobody's data any more
+	w.hashes.data.set(i, dataRight) // it is no member's data any more
 }
 
 // commits yields every smallest quorum of voters that run, one of which has the latest write, and the leader.

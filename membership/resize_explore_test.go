@@ -249,7 +249,7 @@ func (x *ringExplorer) fresh(s *ringState, yield func(ringEdge)) {
 	}
 	// Kubelets find that they serve.
 	if t := x.decide(s.ring.glance(taken, false, true, x.bound.leads)); t.step.Action == Wait {
-		yield(ringEdge{by: "the operator decides ", what: t.step.String(), to: *s, violation: "L4: members serve, none of them can be reached, and nobody is told"})
+		yield(ringEdge{by: "the operator decides ", what: t.step.String(), to: *s, violation: "L4: members serve, none of them can be reached, and no condition says so"})
 	}
 }
 
@@ -340,10 +340,10 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 
 // TestExploreResize searches every state of a formed cluster that is reachable within a bound, with
 // the real rules, for a violated invariant: S1 and S2 (no acknowledged write is lost, no voter
-// starts empty), S4 to S6 (one learner at most; who is removed or promoted leaves a quorum that
-// serves), S9 and S10 (who was removed never runs again, and no member's volume is deleted), S11
+// starts empty), S4 to S6 (one learner at most; a removed or promoted one leaves a quorum that
+// serves), S9 and S10 (a removed member never runs again, and no member's volume is deleted), S11
 // (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change
-// leaves less than a quorum its data), S17 (who moves to another volume has a successor first); and
+// leaves less than a quorum its data), S17 (one that moves to another volume has a successor first); and
 // from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16). S18: a
 // Pod is recreated because of its kubelet's back-off only without a quorum, and not again and
 // again. S19 and S20: no member whose data is right goes for corruption while a quorum is right,

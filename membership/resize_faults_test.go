@@ -15,7 +15,7 @@ type ringBound struct {
 	crashes  bool // processes crash
 	one      bool // but not while a voter does not run
 	still    bool // clients write nothing
-	claims   bool // of losses: a volume is deleted by somebody
+	claims   bool // of losses: a volume is deleted by a user
 	copies   bool // a volume comes back as another object, annotations and all, with the data of an earlier day
 	all      bool // so are all volumes at once
 	strips   bool // and a claim is gone from under its Pod
@@ -25,7 +25,7 @@ type ringBound struct {
 	backOff  bool // kubelets start what has crashed ever later
 	marks    bool // the node controller may give up nodes whose members serve
 	late     bool // a learner that starts may serve clients only after a while
-	leads    bool // it matters who leads
+	leads    bool // it matters which member leads
 	retain   bool // the volumes of former members
 	beyond   bool // more may be lost than a cluster survives
 	hashes   bool // data may be wrong, so that it matters whether it was compared
@@ -54,7 +54,7 @@ type ringEdge struct {
 
 type ringChange func(what string, who int, to *ringState, violation string)
 
-// changes yields what happens to one member, or to nobody.
+// changes yields what happens to one member, or to none.
 func changes(yield func(ringEdge)) ringChange {
 	return func(what string, who int, to *ringState, violation string) {
 		e := ringEdge{what: what, to: *to, violation: violation}
@@ -105,7 +105,7 @@ func (b *ringBound) machines(s *ringState, i int, change ringChange) {
 		}
 		if s := &to.ring.seats[i]; b.late && s.raft == raftLearner && s.pod == podUp {
 			s.pod = podMute
-			change("its container starts, and it serves nobody yet", i, &to, violation)
+			change("its container starts, and it does not serve yet", i, &to, violation)
 		}
 	}
 	if m.terminating && !m.cutOff {
@@ -179,7 +179,7 @@ func (b *ringBound) calm(w *ring, i int) bool {
 	return true
 }
 
-// misfortune is what happens to one member by accident or by somebody else's hand.
+// misfortune is what happens to one member by accident or by a user.
 func (b *ringBound) misfortune(s *ringState, i int, change ringChange) {
 	m := &s.ring.seats[i]
 	if b.crashes && m.runs() && !m.terminating && b.calm(&s.ring, i) {
@@ -192,7 +192,7 @@ func (b *ringBound) misfortune(s *ringState, i int, change ringChange) {
 		to.budget.kills--
 		to.ring.kill(i)
 		if b.beyond || !m.member() || !m.leaving() || to.ring.survives() { // its data goes with it
-			change("its Pod is deleted by somebody", i, &to, "")
+			change("its Pod is deleted by a user", i, &to, "")
 		}
 	}
 	if m.cutOff {
@@ -231,7 +231,7 @@ func (b *ringBound) losses(s *ringState, i int, change ringChange) {
 		}
 	}
 	if b.claims && m.claim == claimKept && !m.retired {
-		lose("its volume is deleted by somebody", func(w *ring) {
+		lose("its volume is deleted by a user", func(w *ring) {
 			w.seats[i].claim = claimDoomed
 		})
 	}
@@ -281,10 +281,10 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 		}
 		to := *s
 		to.ring.seats[i].claim = claimDoomed
-		change("somebody gives it up, and deletes what was restored", i, &to, "")
+		change("a user gives it up, and deletes what was restored", i, &to, "")
 		to.ring.seats[i].claim = claimKept
 		if to.ring.broken(b.beyond) == "" { // otherwise it is consent to have lost writes
-			change("somebody accepts what was restored", i, &to, "")
+			change("a user accepts what was restored", i, &to, "")
 		}
 	}
 	if s.budget.kinds > 0 {
@@ -326,10 +326,10 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 	for i := range s.ring.seats {
 		switch s.ring.seats[i].raft {
 		case raftLearner:
-			by("is promoted by somebody", ringFlight{flightPromote, uint8(i)})
-			by("is removed by somebody", ringFlight{flightRemove, uint8(i)})
+			by("is promoted by a user", ringFlight{flightPromote, uint8(i)})
+			by("is removed by a user", ringFlight{flightRemove, uint8(i)})
 		case raftVoter:
-			by("is removed by somebody", ringFlight{flightRemove, uint8(i)})
+			by("is removed by a user", ringFlight{flightRemove, uint8(i)})
 		case raftNone, raftRemoved:
 		}
 	}
@@ -339,10 +339,10 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 		to.budget.hands--
 		if !s.ring.hasLearner() {
 			to.ring.stranger = raftLearner
-			change("somebody adds a learner", -1, &to, "")
+			change("a user adds a learner", -1, &to, "")
 		}
 		if to.ring.stranger = raftVoter; n > 1 && s.ring.active() >= Quorum(n+1) && (b.beyond || to.ring.survives()) {
-			change("somebody adds a member", -1, &to, "")
+			change("a user adds a member", -1, &to, "")
 		}
 	}
 }

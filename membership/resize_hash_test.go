@@ -1,7 +1,7 @@
 package membership
 
 // The model of data that is wrong: in the database of a voter, at any moment, in one of two ways.
-// Which it is nobody sees but by a comparison, and etcd accuses by the opinion of one member: the
+// Which it is shows only by a comparison, and etcd accuses by the opinion of one member: the
 // leader raises the alarm, and a member that starts ends where any other one has other data.
 
 // ringHashes is what there is to be known about it.
@@ -70,7 +70,7 @@ func (w *ring) runsInconsistent(i int) bool {
 	})
 }
 
-// feed a learner that starts. Where it is not known who leads, that is the first that runs.
+// feed a learner that starts. Where the leader is not known, that is the first that runs.
 func (w *ring) feed(i int) {
 	w.another(i, func(j int, s *ringSeat) bool {
 		feeds := s.raft == raftVoter && s.runs() && (w.leader == 0 || int(w.leader) == j+1)
@@ -240,7 +240,7 @@ func (w *ring) proved() bool {
 }
 
 // checks is whose Pods start without etcd's check after a pass: those that were ended by it, until
-// they are known to be right and nobody differs.
+// they are known to be right and none differs.
 func (w *ring) checks(operator ringCareless) uint8 {
 	unchecked := w.hashes.unchecked
 	if !w.hashes.matter {
@@ -286,7 +286,7 @@ func (b *ringBound) corruption(s *ringState, i int, change ringChange) {
 			to.ring.alarm = uint8(j) + 1
 			change("is accused by the leader", j, &to, "")
 			to.ring.alarm = ringNobody
-			change("an alarm names nobody", -1, &to, "")
+			change("an alarm names no member", -1, &to, "")
 		}
 	}
 }

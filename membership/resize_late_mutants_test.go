@@ -34,7 +34,7 @@ func TestLateMutants(t *testing.T) {
 			want: "S2",
 		},
 		"PromotedUnrecorded": {
-			reason: "A voter of which nobody has written down that it has data is never told to find that",
+			reason: "A voter of which it was not written down that it has data is never told to find that",
 			bound:  safely,
 			mutant: func() ringPlanner {
 				p := ringReplace(promoted, latePromotedIf(func(o Observed, i Instance) bool {
@@ -55,7 +55,7 @@ func TestLateMutants(t *testing.T) {
 					}
 				}))
 			}),
-			want: "S6: who does not take part",
+			want: "S6: a learner that does not take part",
 		},
 		"PromotedBeforeItHasData": {
 			reason: "A learner that has yet to get its data looks like one that has it",
@@ -63,10 +63,10 @@ func TestLateMutants(t *testing.T) {
 			mutant: ringReplace(promoted, func(d Desired, o Observed) (Step, bool) {
 				return promoted(d, each(o, func(i *Instance) { i.Endpoint.Publishing = i.Endpoint.Member() }))
 			}),
-			want: "S6: who has no data",
+			want: "S6: a learner without data",
 		},
 		"CountsAsServing": {
-			reason: "The next one is promoted, and with it nobody knows whether there would be a quorum",
+			reason: "The next one is promoted, and with it it is not known whether there would be a quorum",
 			bound:  late([]uint8{4}, 2, ringBudget{specs: 1}),
 			mutant: ringPlanner{rules: rules, see: func(o Observed) Observed {
 				return each(o, func(i *Instance) {
@@ -76,10 +76,10 @@ func TestLateMutants(t *testing.T) {
 					}
 				})
 			}},
-			want: "S6: if who is promoted fails",
+			want: "S6: if the promoted learner fails",
 		},
 		"ShrunkByItself": {
-			reason: "Who has come in the place of another one goes again, as who does not serve",
+			reason: "A member that came in the place of another goes again, as one that does not serve",
 			bound:  late([]uint8{3}, 3, ringBudget{kinds: 1}),
 			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
 				return shrunk(d, each(o, func(i *Instance) { i.Endpoint.Publishing = 0 }))

@@ -171,7 +171,7 @@ func (g ringGlance) facts(retain bool) (Desired, Observed) {
 		if s.member() || s.recorded && reach == ReachQuorum { // what only a volume says is not remembered
 			i.ID = ringID(n)
 		}
-		if s.pod == podMute && !s.terminating && reach == ReachQuorum { // nobody knows it otherwise
+		if s.pod == podMute && !s.terminating && reach == ReachQuorum { // it is not known it otherwise
 			i.Endpoint = Endpoint{ClusterID: ringClusterID, Version: d.Version, Publishing: ringID(n)}
 			if s.disk == diskBlank {
 				i.Endpoint.Publishing, i.Endpoint.Fetching = 0, ringID(n)

@@ -23,7 +23,7 @@ func TestMoveMutants(t *testing.T) {
 			want:   "S17: a successor comes",
 		},
 		"MovesAmidstShrinking": {
-			reason: "A learner that nobody needs any more gets its vote, for a member is to move",
+			reason: "A learner that is not needed any more gets its vote, for a member is to move",
 			bound:  ringBound{sizes: []uint8{1, 3}, first: 1, calls: 1, states: 300_000, still: true, budget: ringBudget{kinds: 1, specs: 2}},
 			mutant: ringReplace(givenUp, func(d Desired, o Observed) (Step, bool) {
 				d.Size = len(o.voters()) + 1
@@ -44,7 +44,7 @@ func TestMoveMutants(t *testing.T) {
 			want: "L",
 		},
 		"UnfitLearnerVotes": {
-			reason: "The spec has changed again, and the successor comes to where nobody wants it",
+			reason: "The spec has changed again, and the successor comes to where it is not wanted",
 			bound:  moved,
 			mutant: ringReplace(givenUp, func(d Desired, o Observed) (Step, bool) {
 				return givenUp(d, each(o, func(i *Instance) {
@@ -78,12 +78,12 @@ func TestMoveMutants(t *testing.T) {
 			want: "S17: a second volume",
 		},
 		"NewestGoes": {
-			reason: "The successor goes, and who it came for stays",
+			reason: "The successor goes, and the member it came for stays",
 			bound:  func() ringBound { b := moved; b.safety = true; return b }(),
 			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
 				return shrunk(d, each(o, func(i *Instance) { i.Volume.Unfit = "" }))
 			}),
-			want: "S17: who is where",
+			want: "S17: a voter where",
 		},
 		"LeaderFirst": {
 			reason: "The leadership moves more often than it has to",

@@ -17,7 +17,7 @@ func (w *ring) judgeMove(t *ringDecision) string {
 	}
 	switch a := t.step.Action; {
 	case (a == AddLearner || a == Promote) && !needed:
-		return "S17: one more member than wanted, and in nobody's place"
+		return "S17: one more member than wanted, and in no other's place"
 	case (a == AddLearner || a == Promote) && w.worth(t.target) < worthStays:
 		return "S17: a member comes to a volume that the spec does not ask for, or that goes"
 	case a == AddLearner && n == int(w.size) && !allServe:
@@ -31,9 +31,9 @@ func (w *ring) judgeMove(t *ringDecision) string {
 	case (a == Stop || a == Discard) && w.throwsAway(t):
 		return "S17: what was made for the successor of a member is thrown away, and that member is lost"
 	case goes && n <= int(w.size) && t.step.Reason != CorruptMember:
-		return "S17: who serves goes, and fewer than wanted stay"
+		return "S17: a serving voter goes, and fewer than wanted stay"
 	case goes && w.another(t.target, before(w.worth(t.target))):
-		return "S17: who is where the spec asks for goes, and who is not stays"
+		return "S17: a voter where the spec asks for goes, and one elsewhere stays"
 	case (a == MoveLeader || goes && int(w.leader) == t.target+1) && t.step.Reason == Moving && w.leader > 0 &&
 		w.another(int(w.leader)-1, before(min(w.worth(int(w.leader)-1)+1, worthStays))):
 		return "S17: the leader goes before a follower"

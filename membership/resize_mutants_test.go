@@ -36,7 +36,7 @@ func TestResizeMutants(t *testing.T) {
 			bound:  beyond(with(lossy, ringBudget{losses: 2, kills: 2})), mutant: ringWithout(lostMajority), want: "L3",
 		},
 		"WithoutQuorumLost": {
-			reason: "Members are made though nobody knows who there is",
+			reason: "Members are made though it is not known which there are",
 			bound:  resized, mutant: ringWithout(quorumLost), want: "S11",
 		},
 		"WithoutForeignMember": {
@@ -44,11 +44,11 @@ func TestResizeMutants(t *testing.T) {
 			bound:  with(resized, ringBudget{specs: 1, hands: 1}), mutant: ringWithout(foreignMember), want: "it says that all is well",
 		},
 		"WithoutRetired": {
-			reason: "Who was removed leaves Pod and volume behind",
+			reason: "A removed member leaves Pod and volume behind",
 			bound:  resized, mutant: ringWithout(retired), want: "it says that all is well",
 		},
 		"RetiredWithoutList": {
-			reason: "Who cannot be seen to be a member is taken for none",
+			reason: "What cannot be seen to be a member is taken for none",
 			bound:  resized,
 			mutant: ringPlanner{rules: slices.Insert(slices.Clone(rules), ruleIndex(lostMajority), retired)},
 			want:   "S11",
@@ -71,7 +71,7 @@ func TestResizeMutants(t *testing.T) {
 					}
 				}))
 			}),
-			want: "S5: without who is removed",
+			want: "S5: without the removed voter",
 		},
 		"AddedBeforeRemoved": {
 			reason: "The successor of a lost voter comes first: etcd refuses it",
@@ -103,7 +103,7 @@ func TestResizeMutants(t *testing.T) {
 			mutant: ringReplace(promoted, func(_ Desired, o Observed) (Step, bool) {
 				for _, i := range o.learners() {
 					if i.Volume.Recorded() && !i.Pod.Unfenced && o.mayGrow() {
-						return Step{Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining, Message: "whoever it is"}, true
+						return Step{Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining, Message: "any"}, true
 					}
 				}
 				return Step{}, false
@@ -119,7 +119,7 @@ func TestResizeMutants(t *testing.T) {
 			want: "S2",
 		},
 		"PromotedUnrecorded": {
-			reason: "A voter of which nobody has written down that it has data is never told to find that",
+			reason: "A voter of which it was not written down that it has data is never told to find that",
 			bound:  safely(grown),
 			mutant: func() ringPlanner {
 				p := ringReplace(promoted, promotedIf(func(o Observed, i Instance) bool { return !i.Pod.Terminating && o.mayGrow() }))
@@ -133,7 +133,7 @@ func TestResizeMutants(t *testing.T) {
 			bound:  resized, mutant: ringWithout(joining), want: "it says that all is well",
 		},
 		"WithoutPrepared": {
-			reason: "Nobody makes the volumes of members to come",
+			reason: "The volumes are not made of members to come",
 			bound:  resized, mutant: ringWithout(prepared), want: "it says that all is well",
 		},
 		"WithoutFailedVoter": {
@@ -151,7 +151,7 @@ func TestResizeMutants(t *testing.T) {
 			bound:  resized, mutant: ringWithout(shrunk), want: "it says that all is well",
 		},
 		"ShrunkWhoeverServes": {
-			reason: "Who serves is removed, and who does not stays",
+			reason: "A serving voter is removed, and one that does not serve stays",
 			bound:  crashing(resized), mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) { return shrunk(d, allServe(o)) }), want: "S5",
 		},
 		"ShrunkWithItsLeader": {
@@ -308,7 +308,7 @@ func promotedIf(ok func(Observed, Instance) bool) rule {
 	}
 }
 
-// leadless hides who leads.
+// leadless hides the leader.
 func leadless(i *Instance) {
 	if i.Endpoint.Leader != 0 {
 		i.Endpoint.Leader = 0xff

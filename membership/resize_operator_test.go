@@ -40,7 +40,7 @@ func (p *ringPlanner) decide(g ringGlance, retain bool) ringDecision {
 	t := ringDecision{step: plan(p.rules, d, o)}
 	if t.step.Acts() {
 		for _, name := range t.step.Members {
-			if name == "" { // nobody
+			if name == "" { // no member
 				continue
 			}
 			t.target = int(name[len(name)-1] - '0')
@@ -246,7 +246,7 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	case t.step.Reason == BackOff && a == Stop:
 		return w.judgeBackOff(t)
 	case !w.quorate() && a != Start && a != Wait && a != Stall:
-		return "S11: without a quorum it does more than to start who is there: " + t.step.String()
+		return "S11: without a quorum it does more than to start the members that are there: " + t.step.String()
 	case t.step.Reason == Healthy && !w.looksWell() && !w.crowded(taken):
 		return "it says that all is well: " + t.step.String()
 	case a == AddLearner && (w.hasLearner() || w.stranger != raftNone):
@@ -254,33 +254,33 @@ func (w *ring) judge(t *ringDecision, taken uint8) string {
 	case a == AddLearner && (!s.spare || s.claim != claimKept || s.retired || s.pod != podReady):
 		return "S4: a learner is added for which nothing is prepared"
 	case a == Promote && (s.raft != raftLearner || !s.runs()):
-		return "S6: who does not take part is promoted"
+		return "S6: a learner that does not take part is promoted"
 	case a == Promote && s.fetches():
-		return "S6: who has no data is promoted"
+		return "S6: a learner without data is promoted"
 	case a == Promote && n == 1 && !serves:
 		return "S6: the second of two is promoted before it serves"
 	case a == Promote && n > 1 && w.serving(-1) < Quorum(n+1):
-		return "S6: if who is promoted fails, there is no quorum"
+		return "S6: if the promoted learner fails, there is no quorum"
 	case a == Remove && !s.member():
-		return "S5: who is no member is removed"
+		return "S5: what is no member is removed"
 	case a == Remove && s.raft == raftVoter && (n == 1 || w.serving(t.target) < Quorum(n-1)):
-		return "S5: without who is removed there is no quorum"
+		return "S5: without the removed voter there is no quorum"
 	case a == Remove && s.raft == raftVoter && serves && t.step.Reason != ScalingDown && t.step.Reason != Moving && !corrupt:
-		return "S5: who serves is removed, and not because it is one too many"
+		return "S5: a serving voter is removed, and not because it is one too many"
 	case a == Remove && s.raft == raftVoter && serves && s.claim != claimCopied && w.serving(-1) < n && !corrupt:
-		return "S5: who serves is removed while another one does not"
+		return "S5: a serving voter is removed while another one does not"
 	case a == Remove && s.raft == raftVoter && s.claim == claimCopied && t.step.Reason != ScalingDown && t.step.Reason != Moving && t.step.Reason != CorruptMember:
 		return "S18: a member is given up for a volume that a person may accept"
 	case a == Remove && s.raft == raftVoter && t.step.Reason == MemberFailed && !w.hasHeir():
 		return "S15: a member is taken away before its successor can be made"
 	case a == MoveLeader && (s.raft != raftVoter || !serves):
-		return "S15: the leadership goes to who does not serve"
+		return "S15: the leadership goes to a member that does not serve"
 	case a == Remove && s.raft == raftVoter && int(w.leader) == t.target+1 && !s.terminating && (t.step.Reason == ScalingDown || t.step.Reason == Moving || corrupt):
 		return "S15: the leader is removed, and not its leadership first"
 	case a == Join && s.raft != raftLearner:
-		return "S2: who is no learner joins"
+		return "S2: what is no learner joins"
 	case a == Start && w.startsRemoved(t):
-		return "S9: who was removed is started"
+		return "S9: a removed member is started"
 	case a == Discard && t.names(w, func(s *ringSeat) bool { return s.member() }):
 		return "S10: the volume of a member is deleted"
 	case a == Discard && w.serving(-1) < n && t.names(w, func(s *ringSeat) bool { return !s.spare }):
@@ -317,13 +317,13 @@ func (w *ring) startsRemoved(t *ringDecision) bool {
 func (w *ring) judgeBlind(t *ringDecision) string {
 	switch {
 	case t.step.Action == Start && w.startsRemoved(t):
-		return "S9: who was removed is started"
+		return "S9: a removed member is started"
 	case t.step.Action == Start || t.step.Action == Wait || t.step.Action == Stall:
 		return ""
 	case t.step.Reason == BackOff && t.step.Action == Stop:
 		return w.judgeBackOff(t)
 	default:
-		return "S11: nothing is known of the members, and it does more than to start who is there: " + t.step.String()
+		return "S11: nothing is known of the members, and it does more than to start the members that are there: " + t.step.String()
 	}
 }
 
@@ -336,7 +336,7 @@ func (t *ringDecision) names(w *ring, is func(*ringSeat) bool) bool {
 	return false
 }
 
-// hasHeir reports whether somebody can take the place of a member now.
+// hasHeir reports whether a member can take the place of a member now.
 func (w *ring) hasHeir() bool {
 	for i := range w.seats {
 		if s := &w.seats[i]; s.raft == raftLearner && s.serves() || s.spare && s.claim == claimKept && s.pod == podReady && !s.terminating {
@@ -346,7 +346,7 @@ func (w *ring) hasHeir() bool {
 	return false
 }
 
-// looksWell reports whether the cluster is as wanted, as far as anybody sees.
+// looksWell reports whether the cluster is as wanted, as far as can be seen.
 func (w *ring) looksWell() bool {
 	for i := range w.seats {
 		s := &w.seats[i]

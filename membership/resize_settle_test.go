@@ -104,7 +104,7 @@ func (x *ringExplorer) settled(w ring) ring {
 			}
 		}
 	}
-	putOff := w.backOff && !w.quorate() // for so long that nobody would wait for it
+	putOff := w.backOff && !w.quorate() // for too long to wait for
 	for i := range w.seats {
 		s := &w.seats[i]
 		if s.pod == podCrashed && !putOff && !s.terminating {
@@ -236,7 +236,7 @@ func (w *ring) untended() int {
 	return -1
 }
 
-// atGoal: as many voters as wanted, all healthy, and nothing is left of anybody else.
+// atGoal: as many voters as wanted, all healthy, and nothing is left of any other.
 func (w *ring) atGoal() bool {
 	for i := range w.seats {
 		s := &w.seats[i]

@@ -10,7 +10,7 @@ var looks = []struct {
 	{"the size", func(w *ring, d *Desired, _ *Observed) bool { return int(w.size) == d.Size }},
 	{"the Pods", func(w *ring, _ *Desired, o *Observed) bool { return w.each(o, likePod) }},
 	{"the volumes", func(w *ring, _ *Desired, o *Observed) bool { return w.each(o, likeVolume) }},
-	{"who answers", func(w *ring, _ *Desired, o *Observed) bool { return w.each(o, likeEndpoint) }},
+	{"answers", func(w *ring, _ *Desired, o *Observed) bool { return w.each(o, likeEndpoint) }},
 	{"etcd's list", func(w *ring, _ *Desired, o *Observed) bool {
 		return o.Reach != ReachQuorum || w.quorate() && w.each(o, likeMember)
 	}},
@@ -30,7 +30,7 @@ func (w *ring) each(o *Observed, like func(w *ring, n int, i *Instance, o *Obser
 	return true
 }
 
-// likePod: what the kubelet says comes later than the process, so that one that has not started as far as anybody knows may
+// likePod: what the kubelet says comes later than the process, so that one that has not started as far as is known may
 // run already.
 func likePod(w *ring, n int, i *Instance, _ *Observed) bool {
 	s, p := &w.seats[n], &i.Pod
@@ -57,13 +57,13 @@ func likeVolume(w *ring, n int, i *Instance, _ *Observed) bool {
 		v.Spare == s.spare && (v.Joins != 0) == (s.joins != joinsNobody) && v.Recorded() == s.recorded && v.Retired == s.retired
 }
 
-// likeEndpoint: who answers serves, and who is known by its metrics runs. Silence proves nothing, nor does the answer of one that has yet to learn that it was removed.
+// likeEndpoint: one that answers serves, and one that is known by its metrics runs. Silence proves nothing, nor does the answer of one that has yet to learn that it was removed.
 func likeEndpoint(w *ring, n int, i *Instance, o *Observed) bool {
 	s := &w.seats[n]
 	return o.Member(i.ID) == nil || i.Endpoint.Member() == 0 || s.serves() || s.runs() && !i.Endpoint.Answered()
 }
 
-// likeMember: who has said that it leads does so still.
+// likeMember: one that has said that it leads does so still.
 func likeMember(w *ring, n int, i *Instance, o *Observed) bool {
 	s, m := &w.seats[n], o.Member(i.ID)
 	switch {
@@ -163,7 +163,7 @@ func breaches(o Observed) string {
 	case learners > 1:
 		return "S4: two learners"
 	case o.Reach == ReachQuorum && known < len(o.Members):
-		return "etcd lists a member that nobody made"
+		return "etcd lists a foreign member"
 	default:
 		return ""
 	}

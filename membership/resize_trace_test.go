@@ -12,7 +12,7 @@ import (
 // A trace is a real cluster as its operator saw it, and what the operator did. Each entry is a look past every cache, the one
 // effect that followed it at once, and what came of that. It conforms when there is a path through the model that looks the
 // same all the way: the effect from the world before leads to the world after, with nothing between but what Kubernetes, etcd
-// and people do, and etcd gave the answer that the model's etcd gives. What nobody sees, such as the data on a disk, is
+// and people do, and etcd gave the answer that the model's etcd gives. What cannot be seen, such as the data on a disk, is
 // followed in every way that it may be.
 
 // traceEntry is an entry of a trace. Package reconcile records them, as JSON.
@@ -161,7 +161,7 @@ func (r *ringTrace) effect(e *traceEntry) (violation string) {
 	return ""
 }
 
-// declines tells why the operator would not make the call; empty where it would. Where the leadership goes is a matter of who
+// declines tells why the operator would not make the call; empty where it would. Where the leadership goes is a matter of which
 // has most of the log, which the model does not count.
 func (x *ringExplorer) declines(s *ringState, call ringFlight) string {
 	t := *x.decide(s.ring.glance(0, true, false, true))

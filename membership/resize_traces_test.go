@@ -42,7 +42,7 @@ func TestTracesRecorded(t *testing.T) {
 			}
 			effects := effectsOf(trace)
 			late := slices.DeleteFunc(slices.Clone(trace), func(e traceEntry) bool { return !slices.ContainsFunc(e.Observed.Instances, Instance.Publishes) })
-			t.Logf("%d entries, in %d of which somebody takes part and does not serve, calls to etcd among them: %s", len(trace), len(late), strings.Join(effects, "; "))
+			t.Logf("%d entries, in %d of which a member takes part and does not serve, calls to etcd among them: %s", len(trace), len(late), strings.Join(effects, "; "))
 			for _, call := range life.calls {
 				if !slices.ContainsFunc(effects, func(e string) bool {
 					return strings.HasPrefix(e, string(call)) && strings.HasSuffix(e, string(outcomeDone))
@@ -162,7 +162,7 @@ func TestTraces(t *testing.T) {
 			want: "etcd's answer to AddLearner m-1 is none that the model gives: refused etcdserver: unhealthy cluster",
 		},
 		"AnotherReason": {
-			reason: "who has not caught up is told so, and nothing else",
+			reason: "one that has not caught up is told so, and nothing else",
 			sizes:  grown, change: answered("Promote m-1", outcomeRefused, rpctypes.ErrMemberNotFound),
 			want: "etcd's answer to Promote m-1 is none that the model gives",
 		},
@@ -184,7 +184,7 @@ func TestTraces(t *testing.T) {
 			want: "S4: two learners",
 		},
 		"PromotedBeforeItRan": {
-			reason: "who has never run has not caught up",
+			reason: "one that has never run has not caught up",
 			sizes:  grown,
 			change: func(trace []traceEntry) []traceEntry {
 				n := at(trace, "Join m-1")
@@ -194,7 +194,7 @@ func TestTraces(t *testing.T) {
 			want: "the operator of the model does not call Promote m-1 here: it decides Join m-1",
 		},
 		"PromotedByNobody": {
-			reason: "nobody becomes a voter without a call",
+			reason: "no learner becomes a voter without a call",
 			sizes:  grown,
 			change: func(trace []traceEntry) []traceEntry {
 				n := at(trace, "Promote m-1")
@@ -229,7 +229,7 @@ func TestTraces(t *testing.T) {
 			want: "the operator of the model does not call Remove m-2 here: it decides MoveLeader",
 		},
 		"VolumeOfAnother": {
-			reason: "nobody runs on a volume that was somebody else's",
+			reason: "no member runs on a volume that was another member's",
 			sizes:  grown,
 			change: func(trace []traceEntry) []traceEntry {
 				n := at(trace, "Promote m-1")

@@ -9,7 +9,7 @@ import (
 // configuration and its processes, and their disks. What happens before a cluster has formed is another model's.
 
 // ringSeats that a model has at most. A seat is an identity: the ordinal, the volume, the Pod and the member of that name. One
-// that has left nothing behind is taken for a name that nobody has ever had.
+// that has left nothing behind is taken for a name that no member has ever had.
 const ringSeats = 7
 
 // ring is the truth, of which an operator sees a glance.
@@ -19,8 +19,8 @@ type ring struct {
 	kinds    uint8 // the seats whose volumes are of the second kind
 	seats    [ringSeats]ringSeat
 	flights  [2]ringFlight // calls to etcd that are under way
-	leader   uint8         // the seat that leads, and 1; 0: it does not matter who
-	alarm    uint8         // CORRUPT: the seat that it names, and 1; or nobody
+	leader   uint8         // the seat that leads, and 1; 0: it does not matter which
+	alarm    uint8         // CORRUPT: the seat that it names, and 1; or none
 	hashes   ringHashes
 	stranger ringRole // of a member that a person has added and never started
 	backOff  bool     // without a quorum a kubelet's back-off is longer than anything else
@@ -131,7 +131,7 @@ func (s *ringSeat) fetches() bool {
 func (s *ringSeat) serves() bool { return s.pod == podUp && !s.terminating }
 
 // leaving reports whether what the member has on its disk goes with its Pod. keeps reports whether
-// that is there for as long as nobody deletes the Pod: its volume was in use before the claim was
+// that is there for as long as the Pod is not deleted: its volume was in use before the claim was
 // marked for deletion, or taken away.
 func (s *ringSeat) leaving() bool { return s.claim == claimDoomed || s.claim == claimNone }
 func (s *ringSeat) keeps() bool   { return s.pod >= podUp && !s.terminating }
@@ -195,7 +195,7 @@ func (w *ring) another(but int, is func(i int, s *ringSeat) bool) bool {
 	return false
 }
 
-// intact reports whether a member has its data, as far as anybody may count on it.
+// intact reports whether a member has its data, as far as may be counted on.
 func (w *ring) intact(i int) bool {
 	s := &w.seats[i]
 	return s.disk == diskData && (s.claim == claimKept || s.leaving() && s.keeps()) && !s.cutOff && (!s.forsaken || s.runs()) && w.hashes.data.of(i) == dataRight
@@ -250,7 +250,7 @@ func (w *ring) launch(i int) (violation string) {
 	case s.pod == podWaiting && s.claim != claimKept:
 		return "" // it is not even scheduled
 	case !s.member():
-		s.pod = podExited // who was removed is told so, and exits
+		s.pod = podExited // a removed member is told so, and exits
 	case s.disk == diskData:
 		s.pod = podUp
 	case !s.unfenced:
@@ -394,12 +394,12 @@ func (w *ring) String() string {
 			{"leads", int(w.leader) == i+1},
 			{"unnamed", s.member() && !s.named}, {"caught up once", s.matched},
 			{[...]string{"", "volume", "volume terminating", "restored volume"}[s.claim], s.claim != claimNone},
-			{"spare", s.spare}, {[...]string{"", "joins", "joins as who was removed"}[s.joins], s.joins != joinsNobody},
+			{"spare", s.spare}, {[...]string{"", "joins", "joins as a removed member"}[s.joins], s.joins != joinsNobody},
 			{"unfit", w.unfit(i)},
 			{"unrecorded", s.claim != claimNone && !s.recorded && !s.spare}, {"retired", s.retired},
 			{[...]string{"", "blank", "data", "wiped"}[s.disk], s.disk != diskNone},
 			{"without the write", s.disk == diskData && !s.holds && s.member()},
-			{"Pod " + [...]string{"", "provisioning", "provisioned", "pending", "up", "crashed", "exited", "up, and serves nobody"}[s.pod], s.pod != podNone},
+			{"Pod " + [...]string{"", "provisioning", "provisioned", "pending", "up", "crashed", "exited", "up, and does not serve"}[s.pod], s.pod != podNone},
 			{"terminating", s.terminating}, {"unfenced", s.unfenced}, {"on a lost node", s.cutOff}, {"forsaken", s.forsaken},
 			{"young", w.young>>i&1 == 1},
 			{[...]string{"", "wrong data", "other wrong data"}[w.hashes.data.of(i)], w.hashes.data.of(i) != dataRight},
@@ -412,7 +412,7 @@ func (w *ring) String() string {
 		}
 	}
 	if w.alarm == ringNobody {
-		b.WriteString("; an alarm that names nobody")
+		b.WriteString("; an alarm that names no member")
 	}
 	if w.stranger != raftNone {
 		b.WriteString("; a stranger, " + [...]string{"", "learner", "voter"}[w.stranger])

@@ -12,7 +12,7 @@ import (
 // time, the leader last, and the next only when the last one is back and has caught up.
 
 // Hop is the version that the members run next on their way to the one that is asked for: that itself, or one in between; and
-// the version that they run where there is no way. Who has come to 3.7 goes back for a member that still reads the log of 3.5.
+// the version that they run where there is no way. A member that has come to 3.7 goes back for a member that still reads the log of 3.5.
 func Hop(d Desired, o Observed) Version {
 	path, err := Path(running(o), d.Version)
 	switch lowest, highest := span(running(o)); {
@@ -45,7 +45,7 @@ func running(o Observed) []Version {
 	return versions
 }
 
-// mislabelled: what runs is not what the image's name says. Whatever else is named so runs the same. Who is to get another image
+// mislabelled: what runs is not what the image's name says. Other images of that name hold the same. A member that is to get another image
 // anyway is not held up: that is what mends it.
 func mislabelled(_ Desired, o Observed) (Step, bool) {
 	var wrong []string
@@ -115,7 +115,7 @@ func (i Instance) with() string {
 }
 
 // catchUp is how many entries of its log etcd keeps for followers that are behind (DefaultSnapshotCatchUpEntries in
-// server/etcdserver/server.go). Who is further behind needs a snapshot, and is not counted on meanwhile.
+// server/etcdserver/server.go). One that is further behind needs a snapshot, and is not counted on meanwhile.
 const catchUp = 5000
 
 // behind is how many entries of the log a member has yet to apply.

@@ -17,7 +17,7 @@ func TestPromotedBeforeItServes(t *testing.T) {
 		if version.Minor == 5 {
 			catchUp = "--experimental-snapshot-catchup-entries=1"
 		}
-		c.flags = []string{"--snapshot-count=1", catchUp} // whoever comes needs a snapshot
+		c.flags = []string{"--snapshot-count=1", catchUp} // a new member needs a snapshot
 		for _, m := range c.members {
 			m.bootstrap()
 		}

@@ -59,14 +59,14 @@ func TestScrape(t *testing.T) {
 			metrics: strings.ReplaceAll(metricsOf, "3.6.16", "3.5.35") + grpcMetrics,
 			want:    Endpoint{Publishing: 0x8e9e05c52164694d, Version: etcd35, Applied: 16},
 		},
-		"Leaderless":     {reason: "it follows nobody", metrics: strings.ReplaceAll(metricsOf, "has_leader 1", "has_leader 0"), want: fetching},
+		"Leaderless":     {reason: "it follows no leader", metrics: strings.ReplaceAll(metricsOf, "has_leader 1", "has_leader 0"), want: fetching},
 		"AppliedNothing": {reason: "it has not got its data yet", metrics: strings.ReplaceAll(metricsOf, "applied_total 16", "applied_total 0"), want: fetching},
 		"ServingLeaderless": {
 			reason:  "it has served, and answers for itself",
 			metrics: strings.ReplaceAll(metricsOf, "has_leader 1", "has_leader 0") + grpcMetrics,
 		},
 		"NoID": {
-			reason: "nobody knows who it is", metrics: without(`etcd_server_id{server_id="8e9e05c52164694d"} 1` + "\n"),
+			reason: "its identity is not known", metrics: without(`etcd_server_id{server_id="8e9e05c52164694d"} 1` + "\n"),
 			fails: "the metrics tell no member ID",
 		},
 		"NotEtcd":  {reason: "another program has got the address", metrics: "go_goroutines 7\n", fails: `version ""`},

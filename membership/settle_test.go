@@ -61,7 +61,7 @@ func (x *explorer) unheard(w world) string {
 		g.answer, g.led = 0, false
 	}
 	if t := x.decide(l).step; serve && t.Action == Wait {
-		return "L4: members serve, none of them can be reached, and nobody is told: " + t.String()
+		return "L4: members serve, none of them can be reached, and no condition says so: " + t.String()
 	}
 	return ""
 }
@@ -83,7 +83,7 @@ func (x *explorer) rest(w world) string {
 	case t.Action == None:
 		return "it says that all is well: " + t.String()
 	case t.Reason == VolumeReplaced && !slices.ContainsFunc(w.members[:], func(m instance) bool { return m.claim.replaced }):
-		return "it stalls for a volume that nobody has replaced: " + t.String()
+		return "it stalls for a volume that was not replaced: " + t.String()
 	case t.Reason == DataLost && w.acceptable():
 		return "it calls lost what a person can accept: " + t.String()
 	case !w.damaged() && (t.Reason != ClusterIDMismatch || !w.mixed()):

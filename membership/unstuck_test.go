@@ -23,7 +23,7 @@ func TestUnstuck(t *testing.T) {
 		"Ended":              {reason: "an evicted Pod stays for ever", pod: Pod{UID: "p", Ended: true, Problem: "x"}, want: []string{"db-0"}},
 		"PutOff":             {reason: "a new Pod starts at once, and this one in some minutes", pod: Pod{UID: "p", Changing: true, PutOff: true, Problem: "x"}, want: []string{"db-0"}},
 		"PutOffMemory":       {reason: "its data would be gone with it", ephemeral: true, pod: Pod{UID: "p", Changing: true, PutOff: true, Problem: "x"}},
-		"EndedAndGoing":      {reason: "somebody has deleted it already", pod: Pod{UID: "p", Ended: true, Problem: "x", Terminating: true}},
+		"EndedAndGoing":      {reason: "a user has deleted it already", pod: Pod{UID: "p", Ended: true, Problem: "x", Terminating: true}},
 		"EndedDoomed":        {reason: "its volume goes with it", doomed: true, pod: Pod{UID: "p", Ended: true, Problem: "x"}},
 		"EndedMemory":        {reason: "its data is gone with it, and must not be hidden by a new one", ephemeral: true, pod: Pod{UID: "p", Ended: true, Problem: "x"}},
 		"EndedMemoryUnused":  {reason: "nothing was ever on it", ephemeral: true, pod: Pod{UID: "p", Ended: true, NeverRan: true, Problem: "x"}, want: []string{"db-0"}},

@@ -21,7 +21,7 @@ func TestParseVersion(t *testing.T) {
 		"WithV":      {reason: "As image tags have it; it is never printed", args: "v3.7.3", want: want{version: etcd37, text: "3.7.3"}},
 		"TwoParts":   {reason: "A minor alone names no binary", args: "3.6", want: want{refused: true}},
 		"PreRelease": {reason: "No promise holds for a pre-release", args: "3.7.0-rc.1", want: want{refused: true}},
-		"Build":      {reason: "Nor for a build of somebody's own", args: "3.7.0+git", want: want{refused: true}},
+		"Build":      {reason: "Nor for a build of one's own", args: "3.7.0+git", want: want{refused: true}},
 		"Word":       {reason: "A moving tag is no version", args: "latest", want: want{refused: true}},
 		"Empty":      {reason: "Not known is not a version", args: "", want: want{refused: true}},
 	}

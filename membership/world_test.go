@@ -155,7 +155,7 @@ func (w *world) launch(n int, wiped bool) (violation string) {
 	case m.disk != 0:
 		m.pod.phase = starting // whatever it is told, etcd goes on with the data that it finds
 	case !m.pod.blank:
-		m.pod.phase = exited // the fence: told to join a cluster of which it knows nobody
+		m.pod.phase = exited // the fence: told to join a cluster of which it knows no member
 	default:
 		e := m.pod.told
 		if m.had&e.bit() != 0 && w.matters(e, n) && (w.acked || !wiped) {
@@ -184,7 +184,7 @@ func (w *world) restore(n int) (violation string, done bool) {
 	return violation, true
 }
 
-// matters reports whether anything else is left of a cluster, or it has served: otherwise nobody can tell that it begins again.
+// matters reports whether anything else is left of a cluster, or it has served: otherwise nothing tells that it begins again.
 func (w *world) matters(e epoch, but int) bool {
 	for n, m := range w.members {
 		if n != but && m.disk == e {
@@ -213,7 +213,7 @@ func (w *world) vanish(n int) {
 	w.consent()
 }
 
-// consent: somebody deleted the EtcdCluster, and then every trace that it had formed went too. What begins now is new.
+// consent: a user deleted the EtcdCluster, and then every trace that it had formed went too. What begins now is new.
 func (w *world) consent() {
 	if w.cluster.token == 1 || w.cluster.latch != 0 {
 		return
