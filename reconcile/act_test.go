@@ -77,7 +77,7 @@ func TestAct(t *testing.T) {
 			step:    membership.Step{Action: membership.None, Reason: membership.Deleting},
 		},
 		"Foreign": {
-			reason: "what may be somebody else's is not written to",
+			reason: "what may have another owner is not written to",
 			step:   membership.Step{Action: membership.Stall, Reason: membership.ForeignObject},
 			want:   static,
 		},
@@ -130,7 +130,7 @@ func TestAct(t *testing.T) {
 			}),
 		},
 		"Queued": {
-			reason: "what disturbs nobody does not wait for the cluster's turn",
+			reason: "what disturbs no member does not wait for the cluster's turn",
 			step:   update, busy: true,
 			want: slices.Concat(static, metadata),
 			err:  queuedError{1},
@@ -277,7 +277,7 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
-// TestLetIn: a cluster is healthy to whoever asks for it when the Service for clients leads to a member.
+// TestLetIn: a cluster is healthy to its users when the Service for clients leads to a member.
 func TestLetIn(t *testing.T) {
 	rest := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
@@ -332,7 +332,7 @@ func TestLetIn(t *testing.T) {
 			want:   rest,
 		},
 		"NoneReady": {
-			reason: "who comes now is refused, though etcd serves",
+			reason: "a client that comes now is refused, though etcd serves",
 			want:   starting,
 		},
 		"ReadyAndTerminating": {

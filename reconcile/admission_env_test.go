@@ -99,7 +99,7 @@ func policies() map[string]policy {
 			},
 		},
 		"ReadinessGate": {
-			reason: "somebody else says when clients may come", on: onCreate,
+			reason: "another controller says when clients may come", on: onCreate,
 			patch: `[JSONPatch{op: "add", path: "/spec/readinessGates", value: [Object.spec.readinessGates{conditionType: "` + gated + `"}]}]`,
 			acted: func(pod *corev1.Pod, _ *corev1.Container) bool { return len(pod.Spec.ReadinessGates) == 1 },
 		},

@@ -43,12 +43,12 @@ func TestApply(t *testing.T) {
 		"Ours":     {reason: "it may differ", live: ownedBy("cluster", newClaim("db-0")), want: result{Writes: made}},
 		"Retained": {reason: "a volume without owner is taken over for its label", live: newClaim("db-0"), want: result{Writes: made}},
 		"Unlabelled": {
-			reason: "without owner and label it is somebody else's", live: unlabelled(newClaim("db-0")),
+			reason: "without owner and label it is not ours", live: unlabelled(newClaim("db-0")),
 			want: result{Error: "PersistentVolumeClaim db-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name"},
 		},
 		"LabelLost": {reason: "with our owner it is ours all the same", live: unlabelled(ownedBy("cluster", newClaim("db-0"))), want: result{Writes: made}},
 		"Foreign": {
-			reason: "somebody else controls it", live: owned(newClaim("db-0"), "apps/v1", "StatefulSet", "sts", "x"),
+			reason: "another owner controls it", live: owned(newClaim("db-0"), "apps/v1", "StatefulSet", "sts", "x"),
 			want: result{Error: "PersistentVolumeClaim db-0 exists and belongs to StatefulSet sts; delete or rename it, or give this EtcdCluster another name"},
 		},
 		"Earlier": {
@@ -106,8 +106,8 @@ func TestApplied(t *testing.T) {
 		want   bool
 	}{
 		"Never":    {reason: "it was never applied", before: func(applied) {}, live: live("5")},
-		"Same":     {reason: "nobody has touched it since", before: func(a applied) { a.remember(config("x").WithResourceVersion("5"), hash(config("x"))) }, live: live("5"), want: true},
-		"Touched":  {reason: "somebody has changed it since", before: func(a applied) { a.remember(config("x").WithResourceVersion("5"), hash(config("x"))) }, live: live("6")},
+		"Same":     {reason: "it was not changed since", before: func(a applied) { a.remember(config("x").WithResourceVersion("5"), hash(config("x"))) }, live: live("5"), want: true},
+		"Touched":  {reason: "it was changed since", before: func(a applied) { a.remember(config("x").WithResourceVersion("5"), hash(config("x"))) }, live: live("6")},
 		"Other":    {reason: "something else is wanted now", before: func(a applied) { a.remember(config("y").WithResourceVersion("5"), hash(config("y"))) }, live: live("5")},
 		"OtherKey": {reason: "that was another object", before: func(a applied) { a.remember(config("x").WithName("other").WithResourceVersion("5"), hash(config("x"))) }, live: live("5")},
 	}
@@ -153,10 +153,10 @@ func TestFingerprint(t *testing.T) {
 		changes bool
 	}{
 		"Status":        {reason: "its controller counts Pods", a: before, b: budget(func(b *policyv1.PodDisruptionBudget) { b.ResourceVersion = "8"; b.Status.CurrentHealthy = 3 })},
-		"Spec":          {reason: "somebody changed what we applied", a: before, b: budget(func(b *policyv1.PodDisruptionBudget) { b.Generation = 2 }), changes: true},
+		"Spec":          {reason: "what was applied was changed", a: before, b: budget(func(b *policyv1.PodDisruptionBudget) { b.Generation = 2 }), changes: true},
 		"Labels":        {reason: "labels are no part of the generation", a: before, b: budget(func(b *policyv1.PodDisruptionBudget) { b.Labels = nil }), changes: true},
 		"Owner":         {reason: "nor are owners", a: before, b: budget(func(b *policyv1.PodDisruptionBudget) { b.OwnerReferences = []metav1.OwnerReference{{UID: "2"}} }), changes: true},
-		"Another":       {reason: "it was deleted and made by somebody else", a: before, b: budget(func(b *policyv1.PodDisruptionBudget) { b.UID = "3" }), changes: true},
+		"Another":       {reason: "it was deleted and made by another", a: before, b: budget(func(b *policyv1.PodDisruptionBudget) { b.UID = "3" }), changes: true},
 		"NoGenerations": {reason: "where there are none, every change counts", a: service("7"), b: service("8"), changes: true},
 	}
 	for name, tc := range cases {

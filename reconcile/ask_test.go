@@ -24,7 +24,7 @@ type etcd struct {
 	after    time.Duration       // that its answer takes
 }
 
-// asked is an etcd that nobody asks for changes.
+// asked is an etcd that is asked for no changes.
 type asked struct {
 	membership.Client
 	etcd
@@ -86,7 +86,7 @@ func TestAsk(t *testing.T) {
 		let       string                         // the Pod that was let start, of which its status tells no more than that it waits for it
 		want      answers
 	}{
-		"NoPods": {reason: "nobody is asked", want: answers{endpoints: map[string]membership.Endpoint{}}},
+		"NoPods": {reason: "there is none to ask", want: answers{endpoints: map[string]membership.Endpoint{}}},
 		"Healthy": {
 			reason: "the leader lists the members", clusterID: "c0",
 			at: map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1)}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
@@ -102,7 +102,7 @@ func TestAsk(t *testing.T) {
 			}},
 		},
 		"OneDown": {
-			reason: "one that does not answer blinds nobody", clusterID: "c0",
+			reason: "one that does not answer does not hide the others", clusterID: "c0",
 			at:   map[string]etcd{"db-0": {}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
 		},
@@ -127,7 +127,7 @@ func TestAsk(t *testing.T) {
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
 		},
 		"Publishing": {
-			reason: "who does not answer is known by its metrics, as the member that etcd lists", clusterID: "c0",
+			reason: "a member that does not answer is known by its metrics, as the member that etcd lists", clusterID: "c0",
 			at:      map[string]etcd{"db-0": {hangs: true}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
 			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
@@ -143,7 +143,7 @@ func TestAsk(t *testing.T) {
 			}},
 		},
 		"SlowReady": {
-			reason: "its metrics do not say that it serves nobody: it has the time of a call", clusterID: "c0", stale: true,
+			reason: "its metrics do not say that it does not serve: it has the time of a call", clusterID: "c0", stale: true,
 			at:      map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1), after: 2 * beforeMetrics}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
 			metrics: map[string]membership.Endpoint{"db-0": {}},
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{
@@ -151,7 +151,7 @@ func TestAsk(t *testing.T) {
 			}},
 		},
 		"Fetching": {
-			reason: "a learner that has not got its data yet is who its metrics say it is", clusterID: "c0",
+			reason: "a learner that has not got its data yet is known by its metrics", clusterID: "c0",
 			at:      map[string]etcd{"db-3": {hangs: true}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: learning}},
 			metrics: map[string]membership.Endpoint{"db-3": {Fetching: 0xa3, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}},
 			want: answers{members: learning, endpoints: map[string]membership.Endpoint{
@@ -159,7 +159,7 @@ func TestAsk(t *testing.T) {
 			}},
 		},
 		"FetchingVoter": {
-			reason: "a voter that follows nobody is as good as silent", clusterID: "c0",
+			reason: "a voter that follows no leader is as good as silent", clusterID: "c0",
 			at:      map[string]etcd{"db-0": {hangs: true}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
 			metrics: map[string]membership.Endpoint{"db-0": {Fetching: 0xa0, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}},
 			want:    answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
@@ -171,13 +171,13 @@ func TestAsk(t *testing.T) {
 			want:    answers{members: ours, endpoints: map[string]membership.Endpoint{"db-1": endpoint(0xc0, 0xa1, 0xa1)}},
 		},
 		"PublishingUnlisted": {
-			reason: "without a list nobody knows whether it is one of the cluster's", clusterID: "c0",
+			reason: "without a list it is not known whether it is one of the cluster's", clusterID: "c0",
 			at:      map[string]etcd{"db-0": {hangs: true}},
 			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
 			want:    answers{endpoints: map[string]membership.Endpoint{}},
 		},
 		"ServingLearner": {
-			reason: "who answers needs no metrics", clusterID: "c0",
+			reason: "one that answers needs no metrics", clusterID: "c0",
 			at:      map[string]etcd{"db-0": {endpoint: endpoint(0xc0, 0xa0, 0xa1)}, "db-1": {endpoint: endpoint(0xc0, 0xa1, 0xa1), members: ours}},
 			metrics: map[string]membership.Endpoint{"db-0": publishing(0xa0)},
 			want: answers{members: ours, endpoints: map[string]membership.Endpoint{

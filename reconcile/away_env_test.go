@@ -80,7 +80,7 @@ func TestAway(t *testing.T) {
 		next      int32
 	}{
 		"Promoting": {
-			reason: "a learner that nobody may want any more gets no vote",
+			reason: "a learner that may not be wanted any more gets no vote",
 			at:     "Promote.Member.db-3#1", size: 5,
 			meanwhile: func(s *stage, c *api.EtcdCluster) { s.resize(c, 3) },
 			end:       []string{"db-0", "db-1", "db-2"}, next: 5,
@@ -92,7 +92,7 @@ func TestAway(t *testing.T) {
 			end:       []string{"db-0", "db-1", "db-3"}, next: 4,
 		},
 		"MemberGone": {
-			reason: "without the Pod that is gone, and of which nobody knows, there would be no quorum",
+			reason: "without the Pod that is gone, and which is not known, there would be no quorum",
 			at:     "Remove.Member.db-1#1", size: 1,
 			meanwhile: func(s *stage, _ *api.EtcdCluster) {
 				s.deletePod("db-1")
@@ -118,7 +118,7 @@ func TestAway(t *testing.T) {
 			tc.meanwhile(s, c)
 			<-back
 			if diff := cmp.Diff(members, s.listed(c, clientv3.WithSerializable())); diff != "" { // there may be no quorum
-				t.Errorf("%s: etcd's members changed while nobody knew what is wanted: -want +got:\n%s", tc.reason, diff)
+				t.Errorf("%s: etcd's members changed while it was not known what is wanted: -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(done, f.effects()); diff != "" || s.wire.refusals() == 0 {
 				t.Errorf("%s: with %d requests refused there were effects: -want +got:\n%s", tc.reason, s.wire.refusals(), diff)

@@ -131,7 +131,7 @@ func TestBackOff(t *testing.T) {
 		"Architecture":  {reason: "a new Pod would have the same image", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(255, "Error", "exec /usr/local/bin/etcd: exec format error\n")}},
 		"StartError":    {reason: "it has not even started", status: corev1.ContainerStatus{State: back, LastTerminationState: exited(128, "StartError", "runc")}},
 		"Evicted":       {reason: "it never starts again, and goes for that reason", phase: corev1.PodFailed, status: corev1.ContainerStatus{State: back, LastTerminationState: exited(137, "Error", "")}},
-		"NeverRan":      {reason: "nobody knows how it would end", status: corev1.ContainerStatus{State: back}},
+		"NeverRan":      {reason: "it is not known how it would end", status: corev1.ContainerStatus{State: back}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

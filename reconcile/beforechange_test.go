@@ -138,7 +138,7 @@ func TestBeforeChange(t *testing.T) {
 			want: result{Ready: "ForeignObject: EtcdBackup " + name + " exists and was not made for this EtcdCluster. No member is changed. Delete it; or " + without},
 		},
 		"Unlabelled": {
-			reason: "somebody else's, of whatever", backup: func(c *api.EtcdCluster) *api.EtcdBackup {
+			reason: "another owner's, of whatever", backup: func(c *api.EtcdCluster) *api.EtcdBackup {
 				b := verified(c)
 				b.Labels = nil
 				return b
@@ -235,7 +235,7 @@ func TestBeforeChangePastCache(t *testing.T) {
 			live:   func(c *api.EtcdCluster) []client.Object { c.Generation++; return nil },
 		},
 		"ClusterGoes": {
-			reason: "somebody deletes the cluster",
+			reason: "a user deletes the cluster",
 			live: func(c *api.EtcdCluster) []client.Object {
 				c.DeletionTimestamp, c.Finalizers = new(metav1.Now()), []string{"foregroundDeletion"}
 				return nil

@@ -111,7 +111,7 @@ func TestBudget(t *testing.T) {
 					if err != nil {
 						return false, nil, err
 					}
-					for _, version := range []string{etcd37, missing} { // who runs that is maintained later, when all is over
+					for _, version := range []string{etcd37, missing} { // a member that runs that is maintained later, when all is over
 						if bytes.Contains(raw, []byte(`etcd:v`+version+`"`)) {
 							check(what)
 						}

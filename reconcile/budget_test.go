@@ -29,7 +29,7 @@ func TestKeepsAll(t *testing.T) {
 		raised bool
 		want   bool
 	}{
-		"Rest":        {reason: "a drain may take who is to spare", step: do(membership.None), raised: true},
+		"Rest":        {reason: "a drain may take one that can be spared", step: do(membership.None), raised: true},
 		"Image":       {reason: "before it is restarted", step: update(membership.ChangeImage), want: true},
 		"Pod":         {reason: "before it is recreated", step: update(membership.ChangePod), want: true},
 		"Resources":   {reason: "nothing is restarted", step: update(membership.ChangeResources)},
@@ -43,7 +43,7 @@ func TestKeepsAll(t *testing.T) {
 		"Restarts":    {reason: "it has not answered since", step: do(membership.Wait), raised: true, seen: down, want: true},
 		"Unproved":    {reason: "an answer is no proof", step: do(membership.Wait), raised: true, seen: func(seen *observed) { seen.Instances[2].Pod.Unproved = true }, want: true},
 		"Between":     {reason: "the next one comes at once: no writes back and forth", step: do(membership.Discard), raised: true, want: true},
-		"NoLeader":    {reason: "who is away is not known meanwhile", step: do(membership.Wait), raised: true, seen: func(seen *observed) { seen.Reach = membership.ReachSome }, want: true},
+		"NoLeader":    {reason: "which member is away is not known meanwhile", step: do(membership.Wait), raised: true, seen: func(seen *observed) { seen.Reach = membership.ReachSome }, want: true},
 		"Evicted":     {reason: "a drain has taken it, and the quorum rule holds", step: do(membership.Wait), seen: down},
 		"EvictedBack": {reason: "nor is the budget written for it", step: do(membership.Start), seen: down},
 		"Volumes":     {reason: "all are back, and file systems may take long to grow", step: do(membership.Wait), raised: true},

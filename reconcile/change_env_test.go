@@ -135,7 +135,7 @@ func TestLastSpecWins(t *testing.T) {
 	}
 }
 
-// TestTwoOperators: leader election keeps nobody from being two for a while.
+// TestTwoOperators: two operators may both lead for a while.
 func TestTwoOperators(t *testing.T) {
 	s := newStage(t)
 	one, other := newFault("", ""), newFault("", "")
@@ -164,7 +164,7 @@ func TestTwoOperators(t *testing.T) {
 	load.check()
 }
 
-// TestRetired: what is kept of members that were removed is marked, and nothing ever runs on it again, whoever asks.
+// TestRetired: what is kept of members that were removed is marked, and nothing ever runs on it again.
 func TestRetired(t *testing.T) {
 	s := newStage(t)
 	s.operate()

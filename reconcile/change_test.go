@@ -223,7 +223,7 @@ func TestChangeMembership(t *testing.T) {
 			want: result{Step: membership.Remove}, err: conflict,
 		},
 		"ClusterChanged": {
-			reason: "somebody has written to the EtcdCluster after us", given: shrinking, since: func(w *world) { w.cluster.ResourceVersion = "2" },
+			reason: "another writer has written to the EtcdCluster since", given: shrinking, since: func(w *world) { w.cluster.ResourceVersion = "2" },
 			want: result{Step: membership.Remove, Writes: intended}, err: apply.ErrChanged,
 		},
 		"ClusterRecreated": {
@@ -254,7 +254,7 @@ func TestChangeMembership(t *testing.T) {
 			want: result{Step: membership.Remove, Writes: intended}, err: apply.ErrChanged,
 		},
 		"Later": {
-			reason: "it was no change, and nobody tells of one", given: growing, etcd: later,
+			reason: "it was no change, and no event tells of one", given: growing, etcd: later,
 			want: result{membership.AddLearner, []string{"add http://db-3.db.ns.svc:2380 at db-1"}, intended, nil}, err: membership.ErrLater,
 		},
 		"Refused": {

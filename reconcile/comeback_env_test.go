@@ -39,7 +39,7 @@ func TestComesBackOtherwise(t *testing.T) {
 			from:   etcd35, towards: etcd37, as: func(s *api.EtcdClusterSpec) { s.Version = etcd37 },
 		},
 		"AsleepMidwayBack": {
-			reason: "it goes back, and who had not changed never does",
+			reason: "it goes back, and one that had not changed never does",
 			from:   etcd35, towards: etcd37, as: func(s *api.EtcdClusterSpec) { s.Version = etcd35 },
 		},
 		"AsleepMidwayDownBack": {

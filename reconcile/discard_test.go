@@ -102,7 +102,7 @@ func TestDiscard(t *testing.T) {
 			want: result{Members: []string{"db-3"}, Writes: []write{status}, Marks: marks{}}, err: conflict,
 		},
 		"Gone": {
-			reason: "somebody else was faster", given: func(w *world) { w.former("db-3", "a3") }, refuse: refuse(apierrors.NewNotFound(claims, "db-3")),
+			reason: "another operator was faster", given: func(w *world) { w.former("db-3", "a3") }, refuse: refuse(apierrors.NewNotFound(claims, "db-3")),
 			want: result{[]string{"db-3"}, []write{status}, marks{}, []string{"Normal Retiring deleting the volumes of db-3, no members any more"}},
 		},
 	}
@@ -140,7 +140,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// TestAtLeader holds whom a change is asked of.
+// TestAtLeader holds which member a change is asked of.
 func TestAtLeader(t *testing.T) {
 	type result struct {
 		Asked string
@@ -155,7 +155,7 @@ func TestAtLeader(t *testing.T) {
 		"Silent":  {reason: "the first that serves passes it on", seen: func(seen *observed) { down(seen, 1) }, want: result{Asked: "db-0"}},
 		"PodGone": {reason: "an answer without a Pod has no address", seen: func(seen *observed) { delete(seen.pods, "db-1") }, want: result{Asked: "db-0"}},
 		"Corrupt": {
-			reason: "who is accused leads all the same, and is asked",
+			reason: "the accused member leads all the same, and is asked",
 			seen: func(seen *observed) {
 				for n := range seen.Instances {
 					seen.Instances[n].Endpoint.Alarms = []membership.Alarm{{Kind: membership.AlarmCorrupt, Member: 0xa1}}
@@ -164,7 +164,7 @@ func TestAtLeader(t *testing.T) {
 			want: result{Asked: "db-1"},
 		},
 		"NoLeader": {
-			reason: "nobody can change anything now",
+			reason: "no member can change anything now",
 			seen: func(seen *observed) {
 				for n := range seen.Instances {
 					seen.Instances[n].Endpoint.Leader = 0

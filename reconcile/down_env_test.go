@@ -34,7 +34,7 @@ var lapses = map[string]lapse{
 		says:   []string{"waiting for members that do not serve: ", " does not answer"},
 	},
 	"WrongFlag": {
-		reason: "a Pod that was recreated has got an option that etcd refuses, and nobody knows with which its member has served",
+		reason: "a Pod that was recreated has got an option that etcd refuses, and it is not known with which its member has served",
 		down: func(s *stage, c *api.EtcdCluster, victim string) {
 			s.change(c, func() { wrongOptions(c) })
 			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: victim, Namespace: s.ns}}
@@ -64,8 +64,8 @@ func (l lapse) waits(s *stage, c *api.EtcdCluster, victim string) {
 	})
 }
 
-// TestResizeOverLapse: from three to five and back while a member is down that will come back. Nobody gets a vote then, for
-// with one more voter those that serve would be no quorum; on the way back who is down is the first to go.
+// TestResizeOverLapse: from three to five and back while a member is down that will come back. No member gets a vote then, for
+// with one more voter those that serve would be no quorum; on the way back the member that is down is the first to go.
 func TestResizeOverLapse(t *testing.T) {
 	t.Parallel()
 	for name, tc := range lapses {

@@ -83,7 +83,7 @@ type stage struct {
 	scheme  *runtime.Scheme
 	version string // of etcd, for the clusters of this stage
 	workers int    // of each operator; 0 is two
-	wire    *wire  // between the operators and the API server; nil where nobody looks at it
+	wire    *wire  // between the operators and the API server; nil where no test looks at it
 	loaded  bool   // clients write and read from when a cluster is born
 	clients *load  // which these are
 

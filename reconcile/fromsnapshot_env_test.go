@@ -156,7 +156,7 @@ func TestFromSnapshotWrong(t *testing.T) {
 			want:   "no snapshot to start from: snapshot sunday",
 		},
 		{
-			reason: "nobody has verified it",
+			reason: "it was never verified",
 			change: func(c *api.EtcdCluster) { c.Spec.Bootstrap.Restore.Snapshot = "tuesday" },
 			want:   "no snapshot to start from: snapshot tuesday",
 		},

@@ -148,7 +148,7 @@ func (s *stage) restoredFrom(c *api.EtcdCluster, m snapshot.Manifest) {
 // bumped is by how much the revision of a restored cluster is beyond that of its snapshot, by default.
 const bumped = 1_000_000_000
 
-// goesOn fails unless the revision goes on beyond that of the snapshot, and who watches from a revision of before is told that it
+// goesOn fails unless the revision goes on beyond that of the snapshot, and a client that watches from a revision of before is told that it
 // is no more.
 func (s *stage) goesOn(etcd *clientv3.Client, m snapshot.Manifest) {
 	s.Helper()

@@ -188,7 +188,7 @@ func TestComparedFacts(t *testing.T) {
 		want   bool // it is one still
 	}{
 		"Same":      {reason: "nothing has changed", change: func(*api.EtcdCluster, *observed) {}, want: true},
-		"Leader":    {reason: "who leads does not matter", change: func(_ *api.EtcdCluster, seen *observed) { lead(seen, 0xa2) }, want: true},
+		"Leader":    {reason: "which one leads does not matter", change: func(_ *api.EtcdCluster, seen *observed) { lead(seen, 0xa2) }, want: true},
 		"Restarted": {reason: "another process reads the disk", change: func(_ *api.EtcdCluster, seen *observed) { containerStatus(pod(seen)).ContainerID = "second" }},
 		"Pod":       {reason: "another Pod runs", change: func(_ *api.EtcdCluster, seen *observed) { pod(seen).UID = "another" }},
 		"Silent":    {reason: "it may be another one when it answers again", change: func(_ *api.EtcdCluster, seen *observed) { down(seen, 2) }},

@@ -61,7 +61,7 @@ func (h healing) struck(s *stage) (*api.EtcdCluster, *load, string) {
 }
 
 // TestReplaced: a member whose data is lost, or that does not come back, goes for ever, and another one takes its place under
-// a name that nobody ever had. The others stay who they are, and nothing of the old one is left.
+// a name that no member ever had. The others stay the same, and nothing of the old one is left.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	cases := map[string]healing{
@@ -82,7 +82,7 @@ func TestReplaced(t *testing.T) {
 			replaceEmptyAfter: soonReplaced, strike: wipe,
 		},
 		"WipedLeader": {
-			reason: "the same of the leader, with the time that nobody has chosen",
+			reason: "the same of the leader, with the default time",
 			leader: true, strike: wipe,
 		},
 		"Wiped35": {
@@ -153,7 +153,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestKept: what comes back by itself is waited for, and nobody loses a place.
+// TestKept: what comes back by itself is waited for, and no member loses its place.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	cases := map[string]healing{

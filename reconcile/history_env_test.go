@@ -45,7 +45,7 @@ func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 	return &load{s, c, history.Start(s.T, config)}
 }
 
-// light is a load that many tests at once can have. Nobody watches, since etcd that is asked to end waits for who does.
+// light is a load that many tests at once can have. No client watches, since etcd that is asked to end waits for those that do.
 func light(c *history.Config) {
 	c.Clients, c.Pace, c.Floor, c.Unwatched = 2, 200*time.Millisecond, 1, true
 }

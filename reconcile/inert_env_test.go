@@ -34,7 +34,7 @@ func TestInert(t *testing.T) {
 		message string
 	}{
 		"ForeignLearner": {
-			reason: "a learner that somebody else added is left alone",
+			reason: "a learner that a user added is left alone",
 			strike: func(s *stage, c *api.EtcdCluster) func() {
 				return s.addForeign(c, (*clientv3.Client).MemberAddAsLearner)
 			},
@@ -128,7 +128,7 @@ func TestMajorityLost(t *testing.T) {
 				t.Errorf("%s: the message says not what to do: %s", tc.reason, message)
 			}
 			<-enough
-			s.change(c, func() { c.Spec.Replicas = new(int32(5)) }) // and nobody is added either
+			s.change(c, func() { c.Spec.Replicas = new(int32(5)) }) // and no member is added either
 			s.stalled(c, tc.stalled)
 			if diff := cmp.Diff(before, identityOf(c)); diff != "" || c.Status.NextOrdinal != 3 {
 				t.Errorf("%s: next ordinal %d, members -want +got:\n%s", tc.reason, c.Status.NextOrdinal, diff)

@@ -138,8 +138,8 @@ func TestPendingOperation(t *testing.T) {
 
 		"PromoteLearner": {reason: "it has no vote yet", op: promote(), seen: joining, pending: true},
 		"PromoteVoter":   {reason: "it has one", op: promote(), seen: func(seen *observed) { joining(seen); seen.Members[3].Learner = false }},
-		"PromoteRemoved": {reason: "nobody is left to get one", op: promote()},
-		"PromoteNoList":  {reason: "nobody knows", op: promote(), seen: func(seen *observed) { joining(seen); unlisted(seen) }, pending: true},
+		"PromoteRemoved": {reason: "there is none left to get one", op: promote()},
+		"PromoteNoList":  {reason: "it is not known", op: promote(), seen: func(seen *observed) { joining(seen); unlisted(seen) }, pending: true},
 		"PromoteExpired": {reason: "no request can still be under way", op: seconds(promote(), 16), seen: joining},
 
 		"RemoveListed":  {reason: "etcd lists it", op: remove(), pending: true},
@@ -150,7 +150,7 @@ func TestPendingOperation(t *testing.T) {
 		"MoveFollower": {reason: "another one leads", op: move(), pending: true},
 		"MoveLeads":    {reason: "it leads", op: move(), seen: func(seen *observed) { seen.Instances[0].Endpoint.Leader = 0xa0 }},
 		"MoveRemoved":  {reason: "it will never lead", op: move(), seen: without(0)},
-		"MoveNoList":   {reason: "nobody knows", op: move(), seen: unlisted, pending: true},
+		"MoveNoList":   {reason: "it is not known", op: move(), seen: unlisted, pending: true},
 		"MoveExpired":  {reason: "no request can still be under way", op: seconds(move(), 16)},
 
 		"UpdateThere":       {reason: "its Pod is what it was", op: change(), seen: differs(func(*membership.Instance) {}), pending: true},
@@ -167,8 +167,8 @@ func TestPendingOperation(t *testing.T) {
 		"PutBackAnother":     {reason: "it is another one", op: back(), seen: differs(func(i *membership.Instance) { i.Pod.Changing, i.Pod.UID = true, "another" })},
 
 		"Young":    {reason: "a request may be under way for all of its life", op: seconds(remove(), 14), pending: true},
-		"Timeless": {reason: "nobody knows when it was begun, so that an earlier release did", op: timeless(remove())},
-		"Unknown":  {reason: "what nobody can tell the end of holds up nothing", op: operation("Restore", "", 0, target("db-0", "x"))},
+		"Timeless": {reason: "it is not known when it was begun, so that an earlier release did", op: timeless(remove())},
+		"Unknown":  {reason: "what has no known end holds up nothing", op: operation("Restore", "", 0, target("db-0", "x"))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -251,16 +251,16 @@ func TestIntend(t *testing.T) {
 			want: result{Operation: removing(0), Next: 3},
 		},
 		"SameStop": {
-			reason: "nobody looks again before a Pod goes: that the write succeeds shows that the spec is the newest", step: stop, uid: podUID,
+			reason: "there is no second look before a Pod goes: that the write succeeds shows that the spec is the newest", step: stop, uid: podUID,
 			before: operation(membership.Stop, "", 0, target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")),
 			want:   result{Writes: written, Operation: decided(membership.Stop, "", target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")), Next: 3},
 		},
 		"SameOfAnother": {
-			reason: "doing it twice does no harm, but it is to be seen who does it", before: theirs(removing(0)), step: remove, uid: volumeUID,
+			reason: "doing it twice does no harm, but it is to be seen which operator does it", before: theirs(removing(0)), step: remove, uid: volumeUID,
 			want: result{Writes: written, Operation: decided(membership.Remove, "a2", target("db-2", "claim-of-db-2")), Next: 3},
 		},
 		"AnotherVolume": {
-			reason: "nobody is added with another volume than the one that was meant", step: add, uid: volumeUID,
+			reason: "no member is added with another volume than the one that was meant", step: add, uid: volumeUID,
 			before: theirs(operation(membership.AddLearner, "", 0, target("db-3", "claim-of-db-3"))),
 			seen:   func(seen *observed) { spare(seen, 3); seen.Instances[3].Volume.UID = "another" },
 			want:   result{Operation: theirs(operation(membership.AddLearner, "", 0, target("db-3", "claim-of-db-3"))), Err: errInFlight},

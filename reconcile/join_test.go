@@ -237,7 +237,7 @@ func TestJoin(t *testing.T) {
 			want:   result{[]write{given, deleted}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Join member db-3"}},
 		},
 		"Taken": {
-			reason: "a volume that has changed since may be somebody else's by now, and the Pod stays",
+			reason: "a volume that has changed since may be another member's by now, and the Pod stays",
 			seen:   joining, refuse: func(write) error { return conflict },
 			want: result{Marks: marks{}}, err: conflict,
 		},
@@ -246,7 +246,7 @@ func TestJoin(t *testing.T) {
 			want: result{[]write{created}, marks{"Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")}, []string{"Normal Joining Join db-3"}},
 		},
 		"PodGone": {
-			reason: "somebody else has deleted the Pod: the volume is given to it before anything runs on it",
+			reason: "another operator has deleted the Pod: the volume is given to it before anything runs on it",
 			seen:   func(seen *observed) { joining(seen); delete(seen.pods, "db-3") },
 			want: result{
 				[]write{given, created},
@@ -255,7 +255,7 @@ func TestJoin(t *testing.T) {
 			},
 		},
 		"PeerURLsByHand": {
-			reason: "etcd compares what it is told with its list by peer URL, whoever changed them and however many there are",
+			reason: "etcd compares what it is told with its list by peer URL, however many there are and whatever changed them",
 			seen: func(seen *observed) {
 				given3(seen)
 				seen.Members[0].PeerURLs = []string{"http://10.0.0.9:2380", "http://10.0.0.10:2380"}

@@ -98,7 +98,7 @@ func TestResizeWhileJoining(t *testing.T) {
 				t.Errorf("%s: next ordinal %d, want %d; members -want +got:\n%s", tc.reason, c.Status.NextOrdinal, tc.next, diff)
 			}
 			if words := heard(); !slices.Contains(words, tc.says) {
-				t.Errorf("%s: nobody said %v, but %v", tc.reason, tc.says, words)
+				t.Errorf("%s: no condition said %v, but %v", tc.reason, tc.says, words)
 			}
 			load.check()
 		})

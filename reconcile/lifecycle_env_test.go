@@ -30,7 +30,7 @@ func TestBootstrap(t *testing.T) {
 		"Three35":     {reason: "three members of etcd 3.5 form one cluster", version: etcd35, replicas: 3},
 		"Three36":     {reason: "three members of etcd 3.6 form one cluster", version: etcd36, replicas: 3},
 		"Three37":     {reason: "three members of etcd 3.7 form one cluster", version: etcd37, replicas: 3},
-		"One":         {reason: "a single member needs nobody", version: etcd36, replicas: 1},
+		"One":         {reason: "a single member needs no other", version: etcd36, replicas: 1},
 		"Five":        {reason: "five start together as three do", version: etcd36, replicas: 5},
 		"ThreeMemory": {reason: "tmpfs needs no claims", version: etcd36, replicas: 3, medium: api.MediumMemory},
 	}
@@ -79,7 +79,7 @@ func TestFence(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			s := newStage(t)
 			s.operate()
-			c := s.cluster("db", 1) // the worst case: there is nobody who could contradict it
+			c := s.cluster("db", 1) // the worst case: no other could contradict it
 			c.Spec.Version = version
 			s.create(c)
 			s.put(s.ready(c), "key", "value")

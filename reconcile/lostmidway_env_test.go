@@ -15,9 +15,9 @@ import (
 func TestLostMidway(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, from, to string }{
-		"Up": {reason: "who comes starts with the earlier minor, which can read what the later one writes", from: etcd36, to: etcd37},
+		"Up": {reason: "a new member starts with the earlier minor, which can read what the later one writes", from: etcd36, to: etcd37},
 		"TwoUp": {
-			reason: "who comes may be sent what 3.5 has left in the log, so that those of 3.7 have to go back for it",
+			reason: "a new member may be sent what 3.5 has left in the log, so that those of 3.7 have to go back for it",
 			from:   etcd35, to: etcd37,
 		},
 		"Down":     {reason: "etcd is asked to prepare for the earlier minor once more", from: etcd37, to: etcd36},

@@ -41,7 +41,7 @@ func TestApplyClaim(t *testing.T) {
 			reason: "it is another cluster's by now",
 			since:  func(claim *corev1.PersistentVolumeClaim) { claim.Labels[api.LabelCluster] = "other" }, tries: 1,
 		},
-		"Owner":    {reason: "it is to go with somebody else", since: func(claim *corev1.PersistentVolumeClaim) { claim.OwnerReferences = nil }, tries: 1},
+		"Owner":    {reason: "it is to go with another owner", since: func(claim *corev1.PersistentVolumeClaim) { claim.OwnerReferences = nil }, tries: 1},
 		"Volume":   {reason: "other data is behind it", since: func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeName = "other" }, tries: 1},
 		"Deleting": {reason: "it is going", since: func(claim *corev1.PersistentVolumeClaim) { claim.DeletionTimestamp = new(metav1.Now()) }, tries: 1},
 		"Another":  {reason: "it was deleted, and there is one of its name, which is empty", since: func(claim *corev1.PersistentVolumeClaim) { claim.UID = "another" }, tries: 1},

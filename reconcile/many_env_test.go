@@ -256,7 +256,7 @@ func (l *looks) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	if _, ok := o.(*api.EtcdCluster); ok && key.Name == l.name {
 		select {
 		case l.more <- struct{}{}:
-		default: // nobody counts
+		default: // none counts
 		}
 	}
 	return l.Client.Get(ctx, key, o, opts...)

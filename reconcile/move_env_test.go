@@ -68,7 +68,7 @@ func TestMoved(t *testing.T) {
 		before      func(*api.EtcdClusterSpec)
 		change      func(*api.EtcdClusterSpec)
 		class, size string
-		stays       bool // the members stay who they are
+		stays       bool // the members stay the same
 	}{
 		"AnotherClass": {
 			reason:  "three members",
@@ -83,7 +83,7 @@ func TestMoved(t *testing.T) {
 			members: 3, change: replaced("2Gi", ""), class: standard, size: "2Gi",
 		},
 		"CanGrow": {
-			reason:  "nobody is replaced where that is not needed",
+			reason:  "no member is replaced where that is not needed",
 			members: 3, before: replaced("1Gi", hostlet.Expandable), change: replaced("2Gi", hostlet.Expandable),
 			class: hostlet.Expandable, size: "2Gi", stays: true,
 		},
@@ -162,7 +162,7 @@ func TestMovedWithAll(t *testing.T) {
 	load.check()
 }
 
-// TestCannotMove: a volume that cannot be made costs nobody anything, and when the spec is set back nothing is left of it.
+// TestCannotMove: a volume that cannot be made costs no member anything, and when the spec is set back nothing is left of it.
 func TestCannotMove(t *testing.T) {
 	s := newStage(t)
 	c, load, _ := healing{}.struck(s)
@@ -242,7 +242,7 @@ func TestTooLargeToMove(t *testing.T) {
 }
 
 // TestMovedOnce: what a policy of the API server makes of the volume that the spec asks for is what there is to be had, and
-// nobody moves for it again.
+// no member moves for it again.
 func TestMovedOnce(t *testing.T) {
 	s := newStage(t)
 	s.wire = &wire{}

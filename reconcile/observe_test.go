@@ -33,7 +33,7 @@ func TestBelongs(t *testing.T) {
 		"Ours":             {reason: "it has this very owner", object: ownedBy("cluster", newClaim("db-0"))},
 		"OursTerminating":  {reason: "it is going", object: dying(ownedBy("cluster", newClaim("db-0"))), want: result{Terminating: true}},
 		"Retained":         {reason: "a volume that outlived its EtcdCluster has no owner, and is taken over", object: newClaim("db-0")},
-		"RetainedGoing":    {reason: "somebody deletes the retained volume", object: dying(newClaim("db-0")), want: result{Terminating: true}},
+		"RetainedGoing":    {reason: "a user deletes the retained volume", object: dying(newClaim("db-0")), want: result{Terminating: true}},
 		"EarlierCluster":   {reason: "the garbage collector is about to delete what an earlier EtcdCluster of this name owned", object: ownedBy("earlier", newClaim("db-0")), want: result{Terminating: true}},
 		"OtherCluster":     {reason: "another EtcdCluster's", object: owned(newClaim("db-0"), api.SchemeGroupVersion.String(), "EtcdCluster", "other", "other"), want: result{Foreign: true}},
 		"OtherKind":        {reason: "another kind's, which has the same name", object: owned(newClaim("db-0"), "apps/v1", "StatefulSet", "db", "set"), want: result{Foreign: true}},
@@ -262,7 +262,7 @@ func TestFacts(t *testing.T) {
 			want:   func(*membership.Observed) {},
 		},
 		"FirstStartOfMore": {
-			reason: "those whom a first start began with are there by name, though the spec asks for fewer now",
+			reason: "those that a first start began with are there by name, though the spec asks for fewer now",
 			given: func(w *world) {
 				w.claims = map[string]*corev1.PersistentVolumeClaim{"db-0": w.claims["db-0"]}
 				w.cluster.Spec.Replicas, w.cluster.Status, w.asked, w.pods = new(int32(1)), api.EtcdClusterStatus{}, answers{}, nil
@@ -353,7 +353,7 @@ func TestFacts(t *testing.T) {
 			want: func(o *membership.Observed) { silent(o, 0, 1) },
 		},
 		"AddressOfAnotherCluster": {
-			reason: "a Pod's address has passed to a member of another cluster: nobody answers, and no clusters are mixed",
+			reason: "a Pod's address has passed to a member of another cluster: no member answers, and no clusters are mixed",
 			given: func(w *world) {
 				w.asked = answers{endpoints: map[string]membership.Endpoint{"db-0": {ClusterID: 0xdd, MemberID: 0xd0, Leader: 0xd0}}}
 			},

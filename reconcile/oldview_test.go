@@ -119,7 +119,7 @@ func TestOldView(t *testing.T) {
 			err: foreign,
 		},
 		"FirstClaimWithoutLabel": {
-			reason: "one of ours that the cache never shows, since somebody took its label, gets that back",
+			reason: "one of ours that the cache never shows, since its label was taken away, gets that back",
 			seen:   nothing, live: []client.Object{unlabelled(ownedBy("cluster", newClaim("db-0")))}, step: provision,
 			want: []write{{"patch", "PersistentVolumeClaim", "db-0", "claim-of-db-0", ""}},
 			err:  apply.ErrChanged,

@@ -9,7 +9,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestOnlyMember: while the only member is started again nobody serves. A client watches meanwhile, for which etcd waits when it
+// TestOnlyMember: while the only member is started again no member serves. A client watches meanwhile, for which etcd waits when it
 // is asked to end: five seconds and two elections.
 func TestOnlyMember(t *testing.T) {
 	t.Parallel()
@@ -20,7 +20,7 @@ func TestOnlyMember(t *testing.T) {
 		most   time.Duration // without an acknowledged write
 	}{
 		"Options": {
-			reason: "its Pod is recreated, and nobody waits for those who watch",
+			reason: "its Pod is recreated, and etcd does not wait for clients that watch",
 			change: func(s *api.EtcdClusterSpec) { s.Options = &api.Options{HeartbeatInterval: new(api.Duration("50ms"))} },
 			most:   watched,
 		},
@@ -30,7 +30,7 @@ func TestOnlyMember(t *testing.T) {
 			most:   3 * watched,
 		},
 		"TwoMinors": {
-			reason: "both, one after the other, and its log rewritten between them, for which nobody is started again",
+			reason: "both, one after the other, and its log rewritten between them, for which no member is restarted",
 			change: func(s *api.EtcdClusterSpec) { s.Version = etcd37 },
 			most:   3 * watched,
 		},

@@ -24,7 +24,7 @@ import (
 // quiet is longer than an operator waits before it looks again at a cluster at rest.
 const quiet = 12 * time.Second
 
-// rests waits for a time in which nothing is written, and fails where none comes: somebody is fought. What has just become ready
+// rests waits for a time in which nothing is written, and fails where none comes: two writers undo each other. What has just become ready
 // may still have something to write down.
 func (s *stage) rests(c *api.EtcdCluster) {
 	s.Helper()
@@ -44,7 +44,7 @@ func (s *stage) rests(c *api.EtcdCluster) {
 
 const injected = "example.com/injected"
 
-// meddling is somebody's change of one of our objects.
+// meddling is a user's change of one of our objects.
 type meddling struct {
 	reason string
 	object client.Object
@@ -100,7 +100,7 @@ func ours(o client.Object) bool {
 	return o.GetLabels()[api.LabelCluster] == "db" && o.GetLabels()[api.LabelMember] == o.GetName() && isPod == (o.GetLabels()[api.LabelClients] == api.ClientsIn)
 }
 
-// TestMeddled: whatever others write on Pods and claims, the members stay who they are, nothing is started again, and once
+// TestMeddled: whatever others write on Pods and claims, the members stay the same, nothing is started again, and once
 // all is said there is nothing more to write.
 func TestMeddled(t *testing.T) {
 	s := newStage(t)

@@ -22,11 +22,11 @@ func TestNodeGone(t *testing.T) {
 		"Silent":       {reason: "the node controller alone has taken its readiness back", mutate: func(*corev1.Pod) {}, want: true},
 		"SilentLater":  {reason: "some say unknown", mutate: func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionUnknown }, want: true},
 		"Ready":        {reason: "all is well", mutate: func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }},
-		"NoConditions": {reason: "nobody has said anything yet", mutate: func(p *corev1.Pod) { p.Status.Conditions = nil }},
+		"NoConditions": {reason: "nothing was said yet", mutate: func(p *corev1.Pod) { p.Status.Conditions = nil }},
 		"NotReady":     {reason: "its own kubelet finds it not ready", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }},
 		"NotRunning":   {reason: "its own kubelet says that it has ended", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = exited(1, "Error", "") }},
 		"NoContainer":  {reason: "nothing was started there", mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }},
-		"Gate": {reason: "somebody else decides about its readiness", mutate: func(p *corev1.Pod) {
+		"Gate": {reason: "another controller decides about its readiness", mutate: func(p *corev1.Pod) {
 			p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "x"}}
 			p.Status.Conditions[0].Reason = "ReadinessGatesNotReady"
 		}},
@@ -130,7 +130,7 @@ func TestVolumeOnLostNode(t *testing.T) {
 		"VolumeGone":     {reason: "as another plugin says it", message: "persistentvolumeclaim \"db-0\" bound to non-existent persistentvolume \"pvc-1\"", want: true},
 		"Affinity":       {reason: "that is about the Pod", message: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."},
 		"Unbound":        {reason: "there is no volume yet", message: "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."},
-		"NoNodes":        {reason: "nobody can say anything about none", message: "no nodes available to schedule pods"},
+		"NoNodes":        {reason: "nothing can be said about none", message: "no nodes available to schedule pods"},
 		"Nothing":        {reason: "nothing was said", message: ""},
 	}
 	for name, tc := range cases {

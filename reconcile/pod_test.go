@@ -30,7 +30,7 @@ func TestPodFacts(t *testing.T) {
 		want   membership.Pod
 	}{
 		"Fresh": {
-			reason: "nobody has looked at it yet",
+			reason: "it was not looked at yet",
 			mutate: func(*corev1.Pod) {},
 			want:   membership.Pod{UID: "pod", NeverRan: true},
 		},
@@ -45,7 +45,7 @@ func TestPodFacts(t *testing.T) {
 			want:   membership.Pod{UID: "pod", NeverRan: true, Problem: "cannot pull the image x", Overdue: true},
 		},
 		"Evicted": {
-			reason: "it stays as it is until somebody deletes it",
+			reason: "it stays as it is until a user deletes it",
 			mutate: func(p *corev1.Pod) {
 				p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage."
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{crashed}

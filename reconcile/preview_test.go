@@ -45,7 +45,7 @@ func TestPreview(t *testing.T) {
 	}{
 		"AsLeft": {reason: "annotations, and nothing else", args: func(*Previous) {}, objects: applied},
 		"Options": {
-			reason:  "what the spec asks for is told, whoever carries it out",
+			reason:  "what the spec asks for is told",
 			args:    func(p *Previous) { p.Cluster.Spec.Options = &api.Options{SnapshotCount: new(int64(1000))} },
 			step:    "Update Changing: recreating the Pod of db-",
 			objects: append([]string{service, "Pod db-0 Recreated [options]", "Pod db-1 Recreated [options]", "Pod db-2 Recreated [options]"}, claims...),

@@ -34,8 +34,8 @@ import (
 )
 
 // leftBy brings a cluster of an earlier release to life, as that has left it: everything is applied as it was, by the same
-// manager, so that the API server comes to the same managedFields. Only who the members are is not the same, because their
-// addresses are not; so the Pods are let form a cluster first. Its status says that it is not ready, for whoever takes it over
+// manager, so that the API server comes to the same managedFields. Only the members are not the same, because their
+// addresses are not; so the Pods are let form a cluster first. Its status says that it is not ready, for the release that takes it over
 // to find out that it is.
 func (s *stage) leftBy(file string) *api.EtcdCluster {
 	s.Helper()

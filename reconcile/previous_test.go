@@ -158,7 +158,7 @@ func TestPreviousStays(t *testing.T) {
 }
 
 // TestRenderedOtherwise: what is rendered otherwise than by an earlier release has a reason. The Pods that run stay as they are
-// for it, and who reads the reason knows with which Pods every later change has to reckon.
+// for it, and a reader of the reason knows with which Pods every later change has to reckon.
 func TestRenderedOtherwise(t *testing.T) {
 	t.Parallel()
 	otherwise := map[string]map[string]bool{}

@@ -63,7 +63,7 @@ func TestProves(t *testing.T) {
 		"InPlaceUnready":  {reason: "its kubelet has had its time", pod: pod{restarts: 1, exit: asked, unready: true, started: 6 * time.Second, seen: 3 * time.Second}, want: facts{Unproved: true}},
 		"Recreated":       {reason: "a new Pod takes longer", pod: pod{started: 5 * time.Second, ready: 2 * time.Second}, want: facts{Unproved: true, Next: 2 * time.Second}},
 		"AnewProved":      {reason: "three seconds, and the API's second", pod: pod{started: 6 * time.Second, ready: 4 * time.Second}},
-		"Crashed":         {reason: "it has been started again, and nobody asked for it", pod: pod{restarts: 1, exit: killed, started: 10 * time.Second, ready: 9 * time.Second}, want: facts{Unproved: true, Crashed: true, Next: 22 * time.Second}},
+		"Crashed":         {reason: "it has been started again, and that was not asked for", pod: pod{restarts: 1, exit: killed, started: 10 * time.Second, ready: 9 * time.Second}, want: facts{Unproved: true, Crashed: true, Next: 22 * time.Second}},
 		"CrashedOnce":     {reason: "that was long ago", pod: pod{restarts: 1, exit: killed, started: time.Hour, ready: 32 * time.Second}, want: facts{Crashed: true}},
 		"LessMemory": {
 			reason: "it may use less than it has served with, which shows when clients come",
@@ -75,7 +75,7 @@ func TestProves(t *testing.T) {
 		},
 		"MoreMemory": {reason: "more does no harm", pod: pod{untried: []string{"resources"}, limit: "2Gi", served: "1Gi", started: 8 * time.Second, ready: 6 * time.Second}},
 		"MemoryOfPolicy": {
-			reason: "a limit that nobody has changed is on no trial",
+			reason: "a limit that was not changed is on no trial",
 			pod:    pod{untried: []string{"options"}, limit: "1Gi", started: 8 * time.Second, ready: 6 * time.Second},
 		},
 		"Resized": {
@@ -148,7 +148,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// TestAgain: who waits for a proof looks again when it is there, and not before.
+// TestAgain: a pass that waits for a proof looks again when it is there, and not before.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	proving := membership.Step{Action: membership.Wait, Reason: membership.Changing}
@@ -159,7 +159,7 @@ func TestAgain(t *testing.T) {
 		given  func(*observed)
 		want   time.Duration
 	}{
-		"Nothing":  {reason: "nobody is about to prove itself", step: proving, want: whileForming},
+		"Nothing":  {reason: "no member is about to prove itself", step: proving, want: whileForming},
 		"Proving":  {reason: "time alone is waited for", step: proving, proves: 25 * time.Second, want: 25 * time.Second},
 		"Healthy":  {reason: "what it has served with is written down then", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, proves: 3 * time.Second, want: 3 * time.Second},
 		"Changing": {reason: "no watch tells that another one answers", step: proving, proves: 25 * time.Second, given: func(seen *observed) { seen.Instances[1].Pod.Changing = true }, want: whileForming},

@@ -38,5 +38,5 @@ func TestGrowBeforeServing(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("void: in %d times nobody had a vote before it served clients", tries)
+	t.Errorf("void: in %d times no member had a vote before it served clients", tries)
 }

@@ -16,7 +16,7 @@ func publishing(seen *observed, n int) {
 }
 
 // TestRecordPublishing: on the volume of a learner that serves no clients yet is written whose data it holds, and then its Pod is told
-// that it must find that when it starts. With what it has served nobody can say.
+// that it must find that when it starts. It is not known with what it has served.
 func TestRecordPublishing(t *testing.T) {
 	t.Parallel()
 	c, seen := newCluster(), healthy()

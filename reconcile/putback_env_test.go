@@ -52,7 +52,7 @@ func (s *stage) awaitRecreated(name string, than types.UID) {
 }
 
 // TestPutBackOptions: options with which etcd does not start stop at the first member, which gets back those with which it has
-// served; so does whoever loses a Pod until the spec is mended, and then all get what it asks for.
+// served; so does a member that loses a Pod until the spec is mended, and then all get what it asks for.
 func TestPutBackOptions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -60,7 +60,7 @@ func TestPutBackOptions(t *testing.T) {
 		size   int32
 	}{
 		"Three": {reason: "two of three are never touched", size: 3},
-		"One":   {reason: "nobody serves until it is put back", size: 1},
+		"One":   {reason: "no member serves until it is put back", size: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestPutBackOptions(t *testing.T) {
 			}
 			s.warned(c, "putting "+changed[0]+" back")
 
-			for member, uid := range after { // who was put back, and those that were never touched
+			for member, uid := range after { // the one that was put back, and those that were never touched
 				s.deletePod(member)
 				s.awaitRecreated(member, uid)
 				s.whole(c)
@@ -111,7 +111,7 @@ func TestPutBackOptions(t *testing.T) {
 	}
 }
 
-// TestPutBackAmongOthers: whoever writes on a claim as soon as its Pod goes does not keep its member from being put back.
+// TestPutBackAmongOthers: a writer that writes on a claim as soon as its Pod goes does not keep its member from being put back.
 func TestPutBackAmongOthers(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -119,7 +119,7 @@ func TestPutBackAmongOthers(t *testing.T) {
 		write  func(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim) error
 	}{
 		"Status": {
-			reason: "from 1.37 on Kubernetes says there that nobody uses the claim (PersistentVolumeClaimUnusedSinceTime)",
+			reason: "from 1.37 on Kubernetes says there that the claim is unused (PersistentVolumeClaimUnusedSinceTime)",
 			write: func(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim) error {
 				before := claim.DeepCopy()
 				claim.Status.Conditions = append(claim.Status.Conditions, corev1.PersistentVolumeClaimCondition{

@@ -32,8 +32,8 @@ func TestPutBackIdle(t *testing.T) {
 		reverted   bool
 	}{
 		"Three":         {reason: "the others serve all along", size: 3, stallAfter: 15 * time.Second},
-		"One":           {reason: "nobody serves until it is put back", size: 1, stallAfter: 15 * time.Second},
-		"ThreeReverted": {reason: "nobody waits for what the spec does not ask for any more", size: 3, stallAfter: time.Hour, reverted: true},
+		"One":           {reason: "no member serves until it is put back", size: 1, stallAfter: 15 * time.Second},
+		"ThreeReverted": {reason: "nothing waits for what the spec does not ask for any more", size: 3, stallAfter: time.Hour, reverted: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

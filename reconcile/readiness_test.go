@@ -143,7 +143,7 @@ func TestReadiness(t *testing.T) {
 			want:   membership.Pod{Away: true, Problem: away, Damaged: true},
 		},
 		"LearnersNodeAway": {
-			reason: "nobody waits longer for a learner, which has no vote", learner: true,
+			reason: "nothing waits longer for a learner, which has no vote", learner: true,
 			mutate: func(p *corev1.Pod) { withNodeAway(p, for6) },
 			want:   membership.Pod{Away: true, Problem: away, Overdue: true, Damaged: true, Forsaken: true},
 		},
@@ -287,7 +287,7 @@ func TestBeside(t *testing.T) {
 			p.Spec.InitContainers = []corev1.Container{{Name: "mesh", RestartPolicy: &always}}
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "mesh", Ready: true}}
 		}},
-		"Gate": {reason: "nobody has answered for it yet", mutate: func(p *corev1.Pod) { withGate(p, time.Time{}) }, want: "its readiness gate example.com/lb is not True"},
+		"Gate": {reason: "it was not answered yet", mutate: func(p *corev1.Pod) { withGate(p, time.Time{}) }, want: "its readiness gate example.com/lb is not True"},
 		"GateFalse": {
 			reason: "it was answered for",
 			mutate: func(p *corev1.Pod) {

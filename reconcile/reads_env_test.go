@@ -23,7 +23,7 @@ import (
 )
 
 // blindness is one disturbance of what an operator asks for: throughout a life, one in so many of these calls fails, at random.
-// None of them changes anything; what is shown is that nobody takes "I could not see it" for "it is not there".
+// None of them changes anything; what is shown is that the operator does not take "I could not see it" for "it is not there".
 type blindness struct {
 	life  string
 	call  string // of calls; allCalls for each of them

@@ -15,7 +15,7 @@ import (
 )
 
 // TestReasons: the reason of a step goes unchanged into conditions, events and logs, so that each is one of the API's and
-// explained there; and the API promises none that nobody gives.
+// explained there; and the API promises none that is never given.
 func TestReasons(t *testing.T) {
 	promised := constants(t, "../api/v1alpha1/conditions.go", "Reason")
 	given := constants(t, "../membership/reason.go", "")
@@ -34,7 +34,7 @@ func TestReasons(t *testing.T) {
 		}
 		planned := slices.ContainsFunc(values(given), func(g constant) bool { return g.value == reason.value })
 		if !planned && !strings.Contains(used, "api."+name) {
-			t.Errorf("nobody gives the reason %s", name)
+			t.Errorf("the reason %s is never given", name)
 		}
 	}
 	for name := range given {
@@ -128,7 +128,7 @@ func TestBackupReasons(t *testing.T) {
 			t.Errorf("%s has no comment that explains it, but %q", name, reason.doc)
 		}
 		if !strings.Contains(used, "api."+name) {
-			t.Errorf("nobody gives the reason %s", name)
+			t.Errorf("the reason %s is never given", name)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestObstacle(t *testing.T) {
 			want: wait("waiting for the earlier Service db to be gone"),
 		},
 		"Namespace": {
-			reason: "nobody need do anything about a namespace that is going", err: fmt.Errorf("apply Pod db-0: %w", ending),
+			reason: "there is nothing to do about a namespace that is going", err: fmt.Errorf("apply Pod db-0: %w", ending),
 			want: wait("the namespace is being deleted"),
 		},
 		"Later": {
@@ -138,7 +138,7 @@ func TestAfter(t *testing.T) {
 		"Growing":    {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingUp}, want: whileForming},
 		"Shrinking":  {reason: "what etcd refuses it takes a moment later", step: membership.Step{Action: membership.Wait, Reason: membership.ScalingDown}, want: whileForming},
 		"Wait":       {reason: "etcd cannot be watched", step: membership.Step{Action: membership.Wait, Reason: membership.MemberDown}, want: whileWaiting},
-		"Queued":     {reason: "who has had a turn wakes the next", step: membership.Step{Action: membership.Wait, Reason: "Queued"}, want: atRest},
+		"Queued":     {reason: "the cluster that had a turn wakes the next", step: membership.Step{Action: membership.Wait, Reason: "Queued"}, want: atRest},
 		"Stall":      {reason: "a person is not that fast", step: membership.Step{Action: membership.Stall, Reason: membership.DataLost}, want: atRest},
 		"Healthy":    {reason: "the health of etcd is looked at from time to time", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, want: atRest},
 	}

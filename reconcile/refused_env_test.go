@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 			{"UnknownMinor", refusal{reason: "there is no such etcd", change: version("3.9.1"), message: unsupported}},
 			{"NoLongerSupported", refusal{reason: "3.4 has come to its end", change: version("3.4.45"), message: unsupported}},
 			{"NoImage", refusal{
-				reason: "nobody has released it", change: version(missing), stalled: api.ReasonChangeFailed, touched: 1,
+				reason: "it was never released", change: version(missing), stalled: api.ReasonChangeFailed, touched: 1,
 				message: "db-N: with etcd 3.6.99 it cannot pull the image gcr.io/etcd-development/etcd:v3.6.99" + putBackMessage,
 			}},
 			{"OtherArchitecture", refusal{

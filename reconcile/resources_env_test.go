@@ -46,7 +46,7 @@ func TestResources(t *testing.T) {
 			s.change(c, func() { c.Spec.Resources.Requests = hostlet.CPU(tc.cores) })
 			s.ready(c)
 			if !slices.ContainsFunc(heard(), func(w word) bool { return strings.Contains(w.Message, tc.told) }) {
-				t.Errorf("%s: nobody was told %q", tc.reason, tc.told)
+				t.Errorf("%s: no condition told %q", tc.reason, tc.told)
 			}
 			after, restarts := s.lives(c)
 			for member, uid := range after {

@@ -228,7 +228,7 @@ func TestFind(t *testing.T) {
 			want:    []write{{Verb: "delete", Kind: "Job", Name: "db-find", UID: "job"}},
 		},
 		"Foreign": {
-			reason: "a Job of that name is somebody else's",
+			reason: "a Job of that name has another owner",
 			objects: func(t *testing.T, c *api.EtcdCluster) []client.Object {
 				return []client.Object{owned(other(t, c), "batch/v1", "CronJob", "nightly", "nightly")}
 			},
@@ -274,12 +274,12 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestChoose: what was chosen is written once, before anything is made of it, and under the condition that nobody was first.
+// TestChoose: what was chosen is written once, before anything is made of it, and under the condition that no other writer was first.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	step := membership.Step{Action: membership.Choose, Reason: membership.Restoring, Message: "restoring snapshot db-monday"}
 	sunday := api.RestoredSnapshot{Name: "db-sunday", SHA256: "50"}
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "etcdclusters"}, "db", errors.New("somebody was first"))
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "etcdclusters"}, "db", errors.New("another writer was first"))
 	cases := map[string]struct {
 		reason string
 		before *api.RestoredSnapshot

@@ -10,7 +10,7 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestRoster holds who is known, by which ID, and which names come next.
+// TestRoster holds which members are known, by which ID, and which names come next.
 func TestRoster(t *testing.T) {
 	none := func(w *world) { w.claims, w.pods, w.asked = nil, nil, answers{} }
 	type known struct {
@@ -123,7 +123,7 @@ func TestRoster(t *testing.T) {
 			want: result{append(three[:3:3], known{Name: "db-9"}), "db-10"},
 		},
 		"Remembered": {
-			reason: "where nothing is left, those that were seen last are known, and nobody else is expected",
+			reason: "where nothing is left, those that were seen last are known, and no other is expected",
 			given: func(w *world) {
 				none(w)
 				w.cluster.Spec.Replicas, w.cluster.Status.NextOrdinal = new(int32(5)), 8
@@ -132,7 +132,7 @@ func TestRoster(t *testing.T) {
 			want: result{[]known{{"db-3", 0xa3}, {"db-7", 0xa7}}, "db-8"},
 		},
 		"Forgotten": {
-			reason: "a formed cluster that remembers nobody began with those of its first start, whatever the spec says now",
+			reason: "a formed cluster that remembers no member began with those of its first start, whatever the spec says now",
 			given: func(w *world) {
 				claim := w.claims["db-0"]
 				none(w)

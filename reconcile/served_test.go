@@ -56,10 +56,10 @@ func TestMade(t *testing.T) {
 		},
 		"Announced": {reason: "it is being changed", given: func(w *world) { w.claims["db-0"].Annotations[api.AnnotationNext] = "3.6.16" }, want: specCount},
 		"Unmarked":  {reason: "a volume of earlier days does not say", given: func(w *world) { delete(w.claims["db-0"].Annotations, api.AnnotationServed) }, want: specCount},
-		"Garbage":   {reason: "nor what somebody else has written there", given: func(w *world) { w.claims["db-0"].Annotations[api.AnnotationServed] = "garbage" }, want: specCount},
-		"ToCome":    {reason: "a member to come does not try what nobody has served with", given: func(*world) {}, member: "db-3", want: servedCount},
+		"Garbage":   {reason: "nor what another writer has written there", given: func(w *world) { w.claims["db-0"].Annotations[api.AnnotationServed] = "garbage" }, want: specCount},
+		"ToCome":    {reason: "a member to come does not try what no member has served with", given: func(*world) {}, member: "db-3", want: servedCount},
 		"ToComeUnmarked": {
-			reason: "where nobody knows with what the others serve, it gets what the spec says", member: "db-3", want: specCount,
+			reason: "where it is not known with what the others serve, it gets what the spec says", member: "db-3", want: specCount,
 			given: func(w *world) {
 				for _, claim := range w.claims {
 					delete(claim.Annotations, api.AnnotationServed)
@@ -88,7 +88,7 @@ func TestMade(t *testing.T) {
 			quota: "512Mi",
 		},
 		"UnmarkedGivenUp": {
-			reason: "whose data is there has served with something, and nobody knows with what",
+			reason: "whose data is there has served with something, and it is not known with what",
 			given:  func(w *world) { given(w); delete(w.claims["db-0"].Annotations, api.AnnotationServed) }, want: specCount,
 		},
 	}
@@ -142,14 +142,14 @@ func TestServes(t *testing.T) {
 		"Recreated": {reason: "it serves with what it was changed to", given: recreated, want: otherServed},
 		"NotYet":    {reason: "the spec has changed, and its Pod has not", given: other, want: firstServed},
 		"Silent":    {reason: "it does not answer", given: func(w *world) { recreated(w); delete(w.asked.endpoints, "db-0") }, want: firstServed},
-		"Leads": {reason: "it answers, and serves nobody", given: func(w *world) {
+		"Leads": {reason: "it answers, and does not serve", given: func(w *world) {
 			recreated(w)
 			e := w.asked.endpoints["db-0"]
 			e.Leader = 0
 			w.asked.endpoints["db-0"] = e
 		}, want: firstServed},
-		"Changing":  {reason: "who answers is the container of before", given: func(w *world) { recreated(w); w.asksFor("db-0", "etcd:v3.6.15"); w.changed("db-0", "3.6.16") }, want: firstServed},
-		"Overtaken": {reason: "the spec has changed again, and nobody knows any more what its Pod was made of", given: func(w *world) { recreated(w); w.cluster.Spec.Options.SnapshotCount = new(int64(6000)) }, want: firstServed},
+		"Changing":  {reason: "what answers is the container of before", given: func(w *world) { recreated(w); w.asksFor("db-0", "etcd:v3.6.15"); w.changed("db-0", "3.6.16") }, want: firstServed},
+		"Overtaken": {reason: "the spec has changed again, and it is not known any more what its Pod was made of", given: func(w *world) { recreated(w); w.cluster.Spec.Options.SnapshotCount = new(int64(6000)) }, want: firstServed},
 		"Digest": {
 			reason: "the digest that it runs is that of another version",
 			given: func(w *world) {

@@ -23,9 +23,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// settled waits until the cluster has what its spec asks for and nothing is left to do, and fails unless all who could
+// settled waits until the cluster has what its spec asks for and nothing is left to do, and fails unless all that could
 // tell otherwise agree: what was acknowledged is there, etcd's members are those of the spec, in one cluster and with the
-// same data, and each has its volume and nobody else one.
+// same data, and each has its volume and there is no other.
 func (s *stage) settled(c *api.EtcdCluster, kept data) {
 	s.Helper()
 	size := int(*c.Spec.Replicas)
@@ -42,7 +42,7 @@ func (s *stage) settled(c *api.EtcdCluster, kept data) {
 		switch {
 		case slices.Contains(members, claim.Name), claim.Annotations[api.AnnotationRetired] != "":
 		case claim.DeletionTimestamp.IsZero():
-			s.Errorf("claim %s is of no member, and nobody deletes it: members are %v", claim.Name, members)
+			s.Errorf("claim %s is of no member, and it is not deleted: members are %v", claim.Name, members)
 		default:
 			s.gone(&claim)
 		}

@@ -21,7 +21,7 @@ func caughtUp(seen *observed) {
 	e.MemberID, e.Learner = 0xa3, true
 }
 
-// TestStatusMembers holds who is a member, and how it is, while members come and go.
+// TestStatusMembers holds which instance is a member, and how it is, while members come and go.
 func TestStatusMembers(t *testing.T) {
 	removed := func(seen *observed) { seen.Members = seen.Members[:2] }
 	unlisted := func(seen *observed) { seen.Reach, seen.Members = membership.ReachSome, nil }
@@ -66,7 +66,7 @@ func TestStatusMembers(t *testing.T) {
 			},
 		},
 		"Removed": {
-			reason: "who is not on etcd's list is no member, though its process and its volume are there",
+			reason: "what is not on etcd's list is no member, though its process and its volume are there",
 			seen:   removed,
 			want:   func(s *api.EtcdClusterStatus) { s.Members, s.Replicas, s.ReadyReplicas = s.Members[:2], 2, 2 },
 		},
@@ -107,7 +107,7 @@ func TestStatusMembers(t *testing.T) {
 			want: func(s *api.EtcdClusterStatus) { s.ReadyReplicas = 2; gone(s, 2, api.HealthUnreachable) },
 		},
 		"ServingWithoutVolume": {
-			reason: "whoever answers is not lost, whatever the volumes say",
+			reason: "a member that answers is not lost, whatever the volumes say",
 			seen:   func(seen *observed) { seen.Instances[2].Volume = membership.Volume{} },
 			want:   func(s *api.EtcdClusterStatus) { s.Members[2].Volume = "" },
 		},
@@ -141,13 +141,13 @@ func TestDegraded(t *testing.T) {
 	}{
 		"Healthy":          {reason: "all are there", size: 3, seen: func(*observed) {}, want: metav1.ConditionFalse},
 		"Growing":          {reason: "the spec asks for more than there were ever", size: 5, before: metav1.ConditionFalse, seen: func(*observed) {}, want: metav1.ConditionFalse},
-		"CatchingUp":       {reason: "nobody counts on a learner", size: 5, before: metav1.ConditionFalse, seen: caughtUp, want: metav1.ConditionFalse},
+		"CatchingUp":       {reason: "a learner is not counted on", size: 5, before: metav1.ConditionFalse, seen: caughtUp, want: metav1.ConditionFalse},
 		"Shrinking":        {reason: "the rest is all well", size: 1, before: metav1.ConditionFalse, seen: two, want: metav1.ConditionFalse},
 		"Down":             {reason: "one voter is missing", size: 3, before: metav1.ConditionFalse, seen: func(seen *observed) { down(seen, 2) }, want: metav1.ConditionTrue},
 		"DownWhileGrowing": {reason: "one voter is missing", size: 5, before: metav1.ConditionFalse, seen: func(seen *observed) { caughtUp(seen); down(seen, 2) }, want: metav1.ConditionTrue},
 		"Publishing":       {reason: "it takes part, and will serve in a moment", size: 3, before: metav1.ConditionFalse, seen: func(seen *observed) { publishing(seen, 2) }, want: metav1.ConditionFalse},
 		"PublishingAfter":  {reason: "it does not serve yet in the place of the failed one", size: 3, before: metav1.ConditionTrue, seen: func(seen *observed) { publishing(seen, 2) }, want: metav1.ConditionTrue},
-		"Removed":          {reason: "the failed one is gone, and nobody has taken its place", size: 3, before: metav1.ConditionTrue, seen: two, want: metav1.ConditionTrue},
+		"Removed":          {reason: "the failed one is gone, and none has taken its place", size: 3, before: metav1.ConditionTrue, seen: two, want: metav1.ConditionTrue},
 		"Replacing": {
 			reason: "its successor has no vote yet", size: 3, before: metav1.ConditionTrue, want: metav1.ConditionTrue,
 			seen: func(seen *observed) { caughtUp(seen); seen.Members = append(seen.Members[:2:2], seen.Members[3]) },
@@ -162,7 +162,7 @@ func TestDegraded(t *testing.T) {
 		},
 		"Back":       {reason: "it has come back", size: 3, before: metav1.ConditionTrue, seen: func(*observed) {}, want: metav1.ConditionFalse},
 		"SizeGiven":  {reason: "the spec asks for no more than there are", size: 2, before: metav1.ConditionTrue, seen: two, want: metav1.ConditionFalse},
-		"Hibernated": {reason: "nobody asks for redundancy", size: 0, before: metav1.ConditionTrue, seen: func(seen *observed) { unreachable(seen) }, want: metav1.ConditionFalse},
+		"Hibernated": {reason: "no redundancy is asked for", size: 0, before: metav1.ConditionTrue, seen: func(seen *observed) { unreachable(seen) }, want: metav1.ConditionFalse},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func healthyStatus() api.EtcdClusterStatus {
 // down takes a member's answer away.
 func down(seen *observed, n int) { seen.Instances[n].Endpoint = membership.Endpoint{} }
 
-// unreachable makes nobody answer, while the kubelet finds some Pods ready.
+// unreachable makes no member answer, while the kubelet finds some Pods ready.
 func unreachable(seen *observed, ready ...string) {
 	seen.Reach, seen.Members = membership.ReachNone, nil
 	for n := range seen.Instances {
@@ -320,7 +320,7 @@ func TestStatus(t *testing.T) {
 			want:    func(*api.EtcdClusterStatus) {},
 		},
 		"Suspended": {
-			reason:  "it is not what the spec asks for, and nobody works on it",
+			reason:  "it is not what the spec asks for, and nothing works on it",
 			cluster: func(c *api.EtcdCluster) { c.Spec.Suspend = true },
 			seen:    func(seen *observed) { down(seen, 2); seen.Instances[2].Pod = membership.Pod{} },
 			step:    step(membership.None, membership.Suspended, "suspended"),

@@ -34,7 +34,7 @@ func TestResizeSuspended(t *testing.T) {
 			end: []string{"db-0", "db-1", "db-2", "db-3", "db-4"},
 		},
 		"Down": {
-			reason: "nobody goes, nor the leadership", wishes: []wish{{5, "preparing the volumes of db-3, db-4"}, {1, "db-2"}},
+			reason: "no member goes, nor the leadership", wishes: []wish{{5, "preparing the volumes of db-3, db-4"}, {1, "db-2"}},
 			end: []string{"db-0"},
 		},
 		"Joining": {

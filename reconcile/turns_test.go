@@ -58,15 +58,15 @@ func TestTurns(t *testing.T) {
 		enters("one too many", name, 2, false)
 		leaves("it is told to wait", name, queued)
 	}
-	enters("who has a turn keeps it", "a", 2, true)
+	enters("a cluster that has a turn keeps it", "a", 2, true)
 	leaves("a is not done", "a", waits)
 	leaves("a is done", "a", rests, "c")
 	enters("others asked before", "d", 2, false)
 	enters("it asked first", "c", 2, true)
 	leaves("it wants something else first", "d", membership.Step{Action: membership.Wait, Reason: membership.MemberDown})
 	leaves("b waits for a person", "b", stops, "e")
-	leaves("it wants nothing any more, and holds up nobody", "e", rests, "f")
-	enters("who asks no more is passed", "f", 2, true)
+	leaves("it wants nothing any more, and holds up no other", "e", rests, "f")
+	enters("one that asks no more is passed", "f", 2, true)
 	enters("it comes back", "d", 2, false)
 	enters("a new one", "h", 2, false)
 	leaves("it has kept its place", "c", rests, "d")
@@ -77,7 +77,7 @@ func TestTurns(t *testing.T) {
 	enters("without a limit", "g", 0, true)
 	leaves("it takes a snapshot first, which may take hours", "g", membership.Step{Action: membership.Wait, Reason: membership.BackingUp})
 	if diff := cmp.Diff([]string{"d", "f"}, taken(&turns)); diff != "" || len(turns.waiting) > 0 {
-		t.Errorf("%v wait; who has a turn: -want +got:\n%s", turns.waiting, diff)
+		t.Errorf("%v wait; which have a turn: -want +got:\n%s", turns.waiting, diff)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestTurnsFair(t *testing.T) {
 	}
 }
 
-// TestTurnsResumed: an operator that starts counts who may have members away, and keeps the order of those who wait.
+// TestTurnsResumed: an operator that starts counts the clusters that may have members away, and keeps the order of those that wait.
 func TestTurnsResumed(t *testing.T) {
 	t.Parallel()
 	var objects []client.Object
@@ -181,13 +181,13 @@ func TestTurnsResumed(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"written-down", "away", "changing", "queued-first", "queued-last"}, woken); diff != "" {
-		t.Errorf("who is looked at first: -want +got:\n%s", diff)
+		t.Errorf("which are looked at first: -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"away", "changing", "written-down"}, taken(&s.changing)); diff != "" {
-		t.Errorf("who has a turn: -want +got:\n%s", diff)
+		t.Errorf("which have a turn: -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]types.NamespacedName{turnOf("queued-first"), turnOf("queued-last"), turnOf("queued-too")}, s.changing.next(6)); diff != "" {
-		t.Errorf("who waits: -want +got:\n%s", diff)
+		t.Errorf("which wait: -want +got:\n%s", diff)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestTurnOf(t *testing.T) {
 		"Taken":  {reason: "there is one", want: result{Taken: []string{"db"}, Ready: "Changing: " + inPlace}},
 		"Queued": {reason: "nothing is written but why", other: true, want: result{Taken: []string{"other"}, Waiting: 1, Ready: queued(inPlace)}},
 		"Downgrade": {
-			reason: "nor is etcd told to prepare it, after which nobody could be added until it is done", other: true,
+			reason: "nor is etcd told to prepare it, after which no member could be added until it is done", other: true,
 			given: func(w *world) { w.runs("3.7.3", image37, "db-0", "db-1", "db-2"); w.cluster.Spec.Version = "3.6.16" },
 			want:  result{Taken: []string{"other"}, Waiting: 1, Ready: queued("having etcd make its data readable for 3.6")},
 		},
@@ -241,7 +241,7 @@ func TestTurnOf(t *testing.T) {
 			want: result{Ready: "InvalidSpec: options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out"},
 		},
 		"Refused": {
-			reason: "a refusal lasts until a person acts, and nobody waits for that", mine: true, refuse: on("Pod", forbidden),
+			reason: "a refusal lasts until a person acts, and no other waits for that", mine: true, refuse: on("Pod", forbidden),
 			want: result{Ready: `Refused: the API server refuses what the spec asks for: pods "db-0" is forbidden: images of that registry are not allowed`},
 		},
 		"RefusedStill": {
@@ -261,7 +261,7 @@ func TestTurnOf(t *testing.T) {
 			reason: "it may be so for ever", mine: true, given: func(w *world) { w.cluster.Spec.Suspend = true },
 			want: result{Ready: "Suspended: suspended by spec.suspend; without it: " + inPlace},
 		},
-		"Gone": {reason: "nobody is left to have it", mine: true, given: func(w *world) { w.cluster.Name = "another" }},
+		"Gone": {reason: "there is none left to have it", mine: true, given: func(w *world) { w.cluster.Name = "another" }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestUnlabelled(t *testing.T) {
 		"None":      {reason: "all is found by label", mutate: func(world) {}, want: result{healthy, all, all}},
 		"Pod":       {reason: "a member that runs is not started again", mutate: func(w world) { w.pods["db-1"].Labels = nil }, want: result{healthy, all, all}},
 		"Claim":     {reason: "a member whose data is there has not lost it", mutate: func(w world) { w.claims["db-1"].Labels = nil }, want: result{healthy, all, all}},
-		"OfAnother": {reason: "a label does not make it somebody else's", mutate: func(w world) { w.claims["db-1"].Labels[api.LabelCluster] = "other" }, want: result{healthy, all, all}},
+		"OfAnother": {reason: "a label does not make it another owner's", mutate: func(w world) { w.claims["db-1"].Labels[api.LabelCluster] = "other" }, want: result{healthy, all, all}},
 		"ForeignPod": {
 			reason: "a Pod that is not ours is reported where it is in the way",
 			mutate: func(w world) { w.pods["db-1"].Labels, w.pods["db-1"].OwnerReferences = nil, nil },
@@ -85,7 +85,7 @@ func namesIn[T client.Object](objects map[string]T) []string {
 	return names
 }
 
-// TestLabelledAgain: a claim that says that it holds our data is not somebody else's.
+// TestLabelledAgain: a claim that says that it holds our data is ours.
 func TestLabelledAgain(t *testing.T) {
 	w := serving(t)
 	claim := w.claims["db-1"]
@@ -116,7 +116,7 @@ func TestClaimCacheBehind(t *testing.T) {
 			want:   membership.Step{Action: membership.AddLearner, Members: []string{"db-3"}, Reason: membership.ScalingUp, Message: "adding db-3 as a learner"},
 		},
 		"Gone": {
-			reason: "somebody has deleted its claim", gone: true,
+			reason: "a user has deleted its claim", gone: true,
 			want: membership.Step{Action: membership.Stop, Members: []string{"db-3"}, Reason: membership.Retiring, Message: "stopping db-3, no members any more"},
 		},
 	}

@@ -53,7 +53,7 @@ func (s *stage) oneRuns(c *api.EtcdCluster, version string) {
 }
 
 // TestVersions: the version changes under load, and back. The Pods stay, their containers are started again once for each
-// version on the way, and the members stay who they are.
+// version on the way, and the members stay the same.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -80,7 +80,7 @@ func TestPutBackChange(t *testing.T) {
 			},
 		},
 		"ImageOfSingle": {
-			reason: "nobody answers, and its volume tells what it ran", given: single,
+			reason: "it does not answer, and its volume tells what it ran", given: single,
 			want: result{
 				Writes: []write{status, status, {"apply", "Pod", "db-0", "pod-of-db-0", "5"}},
 				Failed: &api.FailedChange{Generation: 7, Message: message}, Events: []string{told}, Image: image36,
@@ -128,7 +128,7 @@ func TestPutBackChange(t *testing.T) {
 			},
 		},
 		"OptionsAlone": {
-			reason: "and it does not wait for anybody",
+			reason: "and it does not wait",
 			given: func(w *world) {
 				options(w)
 				w.alone()

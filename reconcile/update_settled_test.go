@@ -43,7 +43,7 @@ func TestAdjust(t *testing.T) {
 			reason: "the spec goes up again", given: func(w *world) { down(w); told(w); w.cluster.Spec.Version = "3.7.3" },
 			want: []string{"cancel downgrade at db-1"}, events: []string{"Normal Downgrading taking back the downgrade to 3.6"},
 		},
-		"Refused": {reason: "the error is handed on, and nobody tells of a change", given: down, etcd: refused, want: []string{"downgrade to 3.6.16 at db-1"}},
+		"Refused": {reason: "the error is handed on, and no event tells of a change", given: down, etcd: refused, want: []string{"downgrade to 3.6.16 at db-1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestSettled(t *testing.T) {
 		"After":         {reason: "the one that came after it answers", previous: before + " " + image36, status: etcdStatus(running("containerd://after")), answered: true},
 		"Silent":        {reason: "it does not answer yet", previous: before + " " + image36, status: etcdStatus(running("containerd://after")), unsettled: true},
 		"Recorded":      {reason: "it has answered once, and that was written down", previous: before + " " + image36, status: etcdStatus(running("containerd://after")), runs: membership.Version{Major: 3, Minor: 7, Patch: 3}, ran: membership.Version{Major: 3, Minor: 7, Patch: 3}},
-		"NotRunning":    {reason: "whoever answered has ended since", previous: before + " " + image36, status: etcdStatus(corev1.ContainerStatus{ContainerID: "containerd://after", State: exited(0, "", "")}), answered: true, unsettled: true},
+		"NotRunning":    {reason: "what answered has ended since", previous: before + " " + image36, status: etcdStatus(corev1.ContainerStatus{ContainerID: "containerd://after", State: exited(0, "", "")}), answered: true, unsettled: true},
 		"NoStatus":      {reason: "the kubelet says nothing", previous: before + " " + image36, answered: true, unsettled: true},
 		"FirstOfAll":    {reason: "it was changed before its container was made", previous: " " + image36, status: etcdStatus(running("containerd://first")), answered: true},
 		"Rewritten":     {reason: "a policy makes another image of it than ran before", previous: before + " " + image36 + " mirror.example.com/etcd:v3.6.16", image: "mirror.example.com/etcd:v3.7.3", status: etcdStatus(running(before)), answered: true, unsettled: true},
@@ -227,7 +227,7 @@ func TestFailing(t *testing.T) {
 		"NotCreated":  {reason: "nor here", status: etcdStatus(corev1.ContainerStatus{State: waiting("CreateContainerError", "")}), want: true},
 		"NotStarted":  {reason: "there is no such program in it", status: etcdStatus(corev1.ContainerStatus{State: waiting("RunContainerError", "")}), want: true},
 		"AtTheGate":   {reason: "that is where a member to come is to wait", status: etcdStatus(corev1.ContainerStatus{State: waiting("CreateContainerConfigError", "missing value for INITIAL_CLUSTER_STATE")})},
-		"AnotherOne":  {reason: "a container that somebody has added", status: []corev1.ContainerStatus{{Name: "proxy", State: waiting("CrashLoopBackOff", "")}}},
+		"AnotherOne":  {reason: "a container that a user has added", status: []corev1.ContainerStatus{{Name: "proxy", State: waiting("CrashLoopBackOff", "")}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,7 @@ func (w world) leaderLeft() {
 	w.asked.endpoints["db-2"] = e
 }
 
-// alone is a world of db-0 and nobody else.
+// alone is a world of db-0 alone.
 func (w *world) alone() {
 	w.cluster.Spec.Replicas = new(int32(1))
 	for _, name := range []string{"db-1", "db-2"} {
@@ -154,7 +154,7 @@ func TestUpdate(t *testing.T) {
 			},
 		},
 		"Leader": {
-			reason: "its leadership goes to whoever has most of the log, before its image does",
+			reason: "its leadership goes to the one that has most of the log, before its image does",
 			given:  func(w *world) { w.leaderLeft() },
 			want: result{
 				Change: membership.ChangeImage, Requests: []string{"move to a2 at db-1"}, Writes: []write{status, claimed("db-1"), applied("db-1")}, Events: []string{last}, Next: "3.7.3",
@@ -179,7 +179,7 @@ func TestUpdate(t *testing.T) {
 			},
 		},
 		"OptionsAlone": {
-			reason: "nobody serves until it is back, and it does not wait for clients that watch",
+			reason: "no member serves until it is back, and it does not wait for clients that watch",
 			given: func(w *world) {
 				w.lead("db-0")
 				w.alone()

@@ -44,7 +44,7 @@ func (o *readsOtherwise) List(ctx context.Context, list client.ObjectList, opts 
 	return o.reader.List(ctx, list, opts...)
 }
 
-// turnstile sees which changes of etcd's members are under way, whoever asks for them. For the same one both may ask: the
+// turnstile sees which changes of etcd's members are under way, of any operator. For the same one both may ask: the
 // second takes over what the first has begun. Once etcd has made it the other request is of no matter, and etcd may leave it
 // without an answer for seconds.
 type turnstile struct {

@@ -93,7 +93,7 @@ func (h *held) Get(ctx context.Context, key client.ObjectKey, o client.Object, o
 	case *api.EtcdCluster:
 		select {
 		case h.looks <- struct{}{}:
-		default: // nobody counts
+		default: // none counts
 		}
 		if n := slices.IndexFunc(w.clusters.Items, func(c api.EtcdCluster) bool { return c.Name == key.Name }); n >= 0 {
 			w.clusters.Items[n].DeepCopyInto(o)

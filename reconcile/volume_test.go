@@ -68,7 +68,7 @@ func TestUnfit(t *testing.T) {
 			want:    "has no storage class, and is to have fast",
 		},
 		"NotAskedFor": {
-			reason:  "Nobody is moved who is not to be",
+			reason:  "No member is moved that is not to be",
 			storage: api.Storage{StorageClassName: fast},
 			claim:   sized("db-0", "standard", "2Gi"),
 		},
@@ -166,7 +166,7 @@ func TestTryGrowth(t *testing.T) {
 			answer: apierrors.NewForbidden(claims, "db-0", errors.New("exceeded quota: storage, requested: requests.storage=1Gi, used: requests.storage=3Gi, limited: requests.storage=3Gi")), tries: 3,
 		},
 		"Policy": {
-			reason: "Nobody knows what another volume would get", policy: api.ChangeReplace,
+			reason: "It is not known what another volume would get", policy: api.ChangeReplace,
 			answer: apierrors.NewForbidden(claims, "db-0", errors.New("ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: no more than 1Gi")), tries: 3,
 		},
 		"Rights": {
@@ -180,7 +180,7 @@ func TestTryGrowth(t *testing.T) {
 		},
 		"Away": {reason: "That says nothing of volumes", policy: api.ChangeReplace, answer: broken, tries: 3, err: broken},
 		"Expand": {
-			reason: "Nobody asks where nobody is to be replaced",
+			reason: "Nothing is asked where none is to be replaced",
 			answer: apierrors.NewForbidden(claims, "db-0", errors.New(mustSupportResize)),
 		},
 		"Unbound": {

@@ -141,7 +141,7 @@ func walkOn(t *testing.T, seed uint64, ends map[made][]string) ending {
 	return ending{met: true, writes: writes}
 }
 
-// tryWrite writes where anybody serves, and keeps what was acknowledged.
+// tryWrite writes where any member serves, and keeps what was acknowledged.
 func (s *stage) tryWrite(c *api.EtcdCluster, kept data) {
 	s.Helper()
 	if !is(c, api.ConditionAvailable, metav1.ConditionTrue) || len(s.pods(c)) == 0 {

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// wire is the way between operators and the API server: what is asked for on it is counted, answered by somebody else, or
+// wire is the way between operators and the API server: what is asked for on it is counted, answered by another, or
 // not at all.
 type wire struct {
 	mu      sync.Mutex
@@ -84,7 +84,7 @@ func (w *wire) answer(instead answerer) {
 	w.instead = instead
 }
 
-// cut the wire: nobody is there any more, and what was being watched ends.
+// cut the wire: nothing answers any more, and what was being watched ends.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

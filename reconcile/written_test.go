@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestBehind: a pass that would begin with less than what was written waits for the cache, and asks nobody. It does not wait for ever.
+// TestBehind: a pass that would begin with less than what was written waits for the cache, and asks no member. It does not wait for ever.
 func TestBehind(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -18,7 +18,7 @@ func TestBehind(t *testing.T) {
 	}{
 		"Behind":   {reason: "the cache does not know of the last write yet", last: &lastWrite{"12", time.Now()}, read: "9", want: true},
 		"Level":    {reason: "it does", last: &lastWrite{"12", time.Now()}, read: "12"},
-		"Ahead":    {reason: "somebody else has written since", last: &lastWrite{"12", time.Now()}, read: "104"},
+		"Ahead":    {reason: "another writer has written since", last: &lastWrite{"12", time.Now()}, read: "104"},
 		"Nothing":  {reason: "an operator that has just started knows of no write", read: "9"},
 		"Restored": {reason: "the API server's data are older than before", last: &lastWrite{"12", time.Now().Add(-catchUp)}, read: "9"},
 		"Opaque":   {reason: "a version need not be a number", last: &lastWrite{"b", time.Now()}, read: "a"},

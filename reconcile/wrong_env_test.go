@@ -45,11 +45,11 @@ var wrongnesses = map[string]wrongness{
 		members: 5, leader: wrongValue, follower: wrongValue, want: rightValue,
 	},
 	"TwoAgainstOne": {
-		reason:  "two that are wrong in the same way are a quorum: nobody can tell them from two that are right",
+		reason:  "two that are wrong in the same way are a quorum: they cannot be told from two that are right",
 		members: 3, leader: wrongValue, follower: wrongValue, want: wrongValue,
 	},
 	"ThreeDifferent": {
-		reason:  "which of them is right nobody can tell",
+		reason:  "which of them is right cannot be told",
 		members: 3, leader: wrongValue, follower: anotherValue, stalled: api.ReasonDataDiffers,
 	},
 }

@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestForeignJob: what belongs to somebody else is left alone.
+// TestForeignJob: what has another owner is left alone.
 func TestForeignJob(t *testing.T) {
 	s := newStage(t)
 	r := s.operator(interceptor.NewClient(s.WithWatch, interceptor.Funcs{Get: cached}))
@@ -180,7 +180,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestWayOut: a store that cannot be reached holds an EtcdBackup until somebody says Retain.
+// TestWayOut: a store that cannot be reached holds an EtcdBackup until a user sets Retain.
 func TestWayOut(t *testing.T) {
 	s := newStage(t)
 	r := s.operator(s)

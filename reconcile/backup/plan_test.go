@@ -142,7 +142,7 @@ func TestPlan(t *testing.T) {
 			want:   Step{Action: Stall, Reason: api.ReasonHibernated, Message: "spec.replicas of EtcdCluster db is 0: nothing runs that a snapshot could be taken from; set it to what it was"},
 		},
 		"NoStore": {
-			reason: "Somebody must say where it goes",
+			reason: "The spec must say where it goes",
 			args:   func(o *Observed) { o.Cluster.Spec.Backup = nil },
 			want:   Step{Action: Stall, Reason: api.ReasonNoStore, Message: "there is no store: set spec.backup.store of EtcdCluster db, or make another EtcdBackup with spec.store"},
 		},
@@ -162,7 +162,7 @@ func TestPlan(t *testing.T) {
 			want:   Step{Action: Stall, Reason: api.ReasonClusterNotFound, Message: noCluster},
 		},
 		"Foreign": {
-			reason: "A Job of somebody else is left alone",
+			reason: "A Job of another owner is left alone",
 			args:   all(begun, func(o *Observed) { o.Take = &Job{Name: "nightly", Foreign: true} }),
 			want:   Step{Action: Stall, Reason: api.ReasonForeignObject, Message: "Job nightly does not belong to this EtcdBackup: make another EtcdBackup under another name, or delete that Job"},
 		},
@@ -389,7 +389,7 @@ func TestPlanDeletion(t *testing.T) {
 			want: Step{Action: Stall, Reason: api.ReasonPodPending, Message: `Job nightly-delete: cannot start its container delete: secret "s3" not found` + out, After: whileRunning},
 		},
 		"Foreign": {
-			reason: "A Job of somebody else is left alone",
+			reason: "A Job of another owner is left alone",
 			args:   all(verified, deleted, deletion, func(o *Observed) { o.Delete.Foreign = true }),
 			want:   Step{Action: Stall, Reason: api.ReasonForeignObject, Message: "Job nightly-delete does not belong to this EtcdBackup: delete that Job, for the snapshot to be deleted" + out},
 		},
