@@ -26,7 +26,7 @@ import (
 type badInput struct {
 	reason  string
 	disk    bool          // the row needs a volume; without, it is faster
-	object  client.Object // somebody else's
+	object  client.Object // of another owner
 	spoil   func(*api.EtcdClusterSpec)
 	stalled string
 	message string
@@ -112,25 +112,25 @@ func TestBadInput(t *testing.T) {
 			mend:    func(s *api.EtcdClusterSpec) { s.Options = nil },
 		},
 		"foreign-service": {
-			reason:  "somebody else's Service has the name of the one that gives members theirs",
+			reason:  "another application's Service has the name of the one that gives members theirs",
 			object:  &corev1.Service{ObjectMeta: foreign("foreign-service"), Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}},
 			stalled: api.ReasonForeignObject,
 			message: `Service foreign-service exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
 		},
 		"foreign-client-service": {
-			reason:  "somebody else's Service has the name of the one for clients",
+			reason:  "another application's Service has the name of the one for clients",
 			object:  &corev1.Service{ObjectMeta: foreign("foreign-client-service-client"), Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}},
 			stalled: api.ReasonForeignObject,
 			message: `Service foreign-client-service-client exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
 		},
 		"foreign-budget": {
-			reason:  "somebody else's disruption budget has the name of ours",
+			reason:  "another application's disruption budget has the name of ours",
 			object:  &policyv1.PodDisruptionBudget{ObjectMeta: foreign("foreign-budget")},
 			stalled: api.ReasonForeignObject,
 			message: `PodDisruptionBudget foreign-budget exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
 		},
 		"foreign-volume": {
-			reason: "somebody else's volume has the name of the first member's",
+			reason: "another application's volume has the name of the first member's",
 			disk:   true,
 			object: &corev1.PersistentVolumeClaim{ObjectMeta: foreign("foreign-volume-0"), Spec: corev1.PersistentVolumeClaimSpec{
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -140,7 +140,7 @@ func TestBadInput(t *testing.T) {
 			message: `PersistentVolumeClaim foreign-volume-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
 		},
 		"foreign-pod": {
-			reason:  "somebody else's Pod has the name of the first member's",
+			reason:  "another application's Pod has the name of the first member's",
 			object:  restrictedPod("foreign-pod-0", "etcdctl", "watch", "nothing"),
 			stalled: api.ReasonForeignObject,
 			message: `Pod foreign-pod-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
@@ -253,9 +253,9 @@ func (s *stage) undisturbed(r *running) {
 	s.want(s.etcd(r.cluster), "key", "value")
 }
 
-// foreign is the metadata of an object that somebody else made.
+// foreign is the metadata of an object that another application made.
 func foreign(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "somebody-elses"}}
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "another"}}
 }
 
 func quantities(name corev1.ResourceName, quantity string) corev1.ResourceList {

@@ -87,7 +87,7 @@ func (s *standIns) run(pod *corev1.Pod) {
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
 		}},
 	}
-	// Whatever else has changed in the Pod since then, the status is nobody else's.
+	// Whatever else has changed in the Pod since then, the status has no other writer.
 	pod.ResourceVersion = ""
 	if err := s.client.Status().Update(s.Context(), pod); err != nil {
 		s.Error(err)

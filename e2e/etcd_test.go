@@ -164,7 +164,7 @@ func forward(ctx, forwarding context.Context, namespace, pod, port string) (net.
 	}
 	url := clients.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name(pod).SubResource("portforward").URL()
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport, Timeout: 10 * time.Second}, http.MethodPost, url)
-	// That a member listens no more is no news: who asks is told by the connection that breaks.
+	// That a member listens no more is no news: a client is told by the connection that breaks.
 	quiet := klog.NewContext(forwarding, logr.Discard())
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	forwarder, err := portforward.NewOnAddressesWithContext(quiet, dialer, []string{"127.0.0.1"}, []string{"0:" + port}, ready, nil, nil)

@@ -264,7 +264,7 @@ func identityOf(c *api.EtcdCluster) identity {
 	return id
 }
 
-// await is stage.await for who has no stage.
+// await is stage.await where there is no stage.
 func await(ctx context.Context, o client.Object, wanted string, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -41,7 +41,7 @@ func (s *stage) load(c *api.EtcdCluster, floor float64) *history.Load {
 
 // writeAtPace is four clients that only write, together every 5 ms: for how long none of them gets on is what is measured. A
 // request that a follower sends on while the leadership moves is dropped by raft without a word (stepLeader and stepFollower,
-// MsgProp), and whoever made it waits out its own time-out, whoever moves the leadership. One more client watches meanwhile, or none.
+// MsgProp), and the client that made it waits out its own time-out, whatever moves the leadership. One more client watches meanwhile, or none.
 func (s *stage) writeAtPace(c *api.EtcdCluster, watched bool) *history.Load {
 	s.Helper()
 	config := s.clients(c)
@@ -68,7 +68,7 @@ func (s *stage) watchEach(c *api.EtcdCluster) (stop func()) {
 		watching.Go(func() {
 			defer func() { _ = etcd.Close() }() // it only listened
 			for range told {
-				continue // who listens is all that matters
+				continue // all that matters is what listens
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func endpoint(pod *corev1.Pod) string {
 }
 
 // reaches reports whether this machine sends what is for a Pod to the Pod's own node. It may send it to a node of another cluster
-// with the same ranges, or to nobody knows whom: a proxy that stands there may answer in the Pod's stead.
+// with the same ranges, or to an unknown host: a proxy that stands there may answer in the Pod's stead.
 func reaches(ctx context.Context, pod *corev1.Pod) bool {
 	out, err := run(ctx, "ip", "-4", "route", "get", pod.Status.PodIP)
 	return err == nil && strings.Contains(out, " via "+pod.Status.HostIP+" ")

@@ -24,7 +24,7 @@ import (
 	"quorate.dev/render"
 )
 
-// TestMetrics: whom the API server lets read /metrics gets them over HTTPS, and nobody else.
+// TestMetrics: a client that the API server lets read /metrics gets them over HTTPS, and no other.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	story := func(name string, allowed bool, status int) features.Feature {

@@ -62,7 +62,7 @@ func TestNamespaced(t *testing.T) {
 		Assess("does nothing in another, which is the older one", step(func(s *stage) {
 			s.await(other, "there", func() bool { return other.UID != "" })
 			if other.Status.ObservedGeneration != -1 || len(other.Status.Conditions) != 0 {
-				s.Errorf("somebody has looked at it: %s", contract.Describe(other))
+				s.Errorf("an operator has looked at it: %s", contract.Describe(other))
 			}
 			if pods := elsewhere.pods(other); len(pods) != 0 {
 				s.Errorf("it has %d Pods", len(pods))

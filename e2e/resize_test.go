@@ -74,7 +74,7 @@ func TestUnreachableSize(t *testing.T) {
 	}{
 		"no-quota": {object: quota(quantities("pods", "3")), reason: api.ReasonRefused, members: 3},
 		"no-node":  {spoil: func(s *stage, _ *api.EtcdClusterSpec) { s.unlabelNode() }, reason: api.ReasonPodPending, members: 3},
-		// Who comes is made of what the others serve with; what is asked for beside the size comes after it, and is put back.
+		// A new member is made of what the others serve with; what is asked for beside the size comes after it, and is put back.
 		"no-image": {spoil: func(_ *stage, spec *api.EtcdClusterSpec) {
 			spec.Image = &api.Image{Repository: "registry.invalid/etcd"}
 		}, reason: api.ReasonChangeFailed, members: 5},

@@ -206,7 +206,7 @@ func TestVerifyAuth(t *testing.T) {
 			defer cancel()
 			_, err := restored.members[0].dial().Get(ctx, "key")
 			if err == nil {
-				c.Fatal("what was restored serves everybody")
+				c.Fatal("what was restored serves without users")
 			}
 			if !strings.Contains(err.Error(), "user name") {
 				return err

@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 		"Reconciling": {reason: "at work", observed: 2, conditions: with(condition(api.ConditionReady, metav1.ConditionFalse), condition(api.ConditionReconciling, metav1.ConditionTrue)), want: status.InProgressStatus},
 		"Stalled":     {reason: "a person must act", observed: 2, conditions: with(condition(api.ConditionReady, metav1.ConditionFalse), condition(api.ConditionStalled, metav1.ConditionTrue)), want: status.FailedStatus},
 		"Both": {
-			reason: "nobody can be at work and stuck", observed: 2, want: status.InProgressStatus, breaches: 2,
+			reason: "a cluster cannot be at work and stuck", observed: 2, want: status.InProgressStatus, breaches: 2,
 			conditions: with(condition(api.ConditionReady, metav1.ConditionFalse), condition(api.ConditionReconciling, metav1.ConditionTrue), condition(api.ConditionStalled, metav1.ConditionTrue)),
 		},
 		"NoReady": {reason: "kstatus takes a status without Ready for current", observed: 2, conditions: served, want: status.CurrentStatus, breaches: 2},

@@ -56,7 +56,7 @@ func Available(t Stage, c *api.EtcdCluster) (stop func()) {
 	})
 }
 
-// Describe the status of an EtcdCluster in one line, for who has to find out what went wrong.
+// Describe the status of an EtcdCluster in one line, for the person that has to find out what went wrong.
 func Describe(c *api.EtcdCluster) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "generation %d, observed %d, clusterID %q", c.Generation, c.Status.ObservedGeneration, c.Status.ClusterID)

@@ -10,7 +10,7 @@ import (
 )
 
 // remove the cluster with all that is in it, and the images of the operator. What took long to make, and is no use to
-// anybody else's demo but to the tests, stays.
+// any other demo but to the tests, stays.
 func remove(ctx context.Context) error {
 	if err := node.Down(ctx, name); err != nil {
 		return err

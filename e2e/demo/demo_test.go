@@ -63,7 +63,7 @@ func TestPodState(t *testing.T) {
 		args   corev1.PodStatus
 		want   string
 	}{
-		"Created":   {reason: "Nobody has looked at it yet", args: corev1.PodStatus{Phase: corev1.PodPending}, want: "created"},
+		"Created":   {reason: "It was not looked at yet", args: corev1.PodStatus{Phase: corev1.PodPending}, want: "created"},
 		"Scheduled": {reason: "It has a node, and no container yet", args: conditions(corev1.PodScheduled), want: "scheduled"},
 		"Running":   {reason: "Its container runs and is not ready", args: running, want: "running"},
 		"Ready":     {reason: "The kubelet found it ready", args: conditions(corev1.PodScheduled, corev1.PodReady), want: "ready"},

@@ -51,7 +51,7 @@ func (l *Load) Check(t testing.TB) Result {
 }
 
 // replay reads all that was written since the load began out of etcd's history, which nothing has compacted. What is carried out
-// later, of a request that was given up, belongs to nobody.
+// later, of a request that was given up, belongs to no client.
 func (l *Load) replay(ctx context.Context, etcd *clientv3.Client, last int64) []event {
 	l.Helper()
 	var events []event

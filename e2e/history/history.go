@@ -30,7 +30,7 @@ type Config struct {
 	Timeout time.Duration
 	// Keys is how many there are: few, for clients to meet.
 	Keys int
-	// WritesOnly: nobody reads meanwhile. Unwatched: nobody watches, since etcd that is asked to end waits for who does.
+	// WritesOnly: no client reads meanwhile. Unwatched: none watches, since etcd that is asked to end waits for those that do.
 	WritesOnly, Unwatched bool
 	// Floor is how many acknowledged writes a second there must be at least while a member is
 	// ready, on any machine: a run with next to no load shows nothing. How many are reached depends

@@ -28,7 +28,7 @@ var register = porcupine.Model{
 }
 
 // checkLinearizable leaves out the reads that failed, which say nothing, and the writes that failed and never happened. One that
-// failed and did happen was over when a later revision was acknowledged, and else nobody knows when it ended.
+// failed and did happen was over when a later revision was acknowledged, and else it is not known when it ended.
 func (l *Load) checkLinearizable(history []operation, truth []event) {
 	l.Helper()
 	happened := map[string]int64{}

@@ -83,7 +83,7 @@ func TestPoolsShareNothing(t *testing.T) {
 	}
 	for _, p := range []*addressPool{&one, &other} {
 		for _, l := range p.reserved {
-			_ = l.Close() // a listener that nobody dials
+			_ = l.Close() // a listener that nothing dials
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // mainContainer is the one that runs as a process: the one called etcd,
-// wherever somebody has put others, and else the first.
+// wherever others were put, and else the first.
 func mainContainer(pod *corev1.Pod) *corev1.Container {
 	for i := range pod.Spec.Containers {
 		if pod.Spec.Containers[i].Name == "etcd" {
@@ -52,7 +52,7 @@ func running(c *corev1.Container, since metav1.Time) corev1.ContainerStatus {
 	}
 }
 
-// gatesOpen reports whether somebody has set every condition that the Pod's
+// gatesOpen reports whether every condition is set that the Pod's
 // readiness waits for.
 func gatesOpen(pod *corev1.Pod) bool {
 	return !slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {

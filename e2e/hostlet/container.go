@@ -81,7 +81,7 @@ type pastBackoff struct {
 	ends time.Time
 }
 
-// turnTo another image. As in kubelet, the back-off is that of a container as it is specified: who comes back to an image soon
+// turnTo another image. As in kubelet, the back-off is that of a container as it is specified: one that comes back to an image soon
 // waits as if it had failed.
 func (w *worker) turnTo(image string) {
 	const forgotten = 10 * time.Minute // kubelet's longest back-off twice
@@ -119,7 +119,7 @@ func (w *worker) launch(c *corev1.Container, cmd *exec.Cmd) {
 	if errors.Is(err, syscall.ENOEXEC) {
 		// For another architecture. runc has made the container by then, and
 		// what it can only say in its log.
-		_, _ = fmt.Fprintf(w.log, "exec %s: exec format error\n", cmd.Args[0]) // who reads it will miss it
+		_, _ = fmt.Fprintf(w.log, "exec %s: exec format error\n", cmd.Args[0]) // a reader will miss it
 		const code = 255
 		w.ended(corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", Message: w.lastWords(&run{logged: logged}, code), StartedAt: now, ContainerID: s.ContainerID})
 		w.wakeAfter(0)

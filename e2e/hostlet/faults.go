@@ -129,7 +129,7 @@ func (h *Hostlet) Uncordon(ctx context.Context) error {
 }
 
 // LoseNode takes the Pod's node off the network, as if no other Pod were on
-// it: the process says nothing any more, nobody reports on it, and its deletion
+// it: the process says nothing any more, nothing reports on it, and its deletion
 // is not confirmed. That the Pod is not ready is then the word of the node
 // controller, which gives no reason for it; giving it up, by deletion, is left to the caller.
 func (h *Hostlet) LoseNode(namespace, pod string) error {

@@ -26,7 +26,7 @@ func TestLoseNode(t *testing.T) {
 	s.must(s.host.LoseNode(s.ns, pod.Name))
 	s.waitFor(pod, "not ready", func() (bool, string) { return ready(pod) == corev1.ConditionFalse, string(ready(pod)) })
 	if c := pod.Status.ContainerStatuses[0]; !c.Ready || c.State.Running == nil {
-		t.Errorf("somebody reports on the container: %+v", c)
+		t.Errorf("something reports on the container: %+v", c)
 	}
 	s.must(s.host.ReturnNode(s.ns, pod.Name))
 	s.waitFor(pod, "ready", func() (bool, string) { return ready(pod) == corev1.ConditionTrue, string(ready(pod)) })

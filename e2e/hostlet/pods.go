@@ -87,7 +87,7 @@ func (h *Hostlet) syncPod(ctx context.Context, key types.NamespacedName) error {
 	case pod.Spec.NodeName == "":
 		return h.schedule(ctx, pod)
 	case pod.Spec.NodeName != nodeName:
-		return nil // somebody else's node
+		return nil // another kubelet's node
 	}
 	w, err := h.workerFor(ctx, pod)
 	if err != nil {

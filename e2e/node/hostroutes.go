@@ -12,7 +12,7 @@ import (
 
 // hostTable is the routing table for what this machine itself sends to Pods and Services. What nodes
 // send never looks there: with the same ranges in every cluster, a packet to a Pod that is gone, or
-// to a Service that is not known yet, would reach another cluster instead of nobody.
+// to a Service that is not known yet, would reach another cluster instead of nothing.
 const hostTable = "10244"
 
 // connectHost lets programs on this machine reach Pods and Services. Nothing depends on it, so
@@ -33,7 +33,7 @@ func connectHost(ctx context.Context, controlPlane string, ranges []podRange, se
 			wanted = append(wanted, podRange{Node: r.Node, Address: r.Address, Pods: services})
 		}
 	}
-	// All or nothing: half of the ranges leading to another cluster would confuse anybody.
+	// All or nothing: half of the ranges leading to another cluster would be worse than none.
 	for _, r := range wanted {
 		other, err := otherRoute(ctx, r)
 		if err != nil {

@@ -57,7 +57,7 @@ func connectNodes(ctx context.Context, nodes nodeList, ranges []podRange, networ
 
 // connectScript is what a node runs, and may run again: routes to the Pods of the other nodes, the
 // node's own address for what leaves the cluster, and the plugins. The plugins add a route to each of
-// the node's own Pods; who else is in their range has gone, and whoever calls it is told so, where
+// the node's own Pods; what else is in their range has gone, and a caller of it is told so, where
 // something outside might answer. Pods see each other's real addresses, because certificates of peers
 // may depend on them.
 func connectScript(node string, ranges []podRange, podSubnet, apiServer string) string {

@@ -61,7 +61,7 @@ mv /etc/cni/net.d/10-pods.conflist.new /etc/cni/net.d/10-pods.conflist
 			want:   "ip route replace 10.244.0.0/24 via 172.18.0.2\n" + gone + "10.244.1.0/24\n" + masquerade + wait + plugins("10.244.1.0/24"),
 		},
 		"WithoutKubeProxy": {
-			reason: "whoever configures another proxy makes Services work later",
+			reason: "another proxy makes Services work later",
 			args:   args{"a", ranges[:1], ""},
 			want:   gone + "10.244.0.0/24\n" + masquerade + plugins("10.244.0.0/24"),
 		},

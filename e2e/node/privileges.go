@@ -24,7 +24,7 @@ const (
 )
 
 // privilegesRefused says whether a privileged container failed because Docker gives it a capability
-// that this machine does not let anybody have.
+// that this machine grants to no process.
 func privilegesRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "unable to apply caps: operation not permitted")
 }

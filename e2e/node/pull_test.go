@@ -36,8 +36,8 @@ func TestPull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	silent, nobody := listen(t), listen(t)
-	if err := nobody.Close(); err != nil {
+	silent, closed := listen(t), listen(t)
+	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
 	cases := map[string]struct {
@@ -47,7 +47,7 @@ func TestPull(t *testing.T) {
 	}{
 		"There":    {reason: "it is pulled", ref: there},
 		"NotThere": {reason: "a registry that has not got it says so", ref: address + "/etcd:v3.6.99", want: "not found"},
-		"Nobody":   {reason: "where no registry is, that is found out at once", ref: nobody.Addr().String() + "/etcd:v3.6.16", want: "connection refused"},
+		"Closed":   {reason: "where no registry is, that is found out at once", ref: closed.Addr().String() + "/etcd:v3.6.16", want: "connection refused"},
 		"Silent":   {reason: "one that never answers is not waited for", ref: silent.Addr().String() + "/etcd:v3.6.16", want: "no answer within"},
 	}
 	for name, tc := range cases {
@@ -72,7 +72,7 @@ func TestPull(t *testing.T) {
 	})
 }
 
-// listen on a port on which nobody answers.
+// listen on a port on which nothing answers.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

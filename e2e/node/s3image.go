@@ -17,7 +17,7 @@ const S3Image = "quorate-s3:dev"
 //go:embed s3.yaml
 var S3Manifests []byte
 
-// BuildS3Image sees to it that Docker has S3Image. It is built from the server's module: nobody publishes it under this name.
+// BuildS3Image sees to it that Docker has S3Image. It is built from the server's module: no registry has it under this name.
 func BuildS3Image(ctx context.Context) error {
 	unlock, err := lock(ctx, "s3-image")
 	if err != nil {
