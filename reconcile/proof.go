@@ -40,40 +40,50 @@ const (
 const rounding = time.Second
 
 // proofs remembers since when this process has seen containers do well, by cluster and container. It shortens the wait to what is
-// asked for, and is no truth: the status of a Pod tells the same to the second.
+// asked for, and is no truth: the status of a Pod tells the same to the second. But that is the time of its node, whose clock may
+// be behind: of a container that did not do well when it was looked at last it counts from then on.
 type proofs struct {
 	mu    sync.Mutex
-	ready map[types.NamespacedName]map[string]time.Time
+	looks map[types.NamespacedName]lastLook
 }
 
-// look remembers which containers are ready now, and since when.
-func (p *proofs) look(key types.NamespacedName, ready []string, now time.Time) map[string]time.Time {
+// lastLook is when a cluster was looked at last, and what did well then.
+type lastLook struct {
+	at   time.Time
+	well map[string]seenWell
+}
+
+// seenWell is since when a container was seen to do well, and when it was last seen not to; zero where it never was.
+type seenWell struct{ since, not time.Time }
+
+// look remembers which containers do well now, and since when.
+func (p *proofs) look(key types.NamespacedName, containers []string, now time.Time) map[string]seenWell {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	since := map[string]time.Time{}
-	for _, id := range ready {
-		since[id] = now
-		if before, known := p.ready[key][id]; known {
-			since[id] = before
+	before, next := p.looks[key], lastLook{now, map[string]seenWell{}}
+	for _, id := range containers {
+		next.well[id] = seenWell{since: now, not: before.at}
+		if seen, known := before.well[id]; known {
+			next.well[id] = seen
 		}
 	}
-	if p.ready == nil {
-		p.ready = map[types.NamespacedName]map[string]time.Time{}
+	if p.looks == nil {
+		p.looks = map[types.NamespacedName]lastLook{}
 	}
-	p.ready[key] = since
-	return since
+	p.looks[key] = next
+	return next.well
 }
 
 func (p *proofs) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.ready, key)
+	delete(p.looks, key)
 }
 
 // prove tells of each member whether it has done well for long enough, and returns how long it takes until the first of those
 // has that do and have not yet; 0 where there is none.
 func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (next time.Duration) {
-	since := r.proving.look(client.ObjectKeyFromObject(c), doWell(c, *seen, now), now)
+	all := r.proving.look(client.ObjectKeyFromObject(c), doWell(c, *seen, now), now)
 	for n := range seen.Instances {
 		i := &seen.Instances[n]
 		pod := seen.pods[i.Name]
@@ -82,12 +92,12 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 		}
 		s := containerStatus(pod)
 		i.Pod.Crashed = s != nil && endedByItself(s)
-		from, well := since[i.Name+"/"+ptr.Deref(s, corev1.ContainerStatus{}).ContainerID]
+		seenTo, well := all[i.Name+"/"+ptr.Deref(s, corev1.ContainerStatus{}).ContainerID]
 		if !well {
 			i.Pod.Unproved = true
 			continue
 		}
-		left := proves(c, seen.claims[i.Name], pod, *i, from, now)
+		left := proves(c, seen.claims[i.Name], pod, *i, seenTo, now)
 		if left <= 0 {
 			continue
 		}
@@ -117,10 +127,14 @@ func doWell(c *api.EtcdCluster, seen observed, now time.Time) (containers []stri
 	return containers
 }
 
-// proves is how long it takes until a member that does well, and was seen to since then, has done so for long enough. Of one that
+// proves is how long it takes until a member that does well, and was seen to, has done so for long enough. Of one that
 // was probed its kubelet may know that it has been ready for longer.
-func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, since, now time.Time) time.Duration {
-	if ready := readySince(pod); ready.Before(since) && !beforeProbes(c, claim, pod, i, now) {
+func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, seen seenWell, now time.Time) time.Duration {
+	since, ready := seen.since, readySince(pod)
+	if ready.Before(seen.not) {
+		ready = seen.not
+	}
+	if ready.Before(since) && !beforeProbes(c, claim, pod, i, now) {
 		since = ready
 	}
 	left := since.Add(provesAfter(c, claim, pod, i)).Sub(now)

@@ -122,29 +122,77 @@ func TestProves(t *testing.T) {
 	}
 }
 
+// TestProvesOnSlowNode: the clock of a node may be behind. A container that did not do well in the last look has not done so for
+// longer than since then, whatever its kubelet says.
+func TestProvesOnSlowNode(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 9, 0, 30, 0, time.UTC)
+	const behind = time.Minute
+	killed := &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
+	cases := map[string]struct {
+		reason string
+		before *corev1.ContainerStatus // in the look before, a second ago; nil where there was none
+		exit   *corev1.ContainerStateTerminated
+		want   time.Duration // until it is proved; 0: it is
+	}{
+		"Anew":    {reason: "there was no container", before: &corev1.ContainerStatus{}, want: 2 * time.Second},
+		"Crashed": {reason: "it was another container", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: killed, want: 29 * time.Second},
+		"Unready": {reason: "it was not ready", before: &corev1.ContainerStatus{ContainerID: "containerd://1", State: isRunning}, want: 2 * time.Second},
+		"Started": {reason: "this process was started a moment ago, and has only the word of the kubelet"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, r := newCluster(), &Reconciler{}
+			look := func(s corev1.ContainerStatus, now time.Time) (bool, time.Duration) {
+				s.Name = render.Container
+				pod := newPod("db-0")
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{s}
+				seen := observed{pods: map[string]*corev1.Pod{"db-0": pod}, claims: map[string]*corev1.PersistentVolumeClaim{"db-0": newClaim("db-0")}}
+				seen.Instances = []membership.Instance{{Name: "db-0", Pod: membership.Pod{Ready: s.Ready}, Endpoint: membership.Endpoint{MemberID: 1, ClusterID: 1, Leader: 1}}}
+				next := r.prove(c, &seen, now)
+				return seen.Instances[0].Pod.Unproved, next
+			}
+			if tc.before != nil {
+				look(*tc.before, now.Add(-time.Second))
+			}
+			status := corev1.ContainerStatus{
+				ContainerID: "containerd://1", Ready: true,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-behind))}},
+			}
+			status.LastTerminationState.Terminated = tc.exit
+			unproved, next := look(status, now)
+			if diff := cmp.Diff(tc.want, next); diff != "" || unproved != (tc.want > 0) {
+				t.Errorf("%s: unproved: %t, -want +got:\n%s", tc.reason, unproved, diff)
+			}
+		})
+	}
+}
+
 // TestProofs: what was seen of a container counts for no other one, and not after it was not ready.
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	key := client.ObjectKey{Namespace: "ns", Name: "db"}
 	now := time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
+	at := func(seconds time.Duration) time.Time { return now.Add(seconds * time.Second) }
 	looks := []struct {
 		reason string
 		ready  []string
-		want   map[string]time.Time
+		want   map[string]seenWell
 	}{
-		{reason: "it is seen first", ready: []string{"a"}, want: map[string]time.Time{"a": now}},
-		{reason: "it goes on, and another one comes", ready: []string{"a", "b"}, want: map[string]time.Time{"a": now, "b": now.Add(time.Second)}},
-		{reason: "it is not ready for a moment", ready: []string{"b"}, want: map[string]time.Time{"b": now.Add(time.Second)}},
-		{reason: "its time begins again", ready: []string{"a", "b"}, want: map[string]time.Time{"a": now.Add(3 * time.Second), "b": now.Add(time.Second)}},
+		{reason: "it is seen first", ready: []string{"a"}, want: map[string]seenWell{"a": {since: at(0)}}},
+		{reason: "it goes on, and another one comes", ready: []string{"a", "b"}, want: map[string]seenWell{"a": {since: at(0)}, "b": {at(1), at(0)}}},
+		{reason: "it is not ready for a moment", ready: []string{"b"}, want: map[string]seenWell{"b": {at(1), at(0)}}},
+		{reason: "its time begins again", ready: []string{"a", "b"}, want: map[string]seenWell{"a": {at(3), at(2)}, "b": {at(1), at(0)}}},
 	}
 	var p proofs
 	for n, look := range looks {
-		if diff := cmp.Diff(look.want, p.look(key, look.ready, now.Add(time.Duration(n)*time.Second))); diff != "" {
+		if diff := cmp.Diff(look.want, p.look(key, look.ready, at(time.Duration(n))), cmp.AllowUnexported(seenWell{})); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", look.reason, diff)
 		}
 	}
-	if p.forget(key); len(p.ready) > 0 {
-		t.Errorf("a cluster that is gone is remembered: %v", p.ready)
+	if p.forget(key); len(p.looks) > 0 {
+		t.Errorf("a cluster that is gone is remembered: %v", p.looks)
 	}
 }
 
