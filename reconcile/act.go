@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if invalid == nil {
 		held = r.hold(ctx, c, seen, step)
 	}
-	staticErr := errors.Join(invalid, r.applyStatic(ctx, c, seen, step, invalid == nil && held == nil))
+	keepsAll, staticErr := r.applyStatic(ctx, c, seen, step, invalid == nil && held == nil)
+	staticErr = errors.Join(invalid, staticErr)
 	if staticErr != nil && !seen.Formed() {
 		return staticErr // the first members need the Service to find each other
 	}
@@ -39,7 +41,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	}
 	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down. But no member is changed
 	// to what is wrong, nor prepared for it.
-	err, barred := held, staticErr != nil && (step.Action == membership.BackUp || step.Action == membership.Update || step.Action == membership.Downgrade)
+	err, barred := held, staticErr != nil && beginsChange(step)
 	if !barred && held == nil {
 		err = r.take(ctx, c, seen, step)
 		r.refused.remember(c, step, err, time.Now())
@@ -51,6 +53,9 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	}
 	if barred || refuses(err) || drains && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
 		seen.touched = nil
+	}
+	if keepsAll && refuses(err) { // a drain does not wait for a person
+		err = errors.Join(err, r.applyBudget(ctx, c, seen, false))
 	}
 	switch {
 	case err == nil, drains:
@@ -88,28 +93,38 @@ func (r *Reconciler) hold(ctx context.Context, c *api.EtcdCluster, seen observed
 	return r.rehearse(ctx, c, seen, step)
 }
 
-// applyStatic applies what the cluster always has, for a step that goes on, or is held up.
-func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, goesOn bool) error {
+// beginsChange reports whether the step begins a change, or prepares one: no member is away for it yet.
+func beginsChange(step membership.Step) bool {
+	return step.Action == membership.BackUp || step.Action == membership.Update || step.Action == membership.Downgrade
+}
+
+// applyStatic applies what the cluster always has, for a step that goes on, or is held up. It reports whether the disruption
+// budget keeps all members.
+func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, goesOn bool) (keepAll bool, _ error) {
 	service, err := clientService(ctx, r.Client, c)
 	if err == nil && len(service.Spec.Selector) == 0 && !admitsClients(c, seen) {
 		service, err = clientService(ctx, r.Reader, c) // clients that were let in are not shut out on the word of the cache
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	live, err := budget(ctx, r.Client, c)
 	if err != nil {
-		return err
+		return false, err
 	}
-	keepAll := goesOn && keepsAll(seen, step, raised(c, seen, live))
-	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()), keepAll)
+	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()), false)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return each(objects, func(object runtime.ApplyConfiguration) error {
+	err = each(slices.DeleteFunc(objects, isBudget), func(object runtime.ApplyConfiguration) error {
 		_, err := r.apply(ctx, c, object)
 		return err
 	})
+	if instead, ok := obstacle(err, step); ok && beginsChange(step) { // nor is it begun
+		step = instead
+	}
+	keepAll = goesOn && keepsAll(seen, step, raised(c, seen, live))
+	return keepAll, errors.Join(err, r.applyBudget(ctx, c, seen, keepAll))
 }
 
 // clientService is the Service for clients as it is; the zero Service where there is none.

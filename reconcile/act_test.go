@@ -267,7 +267,7 @@ func TestAdmits(t *testing.T) {
 				s = newStub(t, nil, tc.cached...)
 				s.Reader = newStub(t, nil, tc.live...).Client
 			}
-			if err := s.applyStatic(t.Context(), c, seen, membership.Step{Action: membership.None}, true); err != nil {
+			if _, err := s.applyStatic(t.Context(), c, seen, membership.Step{Action: membership.None}, true); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, s.selectors[c.ClientServiceName()]); diff != "" {

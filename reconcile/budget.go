@@ -6,10 +6,13 @@ import (
 	"slices"
 
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/render"
 )
 
 // The disruption budget keeps a quorum, so that a drain may take the members that are to spare. While Quorate itself has a member
@@ -25,6 +28,17 @@ func budget(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (*pol
 		return nil, fmt.Errorf("get PodDisruptionBudget %s: %w", c.Name, err)
 	}
 	return budget, nil
+}
+
+// applyBudget makes it keep all members, or a quorum.
+func (r *Reconciler) applyBudget(ctx context.Context, c *api.EtcdCluster, seen observed, keepAll bool) error {
+	_, err := r.apply(ctx, c, render.Budget(c, render.State{Voters: voters(seen), KeepAll: keepAll}))
+	return err
+}
+
+func isBudget(object runtime.ApplyConfiguration) bool {
+	_, ok := object.(*policyv1ac.PodDisruptionBudgetApplyConfiguration)
+	return ok
 }
 
 // raised reports whether a disruption budget keeps more than a quorum.

@@ -1,8 +1,17 @@
 package reconcile
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 )
 
@@ -61,6 +70,64 @@ func TestKeepsAll(t *testing.T) {
 			}
 			if got := keepsAll(seen, tc.step, tc.raised); got != tc.want {
 				t.Errorf("%s: keeps all: %t", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestBudgetLeft: a pass in which no member is changed after all leaves no budget that holds up drains.
+func TestBudgetLeft(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("by policy"))
+	refusing := func(verb, kind string) func(write) error {
+		return func(w write) error {
+			if w.Verb == verb && w.Kind == kind {
+				return forbidden
+			}
+			return nil
+		}
+	}
+	upgrading := func(w *world) { w.upgrading() }
+	options := func(w *world) { w.cluster.Spec.Options = &api.Options{HeartbeatInterval: new(api.Duration("50ms"))} }
+	cases := map[string]struct {
+		reason  string
+		given   func(*world)
+		foreign bool // the Service for clients is somebody else's
+		refuse  func(write) error
+		stalled string
+		want    []int32
+	}{
+		"Changed":        {reason: "it is raised before the member is touched", given: upgrading, want: []int32{3}},
+		"ForeignService": {reason: "no member is changed before a person has acted", given: upgrading, foreign: true, stalled: api.ReasonForeignObject, want: []int32{2}},
+		"ServiceRefused": {reason: "the same", given: upgrading, refuse: refusing("apply", "Service"), stalled: api.ReasonRefused, want: []int32{2}},
+		"DeleteRefused":  {reason: "the Pod stays", given: options, refuse: refusing("delete", "Pod"), stalled: api.ReasonRefused, want: []int32{3, 2}},
+		"ImageRefused":   {reason: "in earnest only", given: upgrading, refuse: refusing("apply", "Pod"), stalled: api.ReasonRefused, want: []int32{3, 2}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serving(t)
+			tc.given(&w)
+			w.address()
+			w.managed()
+			objects := w.objects()
+			if tc.foreign {
+				service := &corev1.Service{ObjectMeta: child(w.cluster.ClientServiceName(), "service")}
+				objects = append(objects, owned(service, "apps/v1", "Deployment", "web", "web"))
+			}
+			s := newStub(t, tc.refuse, objects...)
+			s.Dial = w.dial(func(request string) error { t.Errorf("etcd is asked to %s", request); return nil })
+			if _, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: turnOf("db")}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, s.budgets); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			stalled := ""
+			if condition := meta.FindStatusCondition(s.status[len(s.status)-1].Conditions, api.ConditionStalled); condition != nil {
+				stalled = condition.Reason
+			}
+			if diff := cmp.Diff(tc.stalled, stalled); diff != "" {
+				t.Errorf("%s: stalled: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

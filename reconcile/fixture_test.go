@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -125,6 +126,7 @@ type stub struct {
 	status []api.EtcdClusterStatus      // what was applied, in order
 	// selectors that were applied, by the name of the Service
 	selectors map[string]map[string]string
+	budgets   []int32 // how many members the disruption budget was to keep, in order
 	events    *events.FakeRecorder
 }
 
@@ -175,6 +177,8 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 				s.specs["apply "+meta.Metadata.Name] = meta.Spec
 			case "Service":
 				s.selectors[meta.Metadata.Name] = meta.Service.Selector
+			case "PodDisruptionBudget":
+				s.budgets = append(s.budgets, meta.Budget.MinAvailable.IntVal)
 			}
 			return nil
 		},
@@ -245,6 +249,7 @@ type decoded struct {
 	}
 	Spec    corev1.PodSpec // of a Pod
 	Service corev1.ServiceSpec
+	Budget  policyv1.PodDisruptionBudgetSpec
 	Status  api.EtcdClusterStatus // of an EtcdCluster
 }
 
@@ -263,6 +268,9 @@ func decode(o runtime.ApplyConfiguration) (d decoded, err error) {
 	}
 	if string(fields["kind"]) == `"Service"` {
 		wanted["spec"] = &d.Service
+	}
+	if string(fields["kind"]) == `"PodDisruptionBudget"` {
+		wanted["spec"] = &d.Budget
 	}
 	if string(fields["kind"]) == `"EtcdCluster"` {
 		wanted["status"] = &d.Status

@@ -36,7 +36,7 @@ func Static(c *api.EtcdCluster, s State) ([]runtime.ApplyConfiguration, error) {
 	if err := join(slices.Concat(nameProblems(c.Name), replicasProblems(c), metadataProblems(c.Spec.Metadata))); err != nil {
 		return nil, err
 	}
-	return []runtime.ApplyConfiguration{peerService(c), disruptionBudget(c, s), clientService(c, s)}, nil
+	return []runtime.ApplyConfiguration{peerService(c), Budget(c, s), clientService(c, s)}, nil
 }
 
 // peerService is headless and gives each Pod <member>.<cluster>.<namespace>.svc. It publishes addresses that are not ready,
@@ -91,14 +91,14 @@ func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguratio
 		WithTargetPort(intstr.FromString(name))
 }
 
-// disruptionBudget lets a drain take as many members as leave a quorum.
+// Budget is the disruption budget: it lets a drain take as many members as leave a quorum.
 //
 // The quorum is of the members etcd has or of those the spec asks for, whichever is more: while members are still missing,
 // a quorum of the few that exist is not enough. It is an integer, because for a percentage or for maxUnavailable the
 // disruption controller asks the Pods' owner for its scale. IfHealthyBudget: an unready member may be evicted only while a
 // quorum is ready, since one that is merely slow to come up may be the one the quorum needs. A cluster of one member, or of
 // two, has none to spare: a drain waits until it is scaled or stopped. While Quorate changes one, a larger one has none either.
-func disruptionBudget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
+func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	all := max(int32(s.Voters), replicas(c))
 	least := quorum(all)
 	if s.KeepAll {
