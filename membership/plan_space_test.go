@@ -59,6 +59,12 @@ func TestPlanSpace(t *testing.T) {
 			args:   []change{on(0, sized(64, 60, 64))},
 			want:   live("Where that is data that is needed, raise spec.options.quotaBackendSize, for example to 128Mi"),
 		},
+		"FreePagesAlike": {
+			reason: "Whose data is a little more in use changes from look to look: the message does not",
+			base:   refusing(64, 10, 64),
+			args:   []change{on(2, func(i *Instance) { i.Endpoint.InUse -= 1 << 10 }), on(0, func(i *Instance) { i.Endpoint.InUse -= 2 << 10 })},
+			want:   stall("the database of m-0 has 64 MiB of 64 MiB, 10 MiB in use. The rest is free pages: " + defragments),
+		},
 		"Unheard": {
 			reason: "The others have room, and it is not known whether the last one does",
 			base:   refusing(10, 10, 64),

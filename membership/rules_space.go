@@ -94,7 +94,7 @@ func quotaTooSmall(d Desired, o Observed) (Step, bool) {
 	if len(lacking) == 0 {
 		return Step{}, false
 	}
-	i := slices.MaxFunc(lacking, func(a, b Instance) int { return cmp.Compare(a.Endpoint.DBSize, b.Endpoint.DBSize) })
+	i := slices.MaxFunc(lacking, func(a, b Instance) int { return cmp.Compare(coarse(a.Endpoint.DBSize), coarse(b.Endpoint.DBSize)) })
 	size, inUse := coarse(i.Endpoint.DBSize), coarse(i.Endpoint.InUse)
 	way := "Set spec.options.quotaBackendSize to " + quantity(d.leastQuota(size)) + " or more"
 	if i.Endpoint.InUse <= i.Pod.QuotaToBe-d.spare(i.Pod.QuotaToBe) {
@@ -136,7 +136,7 @@ func (d Desired) whatToFree(o Observed) string {
 	case len(known) == 0:
 		return "the database has reached its quota. Raise spec.options.quotaBackendSize, or make it smaller: " + d.compacts(o) + ", then " + d.defragments(o) + after
 	}
-	i := slices.MaxFunc(known, func(a, b Instance) int { return cmp.Compare(a.Endpoint.InUse, b.Endpoint.InUse) })
+	i := slices.MaxFunc(known, func(a, b Instance) int { return cmp.Compare(coarse(a.Endpoint.InUse), coarse(b.Endpoint.InUse)) })
 	sizes := fmt.Sprintf("the database of %s has %s of %s, %s in use. ", i.Name, inMiB(i.Endpoint.DBSize), inMiB(i.Pod.Quota), inMiB(min(coarse(i.Endpoint.InUse), i.Endpoint.DBSize)))
 	needed, more := "Where that is data that is needed, raise "+higher(i), "For more room than that, raise "+higher(i)
 	if i.Pod.Quota >= mostQuota {
