@@ -50,6 +50,10 @@ func TestPlanBackup(t *testing.T) {
 			reason: "What goes proves nothing", base: upgrading(etcd36, etcd37), args: []change{backup(BackupGoing, "")},
 			want: Step{Action: Wait, Reason: BackingUp, Message: "waiting for EtcdBackup m-before, which is being deleted, to be gone, before " + first},
 		},
+		"Stays": {
+			reason: "Its snapshot cannot be deleted, and a person has to act", base: upgrading(etcd36, etcd37), args: []change{backup(BackupGoing, "access denied")},
+			want: Step{Action: Stall, Reason: BackupFailed, Message: "EtcdBackup m-before is being deleted, and stays: access denied. No member is changed. Mend that, and it goes on by itself; or " + without},
+		},
 		"Foreign": {
 			reason: "A snapshot of something else proves nothing", base: upgrading(etcd36, etcd37), args: []change{backup(BackupForeign, "")},
 			want: Step{Action: Stall, Reason: ForeignObject, Message: "EtcdBackup m-before exists and was not made for this EtcdCluster. No member is changed. Delete it; or " + without},

@@ -10,7 +10,7 @@ import "slices"
 type Backup struct {
 	Name  string
 	State BackupState
-	// Says is what it says of itself; empty where it says nothing.
+	// Says is what it says of itself; empty where it says nothing. Of one that is being deleted it is why it stays.
 	Says string
 }
 
@@ -41,6 +41,10 @@ func (o Observed) backedUp(d Desired, first Step) Step {
 	case BackupNone:
 		return Step{Action: BackUp, Reason: BackingUp, Message: "taking a snapshot with " + name + before}
 	case BackupGoing:
+		if b.Says != "" {
+			failed.Message = name + " is being deleted, and stays: " + b.Says + ". No member is changed. Mend that, and it goes on by itself; or " + without
+			return failed
+		}
 		return Step{Action: Wait, Reason: BackingUp, Message: "waiting for " + name + ", which is being deleted, to be gone" + before}
 	case BackupStalled:
 		failed.Message = name + " cannot go on: " + b.Says + ". No member is changed. Mend that, and it goes on by itself; or " + without

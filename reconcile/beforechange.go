@@ -46,16 +46,20 @@ func backupFacts(c *api.EtcdCluster, b *api.EtcdBackup) membership.Backup {
 	if ready := meta.FindStatusCondition(b.Status.Conditions, api.ConditionReady); ready != nil {
 		facts.Says = ready.Message
 	}
+	stalled := meta.IsStatusConditionTrue(b.Status.Conditions, api.ConditionStalled)
 	switch s := b.Status; {
 	case b.Labels[api.LabelBeforeChange] != string(c.UID) || b.Spec.ClusterRef.Name != c.Name:
 		facts.State = membership.BackupForeign
 	case !b.DeletionTimestamp.IsZero():
-		facts.State = membership.BackupGoing
+		saidBefore := s.Failure != nil && s.Failure.Message == facts.Says
+		if facts.State = membership.BackupGoing; !stalled || saidBefore {
+			facts.Says = ""
+		}
 	case s.VerifiedAt != nil:
 		facts.State = membership.BackupVerified
 	case s.Failure != nil:
 		facts.State, facts.Says = membership.BackupGivenUp, s.Failure.Message
-	case meta.IsStatusConditionTrue(s.Conditions, api.ConditionStalled):
+	case stalled:
 		facts.State = membership.BackupStalled
 	default:
 		facts.State = membership.BackupRuns

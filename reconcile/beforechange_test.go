@@ -161,6 +161,24 @@ func TestBeforeChange(t *testing.T) {
 			},
 			want: result{Ready: "BackingUp: waiting for EtcdBackup " + name + ", which is being deleted, to be gone, before " + change},
 		},
+		"FailedAndGoing": {
+			reason: "why it has failed is not why it stays", backup: func(c *api.EtcdCluster) *api.EtcdBackup {
+				b := beforeChange(c, "StoreFull", "no snapshot was taken", true)
+				b.Status.Failure = &api.BackupFailure{Reason: "StoreFull", Message: "no snapshot was taken"}
+				b.DeletionTimestamp, b.Finalizers = new(metav1.Now()), []string{api.FinalizerSnapshot}
+				return b
+			},
+			want: result{Ready: "BackingUp: waiting for EtcdBackup " + name + ", which is being deleted, to be gone, before " + change},
+		},
+		"Stays": {
+			reason: "its snapshot cannot be deleted", backup: func(c *api.EtcdCluster) *api.EtcdBackup {
+				b := beforeChange(c, api.ReasonDeletionFailed, "access denied", true)
+				b.Status.Failure = &api.BackupFailure{Reason: "StoreFull", Message: "no snapshot was taken"}
+				b.DeletionTimestamp, b.Finalizers = new(metav1.Now()), []string{api.FinalizerSnapshot}
+				return b
+			},
+			want: result{Ready: "BackupFailed: EtcdBackup " + name + " is being deleted, and stays: access denied. No member is changed. Mend that, and it goes on by itself; or " + without},
+		},
 		"Verified": {
 			reason: "the change begins, in its turn", backup: verified,
 			want: result{
