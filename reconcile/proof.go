@@ -138,7 +138,7 @@ func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1
 		since = ready
 	}
 	left := since.Add(provesAfter(c, claim, pod, i)).Sub(now)
-	if resized, ok := resizedAt(pod, i); ok {
+	if resized, ok := resizedAt(pod, i); ok && !resized.After(now.Add(rounding)) { // else the clock of the API server is ahead
 		left = max(left, resized.Add(provesInPlace).Sub(now))
 	}
 	return left

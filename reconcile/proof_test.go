@@ -82,6 +82,10 @@ func TestProves(t *testing.T) {
 			reason: "nothing was started again: the time runs from when it was asked for",
 			pod:    pod{untried: []string{"resources"}, started: time.Hour, ready: time.Hour, applied: time.Second}, want: facts{Unproved: true, Next: 500 * time.Millisecond},
 		},
+		"ResizedByAnotherClock": {
+			reason: "the API server's clock is ahead of the operator's: nobody waits for an hour",
+			pod:    pod{untried: []string{"resources"}, started: time.Hour, ready: time.Hour, applied: -time.Hour},
+		},
 		"ResizedBefore": {reason: "and that was long ago", pod: pod{untried: []string{"resources"}, started: time.Hour, ready: time.Hour, applied: time.Minute}},
 	}
 	for name, tc := range cases {
@@ -96,7 +100,7 @@ func TestProves(t *testing.T) {
 			if tc.pod.limit != "" {
 				live.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(tc.pod.limit)}
 			}
-			if tc.pod.applied > 0 {
+			if tc.pod.applied != 0 {
 				live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: api.Manager, Time: new(ago(tc.pod.applied))}}
 			}
 			status := corev1.ContainerStatus{
