@@ -68,7 +68,10 @@ func underWay(d Desired, o Observed) (Step, bool) {
 	more := d.GivenUp == "" && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone })
 	for _, i := range o.voters() {
 		switch {
-		case i.Pod.Changing: // one whose Pod is to be recreated and that serves all the same is updated again
+		case i.Pod.Resizing && !i.superseded():
+			waiting = append(waiting, i)
+			parts = append(parts, "waiting for "+i.Name+" to be given the cpu and memory that it was changed to")
+		case i.Pod.Changing && !i.Pod.Resizing: // one whose Pod is to be recreated and that serves all the same is updated again
 			waiting = append(waiting, i)
 			parts = append(parts, "waiting for "+i.Name+" to answer from what it was changed to")
 		case o.behind(i) > catchUp:
@@ -83,6 +86,10 @@ func underWay(d Desired, o Observed) (Step, bool) {
 		}
 	}
 	step.Message = strings.Join(parts, "; ")
+	if deferred := names(waiting, func(i Instance) bool { return i.Pod.Resizing && i.Pod.Deferred }); len(deferred) > 0 {
+		step.Action = Stall
+		step.Message += ". The node of " + list(deferred) + " has no room for them now: make room there, or set spec.resources back"
+	}
 	if unready := names(waiting, func(i Instance) bool { return i.Pod.Unproved && i.Pod.IdleLong }); len(unready) > 0 {
 		step.Action = Stall
 		step.Message += ". etcd answers in " + list(unready) + ", and the kubelet does not find it ready: look at the events of the Pod"
@@ -93,8 +100,12 @@ func underWay(d Desired, o Observed) (Step, bool) {
 // mended reports whether a member that has not proved to run well is to run something else: what the spec has been mended to.
 // That is not put off until it runs well without.
 func (i Instance) mended() bool {
-	return i.Pod.Unproved && i.Pod.Change != ChangeNone && (i.Pod.Crashed || len(i.Pod.Untried) > 0 && i.Pod.Outdated)
+	return i.superseded() || i.Pod.Unproved && i.Pod.Change != ChangeNone && (i.Pod.Crashed || len(i.Pod.Untried) > 0 && i.Pod.Outdated)
 }
+
+// superseded reports whether the spec asks for something else than the cpu and memory that the member has yet to get: it may never
+// get them.
+func (i Instance) superseded() bool { return i.Pod.Resizing && i.Pod.Change != ChangeNone }
 
 // Proving reports whether the member answers from the version that its volume says comes next, and has yet to prove that it runs
 // well: so it stays on the volume what a Pod of it is made of. Any other version that comes next goes at the first answer: it may

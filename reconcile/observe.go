@@ -151,6 +151,8 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 		}
 		if pod := pods[i.Name]; pod != nil {
 			i.Pod.Changing = unsettled(pod, *i)
+			_, _, otherImage := ranBefore(pod)
+			i.Pod.Resizing = i.Pod.Changing && !otherImage
 			if i.Endpoint.Answered() {
 				heard(&i.Pod, pod)
 			}

@@ -57,6 +57,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Away = pod.DeletionTimestamp.IsZero() && nodeGone(pod, l.now)
 	p.Idle = idleSince(pod, l.now.Add(-retriesPublish))
 	p.IdleLong = p.Idle && idleSince(pod, l.overdue)
+	p.Deferred = deferredSince(pod, l.overdue)
 	p.BackOff = backOff(pod)
 	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause))
 	return p

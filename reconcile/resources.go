@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +12,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -69,3 +71,9 @@ func (r *Reconciler) tryResize(ctx context.Context, c *api.EtcdCluster, seen obs
 
 // nodeCapacity is podresize.ReasonNodeCapacity: the node of a Pod has less than it asks for.
 const nodeCapacity metav1.CauseType = "NodeCapacity"
+
+// deferredSince reports whether the node has had no room for the cpu and memory that a Pod asks for since before then.
+func deferredSince(pod *corev1.Pod, then time.Time) bool {
+	c := podstatus.Condition(pod, corev1.PodResizePending)
+	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonDeferred && c.LastTransitionTime.Time.Before(then)
+}

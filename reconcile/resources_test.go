@@ -3,10 +3,12 @@ package reconcile
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -69,6 +71,63 @@ func TestTryResize(t *testing.T) {
 				if diff := cmp.Diff(tc.want, i.Pod.Change); diff != "" {
 					t.Errorf("%s: %s: -want +got:\n%s", tc.reason, i.Name, diff)
 				}
+			}
+		})
+	}
+}
+
+// TestDeferredResize: a node that is full gives a Pod its cpu and memory later, or never. What waits for that can be set back, or
+// to something else, and a person is told.
+func TestDeferredResize(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
+	cpu := func(n string) *api.Resources {
+		return &api.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}}
+	}
+	const what = "waiting for db-0 to be given the cpu and memory that it was changed to"
+	waits := membership.Step{Action: membership.Wait, Reason: membership.Changing, Message: what}
+	stalls := waits
+	stalls.Action = membership.Stall
+	stalls.Message += ". The node of db-0 has no room for them now: make room there, or set spec.resources back"
+	update := func(change membership.Change, message string) membership.Step {
+		return membership.Step{
+			Action: membership.Update, Members: []string{"db-0"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Change: change,
+			Reason: membership.Changing, Message: message,
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		asks   func(*api.EtcdClusterSpec)
+		since  time.Duration
+		want   membership.Step
+	}{
+		"Lately":   {reason: "another Pod may go", since: time.Second, want: waits},
+		"Long":     {reason: "nobody knows when", since: 2 * time.Minute, want: stalls},
+		"SetBack":  {reason: "it runs with that still", asks: func(s *api.EtcdClusterSpec) { s.Resources = cpu("1") }, since: 2 * time.Minute, want: update(membership.ChangeResources, "changing cpu and memory of db-0 while it runs (spec.resources)")},
+		"Less":     {reason: "there may be room for that", asks: func(s *api.EtcdClusterSpec) { s.Resources = cpu("1500m") }, since: time.Second, want: update(membership.ChangeResources, "changing cpu and memory of db-0 while it runs (spec.resources)")},
+		"Recreated": {reason: "it goes where there is room", asks: func(s *api.EtcdClusterSpec) { s.Options = &api.Options{HeartbeatInterval: new(api.Duration("50ms"))} }, since: time.Second, want: update(membership.ChangePod, "recreating the Pod of db-0 (spec.options)")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serving(t)
+			w.cluster.Spec.Resources = cpu("1")
+			w.pods["db-1"], w.pods["db-2"] = w.pod("db-1"), w.pod("db-2")
+			w.cluster.Spec.Resources = cpu("2")
+			pod := w.pod("db-0")
+			w.pods["db-0"] = pod
+			pod.Status.ContainerStatuses[0].Resources = &corev1.ResourceRequirements{Requests: cpu("1").Requests}
+			pod.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodResizePending, Reason: corev1.PodReasonDeferred, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-tc.since)),
+			}}
+			if tc.asks != nil {
+				tc.asks(&w.cluster.Spec)
+			}
+			w.managed()
+			o := facts(w.cluster, w.pods, w.claims, w.asked, (&Reconciler{StallAfter: time.Minute}).limits(w.cluster, now))
+			got := membership.Plan(desired(w.cluster), o)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
