@@ -105,6 +105,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 				Version: rarely(version()), Changing: r.IntN(8) == 0, Failing: some(),
 				Change: []Change{ChangeNone, ChangeNone, ChangeResources, ChangeImage, ChangePod}[r.IntN(5)], Undecided: r.IntN(8) == 0,
 			}
+			i.Pod.AwayLong = i.Pod.Away && i.Pod.Forsaken
 			if i.Pod.Change != ChangeNone {
 				i.Pod.Parts = []string{"options", "version"}
 			}

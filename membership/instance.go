@@ -118,8 +118,8 @@ type Pod struct {
 	// Idle: etcd runs and does not serve, as its kubelet finds, for longer than etcd itself takes to try once more to. IdleLong: for
 	// longer than waiting helps.
 	Idle, IdleLong bool
-	// Away: nothing is heard of its node, whether its etcd answers or not.
-	Away bool
+	// Away: nothing is heard of its node, whether its etcd answers or not. AwayLong: for longer than Kubernetes takes to delete its Pods.
+	Away, AwayLong bool
 	// Empty: etcd has ended because it found no data where it was told to find its own. EmptyLong:
 	// for as long as the spec wants to wait for that.
 	Empty, EmptyLong bool

@@ -90,6 +90,10 @@ func underWay(d Desired, o Observed) (Step, bool) {
 		step.Action = Stall
 		step.Message += ". The node of " + list(deferred) + " has no room for them now: make room there, or set spec.resources back"
 	}
+	if away := names(waiting, func(i Instance) bool { return i.Pod.AwayLong }); len(away) > 0 {
+		step.Action = Stall
+		step.Message += ". The Pods of " + list(away) + " stay there, and nobody deletes them: bring the node back, or take it out of Kubernetes once it is off"
+	}
 	if unready := names(waiting, func(i Instance) bool { return i.Pod.Unproved && i.Pod.IdleLong }); len(unready) > 0 {
 		step.Action = Stall
 		step.Message += ". etcd answers in " + list(unready) + ", and the kubelet does not find it ready: look at the events of the Pod"

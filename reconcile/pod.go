@@ -55,6 +55,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	}
 	p.Ready, p.ReadyLong, p.UnreadyLong = readyFacts(pod, since, l)
 	p.Away = pod.DeletionTimestamp.IsZero() && nodeGone(pod, l.now)
+	p.AwayLong = forgotten(pod, l)
 	p.Idle = idleSince(pod, l.now.Add(-retriesPublish))
 	p.IdleLong = p.Idle && idleSince(pod, l.overdue)
 	p.Deferred = deferredSince(pod, l.overdue)

@@ -43,6 +43,15 @@ func nodeGone(pod *corev1.Pod, now time.Time) bool {
 	return s != nil && s.Ready && s.State.Running != nil && marked(pod)
 }
 
+// evicting is how long Kubernetes may take to delete the Pods of a node that it has given up.
+const evicting = time.Minute
+
+// forgotten reports whether nothing has been heard of the node of a Pod for so long that Kubernetes would have deleted the Pod.
+func forgotten(pod *corev1.Pod, l limits) bool {
+	return pod.DeletionTimestamp.IsZero() && nodeGone(pod, l.now) &&
+		podstatus.Condition(pod, corev1.PodReady).LastTransitionTime.Time.Before(l.forsaken.Add(-evicting))
+}
+
 // beside is what else than etcd keeps the Pod from being ready, in words that follow its name;
 // empty where nothing does.
 func beside(pod *corev1.Pod) string {

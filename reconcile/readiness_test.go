@@ -262,6 +262,35 @@ func TestHeard(t *testing.T) {
 	}
 }
 
+// TestAwayForLong: a node of which nothing is heard, and whose Pods nobody deletes, holds up a change. Kubernetes has had its time
+// then, and a person is told.
+func TestAwayForLong(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
+	cases := map[string]struct {
+		reason string
+		since  time.Duration
+		want   membership.Action
+	}{
+		"Lately": {reason: "it may come back", since: time.Minute, want: membership.Wait},
+		"Evicts": {reason: "Kubernetes is about to delete its Pods", since: 5 * time.Minute, want: membership.Wait},
+		"Long":   {reason: "it does not: they tolerate that", since: 7 * time.Minute, want: membership.Stall},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serving(t)
+			w.upgrading()
+			withNodeAway(w.pods["db-1"], now.Add(-tc.since))
+			o := facts(w.cluster, w.pods, w.claims, w.asked, (&Reconciler{StallAfter: time.Minute}).limits(w.cluster, now))
+			got := membership.Plan(desired(w.cluster), o)
+			if diff := cmp.Diff(tc.want, got.Action); diff != "" || got.Reason != membership.Changing {
+				t.Errorf("%s: %s: -want +got:\n%s", tc.reason, got, diff)
+			}
+		})
+	}
+}
+
 func TestBeside(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	cases := map[string]struct {
