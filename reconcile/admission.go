@@ -81,7 +81,7 @@ func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen obse
 	}
 	name := step.Members[0]
 	pod, m := seen.pods[name], member(c, seen, name)
-	if step.Change == membership.ChangeResources || pod.Labels[api.LabelClients] == api.ClientsOut {
+	if pod == nil || step.Change == membership.ChangeResources || pod.Labels[api.LabelClients] == api.ClientsOut {
 		return nil
 	}
 	m.Version = step.Version.String()
