@@ -92,7 +92,7 @@ func underWay(d Desired, o Observed) (Step, bool) {
 	}
 	if away := names(waiting, func(i Instance) bool { return i.Pod.AwayLong }); len(away) > 0 {
 		step.Action = Stall
-		step.Message += ". The Pods of " + list(away) + " stay there, and nobody deletes them: bring the node back, or take it out of Kubernetes once it is off"
+		step.Message += ". The Pods of " + list(away) + " stay there, and are not deleted: bring the node back, or take it out of Kubernetes once it is off"
 	}
 	if unready := names(waiting, func(i Instance) bool { return i.Pod.Unproved && i.Pod.IdleLong }); len(unready) > 0 {
 		step.Action = Stall
