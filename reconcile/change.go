@@ -29,7 +29,7 @@ func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, 
 	if err := r.spend(pass, c, seen, step); err != nil {
 		return err
 	}
-	ctx, cancel, err := inTime(pass, c.Status.Operation)
+	ctx, cancel, err := r.inTime(pass, c)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observ
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err
 	}
-	ctx, cancel, err := inTime(ctx, c.Status.Operation)
+	ctx, cancel, err := r.inTime(ctx, c)
 	if err != nil {
 		return err
 	}

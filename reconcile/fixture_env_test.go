@@ -154,6 +154,8 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	if s.wire != nil {
 		cfg.Wrap(s.wire.over)
 	}
+	serverTime := &reconcile.ServerTime{}
+	cfg.Wrap(serverTime.Over)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                  s.scheme,
 		Cache:                   s.cache(),
@@ -167,7 +169,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	}
 	r := &reconcile.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, Scrape: membership.Scrape, StallAfter: 2 * time.Second,
-		AgentImage: agentImage,
+		AgentImage: agentImage, ServerTime: serverTime,
 	}
 	for _, put := range between {
 		put(r)

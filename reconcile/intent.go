@@ -36,15 +36,15 @@ const etcdTakes = 7 * time.Second
 
 // inTime bounds a request to etcd by the life of its intent: what etcd may still make of it has
 // ended when another operation may begin. Where too little is left of that life, it reports
-// apply.ErrChanged: the next pass looks again, and rewrites the intent. The API server keeps the time
-// of an intent in whole seconds, and others go by that.
-func inTime(ctx context.Context, op *api.Operation) (context.Context, context.CancelFunc, error) {
-	if op == nil || op.Since == nil {
-		return nil, nil, apply.ErrChanged
-	}
-	deadline := op.Since.Truncate(time.Second).Add(intentLife - etcdTakes)
+// apply.ErrChanged: the next pass looks again, and rewrites the intent. It goes by our own monotonic clock,
+// as others go by theirs.
+func (r *Reconciler) inTime(ctx context.Context, c *api.EtcdCluster) (context.Context, context.CancelFunc, error) {
+	begun := r.begun(c, time.Now())
+	deadline := begun.Add(intentLife - etcdTakes)
 	if !time.Now().Before(deadline) {
-		log.FromContext(ctx).Info("Intent is too old for a request to etcd: looking again", "step", op.Step, "age", time.Since(op.Since.Time).Round(time.Second).String())
+		if op := c.Status.Operation; op != nil {
+			log.FromContext(ctx).Info("Intent is too old for a request to etcd: looking again", "step", op.Step, "age", time.Since(begun).Round(time.Second).String())
+		}
 		return nil, nil, fmt.Errorf("%w: the intent is too old for a request", apply.ErrChanged)
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -68,16 +68,20 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 			operation.Targets = append(operation.Targets, api.OperationTarget{Member: name})
 		}
 	}
-	if op := pendingOperation(c.Status.Operation, seen, time.Now()); op != nil {
+	age := time.Since(r.begun(c, time.Now()))
+	if op := pendingOperation(c.Status.Operation, seen, age); op != nil {
 		same := sameOperation(op, operation)
 		switch {
-		case op.Step == string(membership.Bootstrap) || same && op.Holder == r.identity && step.Action != membership.Stop && time.Since(op.Since.Time) < intentRenewal:
+		case op.Step == string(membership.Bootstrap) || same && op.Holder == r.identity && step.Action != membership.Stop && age < intentRenewal:
 			return nil // not so a Stop, before which there is no second look: that the write succeeds shows that the spec is the newest
 		case !same && op.Step != string(membership.Stop) && r.inFlight(c, op):
 			return errInFlight
 		}
 	}
-	operation.Since = &metav1.Time{Time: time.Now()}
+	now := time.Now()
+	begun := now.Add(-time.Duration(now.Nanosecond())) // on the monotonic clock still; others go by whole seconds
+	operation.Since = &metav1.Time{Time: begun.Round(0)}
+	r.intents.begun(c, operation, begun, now) // before it is written: the answer may be lost, and our clock may be set
 	intended := *c.Status.DeepCopy()
 	if step.ChangesMembership() { // what is about to be done is told with it, and nothing is left to tell afterwards
 		intended = status(c, seen, step)
@@ -121,8 +125,9 @@ func sameOperation(a, b *api.Operation) bool {
 }
 
 // pendingOperation is the operation as long as it may still have an effect: a first start until the cluster has formed, and
-// another one until its effect is seen or its life is over.
-func pendingOperation(op *api.Operation, seen observed, now time.Time) *api.Operation {
+// another one until its effect is seen or its life is over. age is how long ago it counts as begun
+// (Reconciler.begun), whatever its own time says.
+func pendingOperation(op *api.Operation, seen observed, age time.Duration) *api.Operation {
 	switch {
 	case op == nil:
 		return nil
@@ -131,7 +136,7 @@ func pendingOperation(op *api.Operation, seen observed, now time.Time) *api.Oper
 			return nil
 		}
 		return op
-	case op.Since == nil || now.Sub(op.Since.Time) > intentLife ||
+	case op.Since == nil || age > intentLife ||
 		!slices.ContainsFunc(op.Targets, func(t api.OperationTarget) bool { return !done(op, t, seen) }):
 		return nil
 	default:

@@ -70,10 +70,6 @@ func learner(seen *observed, name string) {
 }
 
 func TestPendingOperation(t *testing.T) {
-	seconds := func(op *api.Operation, n time.Duration) *api.Operation {
-		op.Since = new(metav1.NewTime(op.Since.Add(-n * time.Second)))
-		return op
-	}
 	timeless := func(op *api.Operation) *api.Operation {
 		op.Since = nil
 		return op
@@ -106,12 +102,13 @@ func TestPendingOperation(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		op      *api.Operation
+		age     time.Duration
 		seen    func(*observed)
 		pending bool
 	}{
 		"None": {reason: "nothing is under way"},
 
-		"BootstrapForming":    {reason: "until the cluster has formed, however long it takes", op: seconds(bootstrap(), 3600), seen: empty, pending: true},
+		"BootstrapForming":    {reason: "until the cluster has formed, however long it takes", op: bootstrap(), age: 3600 * time.Second, seen: empty, pending: true},
 		"BootstrapOfOldTimes": {reason: "an earlier release wrote no time", op: timeless(bootstrap()), seen: empty, pending: true},
 		"BootstrapFormed":     {reason: "the first start is over", op: bootstrap()},
 
@@ -122,43 +119,43 @@ func TestPendingOperation(t *testing.T) {
 		}},
 		"StopGone":      {reason: "one is gone, and another Pod has taken the other's place", op: stop(), seen: func(seen *observed) { seen.Instances[0].Pod.UID, seen.Instances[2].Pod = "another", membership.Pod{} }},
 		"StopForgotten": {reason: "not even the names are known any more", op: stop(), seen: func(seen *observed) { seen.Instances = seen.Instances[1:2] }},
-		"StopExpired":   {reason: "it had time enough", op: seconds(stop(), 16)},
+		"StopExpired":   {reason: "it had time enough", op: stop(), age: 16 * time.Second},
 
 		"DiscardThere":       {reason: "the volume is still there", op: discard(), pending: true},
 		"DiscardTerminating": {reason: "it is going", op: discard(), seen: func(seen *observed) { seen.Instances[2].Volume.Terminating = true }},
 		"DiscardGone":        {reason: "it is gone", op: discard(), seen: func(seen *observed) { seen.Instances[2].Volume = membership.Volume{} }},
 		"DiscardAnother":     {reason: "it is another one", op: discard(), seen: func(seen *observed) { seen.Instances[2].Volume.UID = "another" }},
 		"DiscardRetired":     {reason: "it is marked", op: discard(), seen: func(seen *observed) { seen.Instances[2].Volume.Retired = true }},
-		"DiscardExpired":     {reason: "it had time enough", op: seconds(discard(), 16)},
+		"DiscardExpired":     {reason: "it had time enough", op: discard(), age: 16 * time.Second},
 
 		"AddUnlisted": {reason: "etcd does not list it yet", op: add(), seen: func(seen *observed) { spare(seen, 3) }, pending: true},
 		"AddListed":   {reason: "etcd lists it", op: add(), seen: joining},
 		"AddNoList":   {reason: "what is remembered of it is no proof", op: add(), seen: func(seen *observed) { joining(seen); unlisted(seen) }, pending: true},
-		"AddExpired":  {reason: "no request can still be under way", op: seconds(add(), 16), seen: func(seen *observed) { spare(seen, 3) }},
+		"AddExpired":  {reason: "no request can still be under way", op: add(), age: 16 * time.Second, seen: func(seen *observed) { spare(seen, 3) }},
 
 		"PromoteLearner": {reason: "it has no vote yet", op: promote(), seen: joining, pending: true},
 		"PromoteVoter":   {reason: "it has one", op: promote(), seen: func(seen *observed) { joining(seen); seen.Members[3].Learner = false }},
 		"PromoteRemoved": {reason: "there is none left to get one", op: promote()},
 		"PromoteNoList":  {reason: "it is not known", op: promote(), seen: func(seen *observed) { joining(seen); unlisted(seen) }, pending: true},
-		"PromoteExpired": {reason: "no request can still be under way", op: seconds(promote(), 16), seen: joining},
+		"PromoteExpired": {reason: "no request can still be under way", op: promote(), age: 16 * time.Second, seen: joining},
 
 		"RemoveListed":  {reason: "etcd lists it", op: remove(), pending: true},
 		"RemoveGone":    {reason: "etcd does not", op: remove(), seen: without(2)},
 		"RemoveNoList":  {reason: "no list is no list without it", op: remove(), seen: unlisted, pending: true},
-		"RemoveExpired": {reason: "no request can still be under way", op: seconds(remove(), 16)},
+		"RemoveExpired": {reason: "no request can still be under way", op: remove(), age: 16 * time.Second},
 
 		"MoveFollower": {reason: "another one leads", op: move(), pending: true},
 		"MoveLeads":    {reason: "it leads", op: move(), seen: func(seen *observed) { seen.Instances[0].Endpoint.Leader = 0xa0 }},
 		"MoveRemoved":  {reason: "it will never lead", op: move(), seen: without(0)},
 		"MoveNoList":   {reason: "it is not known", op: move(), seen: unlisted, pending: true},
-		"MoveExpired":  {reason: "no request can still be under way", op: seconds(move(), 16)},
+		"MoveExpired":  {reason: "no request can still be under way", op: move(), age: 16 * time.Second},
 
 		"UpdateThere":       {reason: "its Pod is what it was", op: change(), seen: differs(func(*membership.Instance) {}), pending: true},
 		"UpdateTerminating": {reason: "it is going, and another one comes", op: change(), seen: differs(func(i *membership.Instance) { i.Pod.Terminating = true })},
 		"UpdateAnother":     {reason: "it is another one", op: change(), seen: differs(func(i *membership.Instance) { i.Pod.UID = "another" })},
 		"UpdateChanging":    {reason: "its image has been changed", op: change(), seen: differs(func(i *membership.Instance) { i.Pod.Changing = true })},
 		"UpdateChanged":     {reason: "it is what the spec asks for", op: change(), seen: differs(func(i *membership.Instance) { i.Pod.Change = membership.ChangeNone })},
-		"UpdateExpired":     {reason: "it had time enough", op: seconds(change(), 16), seen: differs(func(*membership.Instance) {})},
+		"UpdateExpired":     {reason: "it had time enough", op: change(), age: 16 * time.Second, seen: differs(func(*membership.Instance) {})},
 
 		"PutBackThere":       {reason: "it has the image that it does not come up with", op: back(), seen: differs(func(i *membership.Instance) { i.Pod.Changing, i.Pod.Change = true, membership.ChangeNone }), pending: true},
 		"PutBackNext":        {reason: "its volume says still what comes next", op: back(), seen: differs(func(i *membership.Instance) { i.Volume.Next.Major, i.Pod.Change = 3, membership.ChangeNone }), pending: true},
@@ -166,9 +163,10 @@ func TestPendingOperation(t *testing.T) {
 		"PutBackTerminating": {reason: "it is going, and another one comes", op: back(), seen: differs(func(i *membership.Instance) { i.Pod.Changing, i.Pod.Terminating = true, true })},
 		"PutBackAnother":     {reason: "it is another one", op: back(), seen: differs(func(i *membership.Instance) { i.Pod.Changing, i.Pod.UID = true, "another" })},
 
-		"Young":    {reason: "a request may be under way for all of its life", op: seconds(remove(), 14), pending: true},
-		"Timeless": {reason: "it is not known when it was begun, so that an earlier release did", op: timeless(remove())},
-		"Unknown":  {reason: "what has no known end holds up nothing", op: operation("Restore", "", 0, target("db-0", "x"))},
+		"Young":      {reason: "a request may be under way for all of its life", op: remove(), age: 14 * time.Second, pending: true},
+		"OtherClock": {reason: "the clock of its holder says nothing", op: operation(membership.Remove, "a2", -time.Hour, target("db-2", "claim-of-db-2")), age: 16 * time.Second},
+		"Timeless":   {reason: "it is not known when it was begun, so that an earlier release did", op: timeless(remove())},
+		"Unknown":    {reason: "what has no known end holds up nothing", op: operation("Restore", "", 0, target("db-0", "x"))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +179,7 @@ func TestPendingOperation(t *testing.T) {
 			if tc.pending {
 				want = tc.op.DeepCopy()
 			}
-			if diff := cmp.Diff(want, pendingOperation(tc.op, seen, time.Now())); diff != "" {
+			if diff := cmp.Diff(want, pendingOperation(tc.op, seen, tc.age)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -214,7 +212,8 @@ func TestIntend(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		before *api.Operation
-		next   int32 // what the status says
+		first  time.Duration // how long ago this process saw it first
+		next   int32         // what the status says
 		seen   func(*observed)
 		step   membership.Step
 		uid    func(membership.Instance) string
@@ -291,7 +290,7 @@ func TestIntend(t *testing.T) {
 			want: result{Writes: written, Operation: decided(membership.AddLearner, "", target("db-3", "")), Next: 4},
 		},
 		"Expired": {
-			reason: "what comes of it has come", before: theirs(removing(16 * time.Second)), step: stop, uid: podUID,
+			reason: "what comes of it has come", before: theirs(removing(16 * time.Second)), first: 16 * time.Second, step: stop, uid: podUID,
 			want: result{Writes: written, Operation: decided(membership.Stop, "", target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")), Next: 3},
 		},
 		"Done": {
@@ -322,6 +321,7 @@ func TestIntend(t *testing.T) {
 			}
 			s := newStub(t, tc.refuse)
 			s.settle(c, tc.etcd)
+			s.begun(c, time.Now().Add(-tc.first))
 			err := s.intend(t.Context(), c, seen, tc.step, tc.uid)
 			if !errors.Is(err, tc.want.Err) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.want.Err)

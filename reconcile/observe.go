@@ -26,6 +26,8 @@ import (
 type observed struct {
 	membership.Observed
 	generation int64 // of the spec
+	// begun is since when the intent counts as begun; zero where there is none.
+	begun time.Time
 	// found is the snapshot that the search for one has found; nil while there is none.
 	found  *api.RestoredSnapshot
 	pods   map[string]*corev1.Pod
@@ -46,6 +48,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	}
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
+	seen.begun = r.begun(c, now)
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
 	seen.proves = r.prove(c, &seen, now)
 	r.compared(ctx, c, &seen)

@@ -52,6 +52,9 @@ type Reconciler struct {
 	ProxiesFollow time.Duration
 	// MaxChanging is how many clusters change what they run at a time; 0: all that want to.
 	MaxChanging int
+	// ServerTime is what the API server says the time is; nil where that is not known. Then an
+	// operator that has just started waits a few seconds longer for an intent of the one before it.
+	ServerTime *ServerTime
 
 	applied  applied
 	written  written
@@ -61,6 +64,7 @@ type Reconciler struct {
 	// comparing is the data of members.
 	comparing comparisons
 	proving   proofs
+	intents   intents
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
 	identity   string
 	unanswered sync.Map
@@ -150,6 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.refused.forget(request.NamespacedName)
 		r.comparing.forget(request.NamespacedName)
 		r.proving.forget(request.NamespacedName)
+		r.intents.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
 	if r.written.behind(cluster) {
@@ -178,6 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
+	seen.begun = r.begun(cluster, time.Now()) // it may have been written in this pass
 	reportErr := r.report(ctx, cluster, status(cluster, seen, shown(cluster, step)))
 	if err == nil && apierrors.IsConflict(reportErr) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil

@@ -46,7 +46,7 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	s := *c.Status.DeepCopy()
 	s.ObservedGeneration = c.Generation
 	s.Selector = labels.SelectorFromSet(render.Selector(c)).String()
-	s.Operation = pendingOperation(c.Status.Operation, seen, time.Now())
+	s.Operation = pendingOperation(c.Status.Operation, seen, time.Since(seen.begun))
 	if s.FailedChange != nil && s.FailedChange.Generation != c.Generation {
 		s.FailedChange = nil
 	}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -337,6 +338,7 @@ func TestStatus(t *testing.T) {
 				c.Spec.Replicas = new(int32(0))
 				c.Status.Operation = stopping
 			},
+			seen: func(seen *observed) { seen.begun = time.Now() },
 			step: step(membership.Wait, membership.Hibernating, "waiting"),
 			want: func(s *api.EtcdClusterStatus) {
 				s.Operation = stopping

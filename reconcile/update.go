@@ -57,7 +57,7 @@ func (r *Reconciler) handOver(ctx context.Context, c *api.EtcdCluster, seen obse
 	if !leader.Leads() || !ok {
 		return
 	}
-	ctx, cancel, err := inTime(ctx, c.Status.Operation)
+	ctx, cancel, err := r.inTime(ctx, c)
 	if err == nil {
 		defer cancel()
 		err = r.atLeader(seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })

@@ -106,6 +106,8 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
+	serverTime := &reconcile.ServerTime{}
+	config.Wrap(serverTime.Over)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return fmt.Errorf("set up manager: %w", err)
@@ -126,6 +128,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 		AgentImage:  o.agentImage,
 		StallAfter:  o.stallAfter,
 		MaxChanging: o.maxChanging,
+		ServerTime:  serverTime,
 
 		ProxiesFollow: proxiesFollow,
 	}

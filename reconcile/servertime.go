@@ -1,0 +1,54 @@
+package reconcile
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// ServerTime tells what time it is by the clock of the API server, as the Date of its latest answer
+// says it. The times that the API server writes into objects (managedFields) are compared with it:
+// the clock of the node on which this process runs says nothing about them. The zero ServerTime
+// knows no time yet.
+type ServerTime struct {
+	mu       sync.Mutex
+	date, at time.Time // at is on the monotonic clock of this process
+}
+
+// Over has the answers that come by a transport noted, for rest.Config.Wrap.
+func (s *ServerTime) Over(transport http.RoundTripper) http.RoundTripper {
+	return noting{transport, s}
+}
+
+type noting struct {
+	http.RoundTripper
+	time *ServerTime
+}
+
+func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := n.RoundTripper.RoundTrip(r)
+	if err == nil {
+		n.time.note(response.Header.Get("Date"), time.Now())
+	}
+	return response, err
+}
+
+func (s *ServerTime) note(header string, now time.Time) {
+	date, err := http.ParseTime(header)
+	if err != nil { // a proxy has taken it out
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.date, s.at = date, now
+}
+
+// now is the time of the API server, which may be up to a second too early; false while none is known.
+func (s *ServerTime) now(now time.Time) (time.Time, bool) {
+	if s == nil {
+		return time.Time{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.date.Add(now.Sub(s.at)), !s.at.IsZero()
+}
