@@ -91,6 +91,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 			i.Volume.Replaced = r.IntN(8) == 0 && i.Volume.Recorded()
 			i.Volume.Next = rarely(version())
 			i.Volume.Small, i.Volume.Growing = r.IntN(8) == 0, r.IntN(8) == 0
+			i.Volume.Stuck = []string{"", "has 1Gi of 2Gi"}[r.IntN(2)]
 			i.Volume.Unfit = []string{"", "", "", "is of another class"}[r.IntN(4)]
 			i.Volume.Undecided = i.Volume.Unfit == "" && r.IntN(8) == 0
 			i.Volume.Replays = []string{"", ReplaysAny, ReplaysRisen, ReplaysPast}[r.IntN(4)]

@@ -35,8 +35,12 @@ type Volume struct {
 	Joins ID
 	// Capacity in bytes; 0 where it is not known.
 	Capacity int64
-	// Small: it is smaller than the spec asks for. Growing: it has been asked to grow, and has not grown yet.
+	// Small: it is smaller than the spec asks for. Growing: it has been asked to grow, and has not
+	// grown yet to what the spec asks for.
 	Small, Growing bool
+	// Stuck is how far it has come where it has not grown for long, and what to do, in words that
+	// follow "its volume".
+	Stuck string
 	// Unfit is why it is not what the spec asks for, and cannot become that, in words that follow "whose volume"; empty where it
 	// is or can, and where the spec does not ask for its member to be replaced.
 	Unfit string

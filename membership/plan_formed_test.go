@@ -168,5 +168,16 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{on(1, func(i *Instance) { i.Volume.Growing = true })},
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of m-1 to have grown"},
 		},
+		"GrowthStuck": {
+			reason: "A driver that hangs, or a file system that only a mount lets grow, is no reason to keep a turn for ever",
+			base:   formed3,
+			args: []change{on(0, func(i *Instance) { i.Volume.Growing = true }), on(1, func(i *Instance) {
+				i.Volume.Growing, i.Volume.Stuck = true, "has 1Gi of 2Gi (NodeResizePending)"
+			})},
+			want: Step{
+				Action: Stall, Reason: Changing,
+				Message: "waiting for the volumes of m-0, m-1 to have grown: that of m-1 has 1Gi of 2Gi (NodeResizePending). To give it up, set spec.storage.size back, together with spec.storage.changePolicy: Replace",
+			},
+		},
 	})
 }

@@ -264,8 +264,20 @@ func grown(d Desired, o Observed) (Step, bool) {
 	return Step{Action: Expand, Members: small, Reason: Changing, Message: "growing the volumes of " + list(small)}, len(small) > 0 && !d.Ephemeral
 }
 
-// growing: the file system comes last, and the kubelet sees to it.
+// growing: the file system comes last, and the kubelet sees to it. Where a driver hangs, or lets the file system grow only when
+// the volume is mounted again, that takes a person, and the cluster keeps no turn meanwhile.
 func growing(_ Desired, o Observed) (Step, bool) {
 	waiting := names(o.voters(), func(i Instance) bool { return i.Volume.Growing })
-	return Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to have grown"}, len(waiting) > 0
+	step := Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to have grown"}
+	var stuck []string
+	for _, i := range o.voters() {
+		if i.Volume.Growing && i.Volume.Stuck != "" {
+			stuck = append(stuck, "that of "+i.Name+" "+i.Volume.Stuck)
+		}
+	}
+	if len(stuck) > 0 {
+		step.Action = Stall
+		step.Message += ": " + strings.Join(stuck, "; ") + ". To give it up, set spec.storage.size back, together with spec.storage.changePolicy: Replace"
+	}
+	return step, len(waiting) > 0
 }

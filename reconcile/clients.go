@@ -127,10 +127,10 @@ func labelled(service *corev1.Service, pods map[string]*corev1.Pod, now time.Tim
 // labelSettles is how long a label is there before the Service asks for it.
 const labelSettles = 2 * time.Second
 
-// appliedAt is when Quorate applied a Pod last; zero where its managedFields do not say.
-func appliedAt(pod *corev1.Pod) time.Time {
+// appliedAt is when Quorate applied a Pod or claim last; zero where its managedFields do not say.
+func appliedAt(o client.Object) time.Time {
 	var last time.Time
-	for _, entry := range pod.ManagedFields {
+	for _, entry := range o.GetManagedFields() {
 		if entry.Manager == api.Manager && entry.Time != nil && entry.Time.After(last) {
 			last = entry.Time.Time
 		}

@@ -107,7 +107,8 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 			i.Volume = volume(c, claim)
 			asked := claim.Spec.Resources.Requests.Storage()
 			i.Volume.Small = c.Spec.Storage.Size.Cmp(*asked) > 0
-			i.Volume.Growing = claim.Status.Phase == corev1.ClaimBound && claim.Status.Capacity.Storage().Cmp(*asked) < 0
+			i.Volume.Growing = grows(c, claim)
+			i.Volume.Stuck = stuck(c, claim, l.overdue)
 			i.Volume.Unfit = unfit(c, claim)
 			i.Volume.Capacity = capacity(claim).Value()
 		})

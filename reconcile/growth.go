@@ -1,0 +1,74 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/podstatus"
+)
+
+// A claim that is asked to grow may never do so: its driver cannot, or hangs, or the file system grows only when the volume is
+// mounted again. No time is written down for that; the claim tells how far it has come, and since when.
+
+// grows reports whether a claim has been asked to grow, and has not got so far as the spec asks for. What a spec does not ask for
+// any more is not waited for, though the claim may still grow.
+func grows(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
+	has := claim.Status.Capacity.Storage()
+	return claim.Status.Phase == corev1.ClaimBound && has.Cmp(*claim.Spec.Resources.Requests.Storage()) < 0 && has.Cmp(c.Spec.Storage.Size) < 0
+}
+
+// steps are the conditions that a growth comes to, one after the other; failures are those that say why it does not go on.
+var (
+	steps = []corev1.PersistentVolumeClaimConditionType{
+		corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
+	}
+	failures = []corev1.PersistentVolumeClaimConditionType{
+		corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError,
+	}
+)
+
+// stuck is how far a claim has come that has come no further since before then, and what to do; empty for any other claim.
+// A try that fails again is no progress.
+func stuck(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, then time.Time) string {
+	since := appliedAt(claim)
+	said := []string{string(claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage])}
+	mounts := false
+	for _, condition := range claim.Status.Conditions {
+		step := slices.Contains(steps, condition.Type)
+		if condition.Status != corev1.ConditionTrue || !step && !slices.Contains(failures, condition.Type) {
+			continue
+		}
+		if step && condition.LastTransitionTime.After(since) {
+			since = condition.LastTransitionTime.Time
+		}
+		mounts = mounts || condition.Type == corev1.PersistentVolumeClaimFileSystemResizePending
+		words := string(condition.Type)
+		if condition.Message != "" {
+			words += ": " + podstatus.FirstLine(condition.Message)
+		}
+		said = append(said, words)
+	}
+	if !grows(c, claim) || since.IsZero() || !since.Before(then) {
+		return ""
+	}
+	said = slices.DeleteFunc(said, func(words string) bool { return words == "" })
+	slices.Sort(said[min(1, len(said)):])
+	words := "has " + claim.Status.Capacity.Storage().String() + " of " + claim.Spec.Resources.Requests.Storage().String()
+	if len(said) > 0 {
+		words += " (" + strings.Join(said, "; ") + ")"
+	}
+	switch claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] {
+	case corev1.PersistentVolumeClaimControllerResizeInfeasible, corev1.PersistentVolumeClaimNodeResizeInfeasible:
+		return words + ", and its driver refuses to give it more: see the events of the claim"
+	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress:
+		mounts = true
+	}
+	if mounts {
+		return words + ": where its driver lets no file system grow in use, delete the Pod, one member after the other, for the volume to be mounted again"
+	}
+	return words + ": see the events of the claim, and whether its driver runs (a CSI driver needs external-resizer)"
+}
