@@ -4,7 +4,7 @@ package membership
 // something else.
 
 // rollBackup is how far the EtcdBackup of this generation of the spec has come. A spec that changes
-// has another one.
+// has another one, unless the one before is under way.
 type rollBackup uint8
 
 const (

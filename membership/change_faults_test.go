@@ -220,7 +220,9 @@ func (b *rollBound) people(s *rollState, visit rollVisit) {
 		to := *s
 		to.budget.specs--
 		change(&to.roll)
-		to.roll.givenUp, to.roll.backup = false, backupNone
+		if to.roll.givenUp = false; to.roll.backup != backupRuns { // which serves for this spec as well
+			to.roll.backup = backupNone
+		}
 		for i := range to.roll.seats {
 			to.roll.seats[i].tried = 0
 		}

@@ -28,6 +28,10 @@ func TestPlanBackup(t *testing.T) {
 			reason: "Before the first member is changed", base: upgrading(etcd36, etcd37), args: []change{backup(BackupNone, "")},
 			want: Step{Action: BackUp, Reason: BackingUp, Message: "taking a snapshot with EtcdBackup m-before, before " + first},
 		},
+		"Earlier": {
+			reason: "The spec was edited meanwhile: the data is the same", base: upgrading(etcd36, etcd37), args: []change{backup(BackupEarlier, "saving")},
+			want: Step{Action: BackUp, Reason: BackingUp, Message: "waiting for EtcdBackup m-before (saving), before " + first},
+		},
 		"Runs": {
 			reason: "It says how far it is", base: upgrading(etcd36, etcd37), args: []change{backup(BackupRuns, "stored as x; verifying it")},
 			want: Step{Action: Wait, Reason: BackingUp, Message: "waiting for EtcdBackup m-before (stored as x; verifying it), before " + first},

@@ -6,7 +6,8 @@ import "slices"
 // change, and by no other: a member that is down is started, replaced and put back all the same,
 // and a change that has begun is carried on or taken back.
 
-// Backup is the EtcdBackup of the change of version that this generation of the spec asks for.
+// Backup is the EtcdBackup of the change of version that this generation of the spec asks for. One
+// that is under way for an earlier generation serves for this one: the data is the same.
 type Backup struct {
 	Name  string
 	State BackupState
@@ -20,6 +21,7 @@ type BackupState int
 // The states.
 const (
 	BackupNone     BackupState = iota // there is none
+	BackupEarlier                     // the one that was made for an earlier spec has not ended: it serves for this one once it is told so
 	BackupRuns                        // it has not ended
 	BackupVerified                    // its snapshot is stored and verified
 	BackupStalled                     // it waits for a person, and goes on when its obstacle is gone
@@ -40,6 +42,8 @@ func (o Observed) backedUp(d Desired, first Step) Step {
 	switch b.State {
 	case BackupNone:
 		return Step{Action: BackUp, Reason: BackingUp, Message: "taking a snapshot with " + name + before}
+	case BackupEarlier:
+		return Step{Action: BackUp, Reason: BackingUp, Message: "waiting for " + b.said() + before}
 	case BackupGoing:
 		if b.Says != "" {
 			failed.Message = name + " is being deleted, and stays: " + b.Says + ". No member is changed. Mend that, and it goes on by itself; or " + without
@@ -58,11 +62,16 @@ func (o Observed) backedUp(d Desired, first Step) Step {
 			Message: name + " exists and was not made for this EtcdCluster. No member is changed. Delete it; or " + without,
 		}
 	default:
-		if b.Says != "" {
-			name += " (" + b.Says + ")"
-		}
-		return Step{Action: Wait, Reason: BackingUp, Message: "waiting for " + name + before}
+		return Step{Action: Wait, Reason: BackingUp, Message: "waiting for " + b.said() + before}
 	}
+}
+
+// said is its name, and what it says.
+func (b Backup) said() string {
+	if b.Says == "" {
+		return "EtcdBackup " + b.Name
+	}
+	return "EtcdBackup " + b.Name + " (" + b.Says + ")"
 }
 
 // underWayTo reports whether the members are on their way to a version, or back to it: then some

@@ -39,7 +39,8 @@ const (
 	MoveLeader Action = "MoveLeader"
 	// Update makes the named member's Pod what the spec asks for, its leadership handed over first.
 	Update Action = "Update"
-	// BackUp creates the EtcdBackup that is to be verified before the version changes.
+	// BackUp creates the EtcdBackup that is to be verified before the version changes, or takes the
+	// one that is under way for an earlier spec.
 	BackUp Action = "BackUp"
 	// PutBack gives the named member's Pod the image that it had before a change that does not work.
 	PutBack Action = "PutBack"

@@ -196,7 +196,7 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 	case membership.AddLearner, membership.Promote, membership.Remove, membership.MoveLeader:
 		return r.changeMembership(ctx, c, seen, step)
 	case membership.BackUp:
-		return r.backUp(ctx, c, step)
+		return r.backUp(ctx, c, seen, step)
 	case membership.Update:
 		return r.update(ctx, c, seen, step)
 	case membership.Expand:

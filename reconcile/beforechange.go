@@ -1,9 +1,11 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,10 +32,38 @@ func observeBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, read
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get EtcdBackup %s: %w", key.Name, err)
 	}
-	if err != nil {
-		b = nil
+	if err == nil {
+		seen.Backup = backupFacts(c, b)
+		return nil
 	}
-	seen.Backup = backupFacts(c, b)
+	return earlierBackup(ctx, c, seen, reader)
+}
+
+// earlierBackup looks for the EtcdBackup that serves for this generation of the spec, though it was
+// made for an earlier one: it was told so while it was under way, and goes on, or is under way. That is
+// written on it, and is nothing that could be seen later: one that has been verified may be of last year.
+func earlierBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
+	seen.Backup = backupFacts(c, nil)
+	all := &api.EtcdBackupList{}
+	if err := reader.List(ctx, all, client.InNamespace(c.Namespace), client.MatchingLabels{api.LabelBeforeChange: string(c.UID)}); err != nil {
+		return fmt.Errorf("list EtcdBackups: %w", err)
+	}
+	slices.SortFunc(all.Items, func(a, b api.EtcdBackup) int { // the newest first
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(b.Name, a.Name))
+	})
+	for n := range all.Items {
+		b := &all.Items[n]
+		found := backupFacts(c, b)
+		serves := b.Annotations[api.AnnotationTakenFor] == strconv.FormatInt(c.Generation, 10)
+		switch {
+		case serves && (found.State == membership.BackupVerified || found.State == membership.BackupRuns || found.State == membership.BackupStalled):
+			seen.Backup, seen.earlier = found, nil
+			return nil
+		case found.State == membership.BackupRuns && seen.earlier == nil:
+			seen.Backup, seen.earlier = found, b
+			seen.Backup.State = membership.BackupEarlier
+		}
+	}
 	return nil
 }
 
@@ -43,6 +73,7 @@ func backupFacts(c *api.EtcdCluster, b *api.EtcdBackup) membership.Backup {
 	if b == nil {
 		return facts
 	}
+	facts.Name = b.Name
 	if ready := meta.FindStatusCondition(b.Status.Conditions, api.ConditionReady); ready != nil {
 		facts.Says = ready.Message
 	}
@@ -69,7 +100,7 @@ func backupFacts(c *api.EtcdCluster, b *api.EtcdBackup) membership.Backup {
 
 // backUp creates it where there is none. It needs no turn: no member is touched, and it may take
 // hours.
-func (r *Reconciler) backUp(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
+func (r *Reconciler) backUp(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	// Past the cache: the spec may ask for something else, or the cluster be on its way out.
 	live := &api.EtcdCluster{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
@@ -77,6 +108,13 @@ func (r *Reconciler) backUp(ctx context.Context, c *api.EtcdCluster, step member
 	}
 	if live.UID != c.UID || live.Generation != c.Generation || !live.DeletionTimestamp.IsZero() {
 		return apply.ErrChanged
+	}
+	if b := seen.earlier; b != nil {
+		want := render.BackupTakenFor(c, b.Name).WithUID(b.UID).WithResourceVersion(b.ResourceVersion) // as it was seen: it has not ended
+		if err := r.Client.Apply(ctx, want, client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
+			return fmt.Errorf("take EtcdBackup %s: %w", b.Name, err)
+		}
+		return nil
 	}
 	want := render.BackupBeforeChange(c)
 	name := *want.GetName()

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +47,30 @@ func verified(c *api.EtcdCluster) *api.EtcdBackup {
 	return b
 }
 
+// earlier is the EtcdBackup that was made for the generation before, and is told to be taken for that
+// one; none where it is 0.
+func earlier(of func(*api.EtcdCluster) *api.EtcdBackup, takenFor int64) func(*api.EtcdCluster) *api.EtcdBackup {
+	return func(c *api.EtcdCluster) *api.EtcdBackup {
+		before := c.DeepCopy()
+		before.Generation--
+		b := of(before)
+		if takenFor != 0 {
+			b.Annotations = map[string]string{api.AnnotationTakenFor: strconv.FormatInt(takenFor, 10)}
+		}
+		return b
+	}
+}
+
+func running(c *api.EtcdCluster) *api.EtcdBackup {
+	return beforeChange(c, api.ReasonSaving, "saving", false)
+}
+
+func unsaved(c *api.EtcdCluster) *api.EtcdBackup {
+	b := beforeChange(c, "StoreFull", "no snapshot was taken", true)
+	b.Status.Failure = &api.BackupFailure{Reason: "StoreFull", Message: "no snapshot was taken"}
+	return b
+}
+
 // TestBeforeChange is one pass over a cluster whose spec asks for another version and that has a
 // store.
 func TestBeforeChange(t *testing.T) {
@@ -55,6 +80,7 @@ func TestBeforeChange(t *testing.T) {
 		without = "set spec.backup.beforeChange to Disabled, for the change to begin without a snapshot"
 		failed  = "EtcdBackup " + name + " has failed: access denied; make another EtcdBackup. No member is changed. Mend that and delete this EtcdBackup, for another one to be made; or " + without
 	)
+	const before = "db-before-3-7-3-g6-cluster"
 	created := write{"apply", "EtcdBackup", name, "", apply.OnlyIfAbsent}
 	type result struct {
 		Created []write // EtcdBackups
@@ -62,6 +88,10 @@ func TestBeforeChange(t *testing.T) {
 		Ready   string
 		Events  []string
 		Soon    bool // it looks again within a second
+	}
+	another := result{
+		Created: []write{created}, Ready: "BackingUp: taking a snapshot with EtcdBackup " + name + ", before " + change,
+		Events: []string{"Normal BackingUp Created EtcdBackup " + name},
 	}
 	backups := schema.GroupResource{Group: "etcd.quorate.dev", Resource: "etcdbackups"}
 	cases := map[string]struct {
@@ -184,6 +214,57 @@ func TestBeforeChange(t *testing.T) {
 			want: result{
 				Taken: []string{"db"}, Ready: "Changing: " + change, Events: []string{"Normal Changing " + change},
 			},
+		},
+		"EarlierRuns": {
+			reason: "the spec was edited meanwhile, and the data is the same: it is told so, for it may have ended at the next look",
+			backup: earlier(running, 0),
+			want: result{
+				Created: []write{{"apply", "EtcdBackup", before, "backup", "5"}}, Ready: "BackingUp: waiting for EtcdBackup " + before + " (saving), before " + change,
+			},
+		},
+		"EarlierRunsForThis": {
+			reason: "it is told", backup: earlier(running, 7),
+			want: result{Ready: "BackingUp: waiting for EtcdBackup " + before + " (saving), before " + change},
+		},
+		"EarlierRunsForAnother": {
+			reason: "the spec was edited once more", backup: earlier(running, 5),
+			want: result{
+				Created: []write{{"apply", "EtcdBackup", before, "backup", "5"}}, Ready: "BackingUp: waiting for EtcdBackup " + before + " (saving), before " + change,
+			},
+		},
+		"EarlierVerifiedForThis": {
+			reason: "the change begins, in its turn", backup: earlier(verified, 7),
+			want: result{
+				Taken: []string{"db"}, Ready: "Changing: " + change, Events: []string{"Normal Changing " + change},
+			},
+		},
+		"EarlierStalledForThis": {
+			reason: "it goes on when that is mended",
+			backup: earlier(func(c *api.EtcdCluster) *api.EtcdBackup {
+				return beforeChange(c, api.ReasonPodPending, "Job x has no Pod yet", true)
+			}, 7),
+			want: result{Ready: "BackupFailed: EtcdBackup " + before + " cannot go on: Job x has no Pod yet. No member is changed. Mend that, and it goes on by itself; or " + without},
+		},
+		"EarlierVerified": {reason: "it may be of last year", backup: earlier(verified, 0), want: another},
+		"EarlierFailed":   {reason: "the edit may have mended why", backup: earlier(unsaved, 0), want: another},
+		"EarlierFailedForThis": {
+			reason: "it was never made for this spec: another one is", backup: earlier(unsaved, 7), want: another,
+		},
+		"EarlierGoing": {
+			reason: "what goes proves nothing", want: another,
+			backup: earlier(func(c *api.EtcdCluster) *api.EtcdBackup {
+				b := running(c)
+				b.DeletionTimestamp, b.Finalizers = new(metav1.Now()), []string{api.FinalizerSnapshot}
+				return b
+			}, 0),
+		},
+		"EarlierOfEarlierCluster": {
+			reason: "it is of other data", want: another,
+			backup: earlier(func(c *api.EtcdCluster) *api.EtcdBackup {
+				b := running(c)
+				b.Labels[api.LabelBeforeChange] = "cluster-of-before"
+				return b
+			}, 0),
 		},
 		"Disabled": {
 			reason: "the spec says so", given: func(w *world) { w.cluster.Spec.Backup.BeforeChange = api.BeforeChangeDisabled },

@@ -26,6 +26,9 @@ import (
 type observed struct {
 	membership.Observed
 	generation int64 // of the spec
+	// earlier is the EtcdBackup of Backup where that was made for an earlier spec and is not told yet
+	// that it is taken for this one; else nil.
+	earlier *api.EtcdBackup
 	// begun is since when the intent counts as begun; zero where there is none.
 	begun time.Time
 	// found is the snapshot that the search for one has found; nil while there is none.
