@@ -84,10 +84,16 @@ func valid(c *api.EtcdCluster) error {
 
 // hold is why a change is not to begin in this pass: it is not the turn of the cluster, or the API server refuses the change.
 func (r *Reconciler) hold(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if step.Action != membership.Update && step.Action != membership.Downgrade { // while that is prepared no member can be added: not to wait for its turn in between
+	switch step.Action {
+	case membership.Update, membership.Downgrade: // while that is prepared no member can be added: not to wait for its turn in between
+	case membership.BackUp:
+		if seen.earlier != nil { // it is under way already
+			return nil
+		}
+	default:
 		return nil
 	}
-	if err := r.changing.enter(c, r.MaxChanging); err != nil || step.Action == membership.Downgrade {
+	if err := r.changing.enter(c, r.MaxChanging); err != nil || step.Action != membership.Update {
 		return err
 	}
 	return r.rehearse(ctx, c, seen, step)

@@ -98,8 +98,7 @@ func backupFacts(c *api.EtcdCluster, b *api.EtcdBackup) membership.Backup {
 	return facts
 }
 
-// backUp creates it where there is none. It needs no turn: no member is touched, and it may take
-// hours.
+// backUp creates it where there is none, in the turn of the cluster.
 func (r *Reconciler) backUp(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	// Past the cache: the spec may ask for something else, or the cluster be on its way out.
 	live := &api.EtcdCluster{}

@@ -90,7 +90,7 @@ func TestBeforeChange(t *testing.T) {
 		Soon    bool // it looks again within a second
 	}
 	another := result{
-		Created: []write{created}, Ready: "BackingUp: taking a snapshot with EtcdBackup " + name + ", before " + change,
+		Created: []write{created}, Taken: []string{"db"}, Ready: "BackingUp: taking a snapshot with EtcdBackup " + name + ", before " + change,
 		Events: []string{"Normal BackingUp Created EtcdBackup " + name},
 	}
 	backups := schema.GroupResource{Group: "etcd.quorate.dev", Resource: "etcdbackups"}
@@ -99,14 +99,26 @@ func TestBeforeChange(t *testing.T) {
 		given  func(*world)
 		backup func(*api.EtcdCluster) *api.EtcdBackup
 		mine   bool // has a turn
+		others bool // they have all turns
 		refuse func(write) error
 		want   result
 	}{
 		"None": {
-			reason: "it is created, and takes no turn",
+			reason: "it is created, in the turn of its cluster",
 			want: result{
-				Created: []write{created}, Ready: "BackingUp: taking a snapshot with EtcdBackup " + name + ", before " + change,
+				Created: []write{created}, Taken: []string{"db"}, Ready: "BackingUp: taking a snapshot with EtcdBackup " + name + ", before " + change,
 				Events: []string{"Normal BackingUp Created EtcdBackup " + name},
+			},
+		},
+		"Queued": {
+			reason: "a hundred clusters that one commit changes take no hundred snapshots at once", others: true,
+			want: result{Taken: []string{"other"}, Ready: "Queued: waiting for its turn behind other clusters, of which at most 1 change at a time (--max-changing); then taking a snapshot with EtcdBackup " + name + ", before " + change},
+		},
+		"EarlierQueued": {
+			reason: "it is under way, and may have ended when the turn comes", others: true, backup: earlier(running, 0),
+			want: result{
+				Created: []write{{"apply", "EtcdBackup", before, "backup", "5"}}, Taken: []string{"other"},
+				Ready: "BackingUp: waiting for EtcdBackup " + before + " (saving), before " + change,
 			},
 		},
 		"Exists": {
@@ -117,7 +129,7 @@ func TestBeforeChange(t *testing.T) {
 				}
 				return nil
 			},
-			want: result{Soon: true},
+			want: result{Taken: []string{"db"}, Soon: true},
 		},
 		"Refused": {
 			reason: "a policy may be against it",
@@ -137,11 +149,11 @@ func TestBeforeChange(t *testing.T) {
 			want: result{Ready: "InvalidSpec: options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out"},
 		},
 		"Runs": {
-			reason: "a turn that the cluster had is given to others: it may take hours", mine: true,
+			reason: "the turn is kept for a while: others take no snapshot meanwhile", mine: true,
 			backup: func(c *api.EtcdCluster) *api.EtcdBackup {
 				return beforeChange(c, api.ReasonSaving, "taking a snapshot of EtcdCluster db", false)
 			},
-			want: result{Ready: "BackingUp: waiting for EtcdBackup " + name + " (taking a snapshot of EtcdCluster db), before " + change},
+			want: result{Taken: []string{"db"}, Ready: "BackingUp: waiting for EtcdBackup " + name + " (taking a snapshot of EtcdCluster db), before " + change},
 		},
 		"Failed": {
 			reason: "what it says, and what to do", mine: true,
@@ -296,6 +308,9 @@ func TestBeforeChange(t *testing.T) {
 			s.Dial = w.dial(func(request string) error { t.Errorf("etcd is asked to %s", request); return nil })
 			s.MaxChanging = 1
 			s.changing.resumed, s.changing.taken = true, map[types.NamespacedName]bool{}
+			if tc.others {
+				s.changing.taken[turnOf("other")] = true
+			}
 			if tc.mine {
 				s.changing.taken[turnOf("db")] = true
 			}

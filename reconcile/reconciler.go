@@ -139,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.changing.resume(ctx, r.Client, r.MaxChanging); err != nil {
 		return ctrl.Result{}, err
 	}
-	left := func(step membership.Step) { r.changing.leave(request.NamespacedName, r.MaxChanging, step) }
+	left := func(step membership.Step) { r.changing.leave(request.NamespacedName, r.MaxChanging, step, time.Now()) }
 	defer func() {
 		if p := recover(); p != nil { // every pass may: the others do not wait for this cluster
 			left(membership.Step{Action: membership.Stall})

@@ -31,8 +31,16 @@ type turns struct {
 	mu      sync.Mutex
 	resumed bool
 	taken   map[types.NamespacedName]bool
+	// saving are the clusters that take a snapshot before a change, and since when this process knows.
+	saving  map[types.NamespacedName]time.Time
 	waiting []asker // in the order in which they asked first
 }
+
+// snapshotTurn is for how long a cluster keeps its turn for the snapshot before its change: one commit
+// that changes a hundred clusters has not all of them take theirs at once. No member is away meanwhile, and a
+// large database or a slow store may take hours, so that others go on after that. With its snapshot the
+// cluster waits for another turn then.
+const snapshotTurn = 10 * time.Minute
 
 // asker is a cluster that waits for its turn. One that has something else to do first, such as to wait for a member, does not
 // ask meanwhile: it holds up no other, and keeps its place.
@@ -79,7 +87,6 @@ func (t *turns) resume(ctx context.Context, reader client.Reader, limit int) err
 		case c.Status.Operation != nil:
 			t.taken[key] = true
 		case reconciling == nil:
-		case reconciling.Reason == api.ReasonBackingUp: // no member is away, and it may take hours
 		case reconciling.Reason == api.ReasonQueued:
 			t.waiting = append(t.waiting, asker{key, true})
 		default:
@@ -138,13 +145,13 @@ func (t *turns) next(limit int) []types.NamespacedName {
 }
 
 // leave gives back the turn of a cluster that has come to rest, to a stop that only a person ends,
-// or to a snapshot that is taken before its version changes: no member is away then, and that may
-// take hours. One that waits and asks no more loses its place. The next one is woken.
-func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step) {
+// or whose snapshot before a change takes longer than snapshotTurn. One that waits and asks no more
+// loses its place. The next one is woken.
+func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.next(limit)
-	rests := step.Action == membership.None || step.Action == membership.Stall || step.Reason == membership.BackingUp
+	rests := step.Action == membership.None || step.Action == membership.Stall || t.savesLong(key, step, now)
 	if rests {
 		delete(t.taken, key)
 	}
@@ -160,6 +167,25 @@ func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step)
 			t.look(next)
 		}
 	}
+}
+
+// savesLong reports whether a cluster has taken its snapshot for longer than it keeps its turn for that.
+// A pass that came to no step says nothing.
+func (t *turns) savesLong(key types.NamespacedName, step membership.Step, now time.Time) bool {
+	since, known := t.saving[key]
+	switch {
+	case step.Reason == membership.BackingUp && !known:
+		if t.saving == nil {
+			t.saving = map[types.NamespacedName]time.Time{}
+		}
+		t.saving[key] = now
+		return false
+	case step.Reason == membership.BackingUp:
+		return now.Sub(since) >= snapshotTurn
+	case step.Action != "":
+		delete(t.saving, key)
+	}
+	return false
 }
 
 // shown is the step as the status tells it: what the API server has refused stays refused while it waits to be tried again.

@@ -30,6 +30,7 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	var turns turns
 	var woken []string
+	now := time.Now()
 	turns.wake = func(key types.NamespacedName) { woken = append(woken, key.Name) }
 	enters := func(when, name string, limit int, want bool) {
 		t.Helper()
@@ -42,7 +43,7 @@ func TestTurns(t *testing.T) {
 	leaves := func(when, name string, step membership.Step, wakes ...string) {
 		t.Helper()
 		woken = nil
-		turns.leave(turnOf(name), 2, step)
+		turns.leave(turnOf(name), 2, step, now)
 		if !slices.Equal(woken, wakes) {
 			t.Errorf("%s: %s leaves with %s, and %v are woken, want %v", when, name, step.Action, woken, wakes)
 		}
@@ -75,7 +76,17 @@ func TestTurns(t *testing.T) {
 	enters("there is one", "d", 2, true)
 	leaves("it wants nothing any more", "h", rests)
 	enters("without a limit", "g", 0, true)
-	leaves("it takes a snapshot first, which may take hours", "g", membership.Step{Action: membership.Wait, Reason: membership.BackingUp})
+	snapshot := membership.Step{Action: membership.Wait, Reason: membership.BackingUp}
+	leaves("it takes a snapshot first, in its turn", "g", snapshot)
+	enters("that is one of two", "i", 2, false)
+	now = now.Add(snapshotTurn - time.Second)
+	leaves("it takes its time", "g", snapshot)
+	leaves("what keeps a look from being taken says nothing", "g", membership.Step{})
+	now = now.Add(time.Second)
+	leaves("that may take hours, and no member is away", "g", snapshot)
+	leaves("d has taken one, and changes", "d", membership.Step{Action: membership.Wait, Reason: membership.Changing})
+	leaves("i wants nothing any more", "i", rests)
+	leaves("it begins with a new one", "d", snapshot)
 	if diff := cmp.Diff([]string{"d", "f"}, taken(&turns)); diff != "" || len(turns.waiting) > 0 {
 		t.Errorf("%v wait; which have a turn: -want +got:\n%s", turns.waiting, diff)
 	}
@@ -137,7 +148,7 @@ func TestTurnsFair(t *testing.T) {
 					refused++
 				}
 			}
-			turns.leave(turnOf(name), limit, step)
+			turns.leave(turnOf(name), limit, step, time.Now())
 		}
 	}
 	if given < 1000 || refused < 1000 {
@@ -170,7 +181,7 @@ func TestTurnsResumed(t *testing.T) {
 	cluster("queued-first", time.Hour, reconciling(api.ReasonQueued))
 	cluster("queued-too", time.Minute, reconciling(api.ReasonQueued))
 	cluster("stalled", 0, metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonChangeFailed})
-	cluster("backing-up", 0, reconciling(api.ReasonBackingUp)) // before any member is changed
+	cluster("backing-up", 0, reconciling(api.ReasonBackingUp)) // it has begun, and for how long is not known
 	cluster("forming", 0, reconciling(api.ReasonBootstrapping)).Status.ClusterID = ""
 	s := newStub(t, nil, objects...)
 	var woken []string
@@ -180,13 +191,13 @@ func TestTurnsResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"written-down", "away", "changing", "queued-first", "queued-last"}, woken); diff != "" {
+	if diff := cmp.Diff([]string{"written-down", "away", "backing-up", "changing", "queued-first"}, woken); diff != "" {
 		t.Errorf("which are looked at first: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"away", "changing", "written-down"}, taken(&s.changing)); diff != "" {
+	if diff := cmp.Diff([]string{"away", "backing-up", "changing", "written-down"}, taken(&s.changing)); diff != "" {
 		t.Errorf("which have a turn: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]types.NamespacedName{turnOf("queued-first"), turnOf("queued-last"), turnOf("queued-too")}, s.changing.next(6)); diff != "" {
+	if diff := cmp.Diff([]types.NamespacedName{turnOf("queued-first"), turnOf("queued-last"), turnOf("queued-too")}, s.changing.next(7)); diff != "" {
 		t.Errorf("which wait: -want +got:\n%s", diff)
 	}
 }
