@@ -147,7 +147,7 @@ func clientService(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 // whatever becomes of them: it leads to no Pod that is not ready.
 func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled, keepAll bool) ([]runtime.ApplyConfiguration, error) {
 	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0
-	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen), KeepAll: keepAll})
+	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen), Listed: lists(seen), KeepAll: keepAll})
 	if err != nil {
 		return nil, &invalidError{err}
 	}

@@ -32,7 +32,7 @@ func budget(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (*pol
 
 // applyBudget makes it keep all members, or a quorum.
 func (r *Reconciler) applyBudget(ctx context.Context, c *api.EtcdCluster, seen observed, keepAll bool) error {
-	_, err := r.apply(ctx, c, render.Budget(c, render.State{Voters: voters(seen), KeepAll: keepAll}))
+	_, err := r.apply(ctx, c, render.Budget(c, render.State{Voters: voters(seen), Listed: lists(seen), KeepAll: keepAll}))
 	return err
 }
 
@@ -43,9 +43,16 @@ func isBudget(object runtime.ApplyConfiguration) bool {
 
 // raised reports whether a disruption budget keeps more than a quorum.
 func raised(c *api.EtcdCluster, seen observed, budget *policyv1.PodDisruptionBudget) bool {
+	all := voters(seen)
+	if !lists(seen) {
+		all = max(all, size(c))
+	}
 	least := budget.Spec.MinAvailable
-	return least != nil && least.IntValue() > membership.Quorum(max(voters(seen), size(c)))
+	return least != nil && least.IntValue() > membership.Quorum(all)
 }
+
+// lists reports whether etcd has listed the members of a cluster that has formed.
+func lists(seen observed) bool { return seen.Formed() && seen.Reach == membership.ReachQuorum }
 
 // keepsAll reports whether the disruption budget is to keep all members: the step touches one, one is between being touched and
 // being back, or is about to join. A budget that is raised stays so until all are back. What is stalled, or waits for what no time

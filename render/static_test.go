@@ -16,7 +16,11 @@ func TestDisruptionBudget(t *testing.T) {
 		want     int
 	}{
 		"Quorum":    {reason: "one of three is to spare", replicas: 3, state: State{Voters: 3}, want: 2},
-		"Grows":     {reason: "a quorum of those to come", replicas: 5, state: State{Voters: 3}, want: 3},
+		"Forms":     {reason: "a quorum of those to come", replicas: 5, state: State{Voters: 3}, want: 3},
+		"Grows":     {reason: "until the next one is about to join, one of three is to spare: that may take for ever", replicas: 5, state: State{Voters: 3, Listed: true}, want: 2},
+		"GrowsOn":   {reason: "two of four are no quorum", replicas: 5, state: State{Voters: 4, Listed: true}, want: 3},
+		"GrowsLast": {reason: "the fourth is about to vote", replicas: 5, state: State{Voters: 3, Listed: true, KeepAll: true}, want: 5},
+		"ShrinksOn": {reason: "a quorum of those that still vote", replicas: 3, state: State{Voters: 5, Listed: true}, want: 3},
 		"Shrinks":   {reason: "a quorum of those that still vote", replicas: 3, state: State{Voters: 5}, want: 3},
 		"Changes":   {reason: "one is away already", replicas: 5, state: State{Voters: 5, KeepAll: true}, want: 5},
 		"GrowsNow":  {reason: "the same number all the way", replicas: 5, state: State{Voters: 4, KeepAll: true}, want: 5},
