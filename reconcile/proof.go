@@ -45,12 +45,35 @@ const rounding = time.Second
 type proofs struct {
 	mu    sync.Mutex
 	looks map[types.NamespacedName]lastLook
+	// first is when this process saw the containers of the last look first; zero where that was its
+	// first look at their cluster, in which they may have run for days.
+	first map[types.NamespacedName]map[string]time.Time
 }
 
 // lastLook is when a cluster was looked at last, and what did well then.
 type lastLook struct {
 	at   time.Time
 	well map[string]seenWell
+}
+
+// seen remembers which containers there are now, and returns when each was seen first.
+func (p *proofs) seen(key types.NamespacedName, containers []string, now time.Time) map[string]time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, looked := p.first[key]
+	next := map[string]time.Time{}
+	for _, id := range containers {
+		first, known := before[id]
+		if !known && looked {
+			first = now
+		}
+		next[id] = first
+	}
+	if p.first == nil {
+		p.first = map[types.NamespacedName]map[string]time.Time{}
+	}
+	p.first[key] = next
+	return next
 }
 
 // seenWell is since when a container was seen to do well, and when it was last seen not to; zero where it never was.
@@ -78,12 +101,15 @@ func (p *proofs) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.looks, key)
+	delete(p.first, key)
 }
 
 // prove tells of each member whether it has done well for long enough, and returns how long it takes until the first of those
 // has that do and have not yet; 0 where there is none.
 func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (next time.Duration) {
-	all := r.proving.look(client.ObjectKeyFromObject(c), doWell(c, *seen, now), now)
+	key := client.ObjectKeyFromObject(c)
+	first := r.proving.seen(key, containers(*seen), now)
+	all := r.proving.look(key, doWell(c, *seen, first, now), now)
 	for n := range seen.Instances {
 		i := &seen.Instances[n]
 		pod := seen.pods[i.Name]
@@ -92,12 +118,13 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 		}
 		s := containerStatus(pod)
 		i.Pod.Crashed = s != nil && endedByItself(s)
-		seenTo, well := all[i.Name+"/"+ptr.Deref(s, corev1.ContainerStatus{}).ContainerID]
+		id := i.Name + "/" + ptr.Deref(s, corev1.ContainerStatus{}).ContainerID
+		seenTo, well := all[id]
 		if !well {
 			i.Pod.Unproved = true
 			continue
 		}
-		left := proves(c, seen.claims[i.Name], pod, *i, seenTo, now)
+		left := proves(c, seen.claims[i.Name], pod, *i, seenTo, first[id], now)
 		if left <= 0 {
 			continue
 		}
@@ -109,32 +136,43 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 	return next
 }
 
+// containers are the members and containers that there are, whatever they do.
+func containers(seen observed) (all []string) {
+	for _, i := range seen.Instances {
+		if pod := seen.pods[i.Name]; pod != nil {
+			all = append(all, i.Name+"/"+ptr.Deref(containerStatus(pod), corev1.ContainerStatus{}).ContainerID)
+		}
+	}
+	return all
+}
+
 // doWell are the members and containers in which etcd does well now: the kubelet finds it ready or, before its probes, etcd itself answers.
-func doWell(c *api.EtcdCluster, seen observed, now time.Time) (containers []string) {
+func doWell(c *api.EtcdCluster, seen observed, first map[string]time.Time, now time.Time) (well []string) {
 	for _, i := range seen.Instances {
 		pod := seen.pods[i.Name]
 		if pod == nil {
 			continue
 		}
-		well := i.Pod.Ready
-		if beforeProbes(c, seen.claims[i.Name], pod, i, now) {
-			well = i.Serves()
+		id := i.Name + "/" + ptr.Deref(containerStatus(pod), corev1.ContainerStatus{}).ContainerID
+		does := i.Pod.Ready
+		if beforeProbes(c, seen.claims[i.Name], pod, i, first[id], now) {
+			does = i.Serves()
 		}
-		if well {
-			containers = append(containers, i.Name+"/"+containerStatus(pod).ContainerID)
+		if does {
+			well = append(well, id)
 		}
 	}
-	return containers
+	return well
 }
 
 // proves is how long it takes until a member that does well, and was seen to, has done so for long enough. Of one that
 // was probed its kubelet may know that it has been ready for longer.
-func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, seen seenWell, now time.Time) time.Duration {
+func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, seen seenWell, first, now time.Time) time.Duration {
 	since, ready := seen.since, readySince(pod)
 	if ready.Before(seen.not) {
 		ready = seen.not
 	}
-	if ready.Before(since) && !beforeProbes(c, claim, pod, i, now) {
+	if ready.Before(since) && !beforeProbes(c, claim, pod, i, first, now) {
 		since = ready
 	}
 	left := since.Add(provesAfter(c, claim, pod, i)).Sub(now)
@@ -145,11 +183,12 @@ func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1
 }
 
 // beforeProbes reports whether etcd was started again where it is, as it was asked to, and so lately that its kubelet may not
-// have probed it yet.
-func beforeProbes(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, now time.Time) bool {
+// have probed it yet. When that was the kubelet says by the clock of its node, which may be behind; first is when this process
+// saw the container first.
+func beforeProbes(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, first, now time.Time) bool {
 	s := containerStatus(pod)
 	return s != nil && s.State.Running != nil && s.RestartCount > 0 && provesAfter(c, claim, pod, i) == provesInPlace &&
-		pod.DeletionTimestamp.IsZero() && s.State.Running.StartedAt.Add(probesTake).After(now)
+		pod.DeletionTimestamp.IsZero() && (s.State.Running.StartedAt.Add(probesTake).After(now) || first.Add(probesTake).After(now))
 }
 
 // readySince is since when the kubelet has found etcd ready, at the latest.

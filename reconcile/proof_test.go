@@ -133,40 +133,51 @@ func TestProvesOnSlowNode(t *testing.T) {
 	now := time.Date(2026, 11, 25, 9, 0, 30, 0, time.UTC)
 	const behind = time.Minute
 	killed := &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
+	asked := &corev1.ContainerStateTerminated{ExitCode: 143}
 	cases := map[string]struct {
 		reason string
 		before *corev1.ContainerStatus // in the look before, a second ago; nil where there was none
 		exit   *corev1.ContainerStateTerminated
-		want   time.Duration // until it is proved; 0: it is
+		silent bool          // etcd does not answer, while its kubelet finds it ready
+		want   time.Duration // until it is proved; 0: it is, or that is not known
+		well   bool
 	}{
-		"Anew":    {reason: "there was no container", before: &corev1.ContainerStatus{}, want: 2 * time.Second},
-		"Crashed": {reason: "it was another container", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: killed, want: 29 * time.Second},
-		"Unready": {reason: "it was not ready", before: &corev1.ContainerStatus{ContainerID: "containerd://1", State: isRunning}, want: 2 * time.Second},
-		"Started": {reason: "this process was started a moment ago, and has only the word of the kubelet"},
+		"InPlaceSilent": {reason: "that the kubelet finds it ready is of the container before", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: asked, silent: true},
+		"InPlace":       {reason: "etcd answers since just now", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: asked, want: 500 * time.Millisecond},
+		"InPlaceKnown":  {reason: "it is the container of the look before, and its kubelet has had its time", before: &corev1.ContainerStatus{ContainerID: "containerd://1", RestartCount: 1, Ready: true, State: isRunning}, exit: asked, silent: true, well: true},
+		"Anew":          {reason: "there was no container", before: &corev1.ContainerStatus{}, want: 2 * time.Second},
+		"Crashed":       {reason: "it was another container", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: killed, want: 29 * time.Second},
+		"Unready":       {reason: "it was not ready", before: &corev1.ContainerStatus{ContainerID: "containerd://1", State: isRunning}, want: 2 * time.Second},
+		"Started":       {reason: "this process was started a moment ago, and has only the word of the kubelet", well: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, r := newCluster(), &Reconciler{}
-			look := func(s corev1.ContainerStatus, now time.Time) (bool, time.Duration) {
+			look := func(s corev1.ContainerStatus, now time.Time, silent bool) (bool, time.Duration) {
 				s.Name = render.Container
 				pod := newPod("db-0")
 				pod.Status.ContainerStatuses = []corev1.ContainerStatus{s}
 				seen := observed{pods: map[string]*corev1.Pod{"db-0": pod}, claims: map[string]*corev1.PersistentVolumeClaim{"db-0": newClaim("db-0")}}
 				seen.Instances = []membership.Instance{{Name: "db-0", Pod: membership.Pod{Ready: s.Ready}, Endpoint: membership.Endpoint{MemberID: 1, ClusterID: 1, Leader: 1}}}
+				if silent {
+					seen.Instances[0].Endpoint = membership.Endpoint{}
+				}
 				next := r.prove(c, &seen, now)
 				return seen.Instances[0].Pod.Unproved, next
 			}
 			if tc.before != nil {
-				look(*tc.before, now.Add(-time.Second))
+				look(*tc.before, now.Add(-time.Second), false)
 			}
 			status := corev1.ContainerStatus{
 				ContainerID: "containerd://1", Ready: true,
 				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-behind))}},
 			}
-			status.LastTerminationState.Terminated = tc.exit
-			unproved, next := look(status, now)
-			if diff := cmp.Diff(tc.want, next); diff != "" || unproved != (tc.want > 0) {
+			if status.LastTerminationState.Terminated = tc.exit; tc.exit == asked {
+				status.RestartCount = 1
+			}
+			unproved, next := look(status, now, tc.silent)
+			if diff := cmp.Diff(tc.want, next); diff != "" || unproved == tc.well {
 				t.Errorf("%s: unproved: %t, -want +got:\n%s", tc.reason, unproved, diff)
 			}
 		})
