@@ -264,8 +264,9 @@ func grown(d Desired, o Observed) (Step, bool) {
 	return Step{Action: Expand, Members: small, Reason: Changing, Message: "growing the volumes of " + list(small)}, len(small) > 0 && !d.Ephemeral
 }
 
-// growing: the file system comes last, and the kubelet sees to it. Where a driver hangs, or lets the file system grow only when
-// the volume is mounted again, that takes a person, and the cluster keeps no turn meanwhile.
+// growing: the file system comes last, and the kubelet sees to it. Where a driver hangs, or lets
+// the file system grow only when the volume is mounted again, that takes a person, and the cluster
+// keeps no turn meanwhile.
 func growing(_ Desired, o Observed) (Step, bool) {
 	waiting := names(o.voters(), func(i Instance) bool { return i.Volume.Growing })
 	step := Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to have grown"}

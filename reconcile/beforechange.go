@@ -40,8 +40,9 @@ func observeBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, read
 }
 
 // earlierBackup looks for the EtcdBackup that serves for this generation of the spec, though it was
-// made for an earlier one: it was told so while it was under way, and goes on, or is under way. That is
-// written on it, and is nothing that could be seen later: one that has been verified may be of last year.
+// made for an earlier one: it was told so while it was under way, and goes on, or is under way.
+// That is written on it, and is nothing that could be seen later: one that has been verified may be
+// of last year.
 func earlierBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
 	seen.Backup = backupFacts(c, nil)
 	all := &api.EtcdBackupList{}

@@ -47,8 +47,8 @@ func verified(c *api.EtcdCluster) *api.EtcdBackup {
 	return b
 }
 
-// earlier is the EtcdBackup that was made for the generation before, and is told to be taken for that
-// one; none where it is 0.
+// earlier is the EtcdBackup that was made for the generation before, and is told to be taken for
+// that one; none where it is 0.
 func earlier(of func(*api.EtcdCluster) *api.EtcdBackup, takenFor int64) func(*api.EtcdCluster) *api.EtcdBackup {
 	return func(c *api.EtcdCluster) *api.EtcdBackup {
 		before := c.DeepCopy()

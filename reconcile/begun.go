@@ -20,8 +20,8 @@ import (
 //
 // An operator that has just started would wait so long for an intent that is over. There two clocks
 // have to agree, so that one that is wrong does no harm: the intent is as old as both its own time
-// against our clock, and the last write of the status against the API server's own clock, say that it is at
-// least. Where the latter is not known, its life begins at first sight.
+// against our clock, and the last write of the status against the API server's own clock, say that
+// it is at least. Where the latter is not known, its life begins at first sight.
 //
 // Nothing of this is truth that a restart loses: what is forgotten is waited for once more.
 
@@ -37,8 +37,9 @@ type seenIntent struct {
 	begun     time.Time
 }
 
-// begun is since when the intent of a cluster counts as begun: what is remembered, or first, which is
-// remembered from then on. What was written and lost to another writer is forgotten after intentLife.
+// begun is since when the intent of a cluster counts as begun: what is remembered, or first, which
+// is remembered from then on. What was written and lost to another writer is forgotten after
+// intentLife.
 func (s *intents) begun(c *api.EtcdCluster, op *api.Operation, first, now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +87,8 @@ func (r *Reconciler) begun(c *api.EtcdCluster, now time.Time) time.Time {
 	return r.intents.begun(c, op, first, now)
 }
 
-// writtenFor is for how long at least the status of a cluster has been as it is, by the clock of the API
-// server alone; false where that is not known. Both its times are in whole seconds.
+// writtenFor is for how long at least the status of a cluster has been as it is, by the clock of
+// the API server alone; false where that is not known. Both its times are in whole seconds.
 func (r *Reconciler) writtenFor(c *api.EtcdCluster, now time.Time) (time.Duration, bool) {
 	var last time.Time
 	for _, entry := range c.ManagedFields {

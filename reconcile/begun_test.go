@@ -91,8 +91,8 @@ func TestBegun(t *testing.T) {
 	}
 }
 
-// TestBegunOfOwn: a request to etcd is bounded by the monotonic clock: the one on the wall may be set
-// between the intent and its request.
+// TestBegunOfOwn: a request to etcd is bounded by the monotonic clock: the one on the wall may be
+// set between the intent and its request.
 func TestBegunOfOwn(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -11,17 +11,19 @@ import (
 	"quorate.dev/reconcile/podstatus"
 )
 
-// A claim that is asked to grow may never do so: its driver cannot, or hangs, or the file system grows only when the volume is
-// mounted again. No time is written down for that; the claim tells how far it has come, and since when.
+// A claim that is asked to grow may never do so: its driver cannot, or hangs, or the file system
+// grows only when the volume is mounted again. No time is written down for that; the claim tells
+// how far it has come, and since when.
 
-// grows reports whether a claim has been asked to grow, and has not got so far as the spec asks for. What a spec does not ask for
-// any more is not waited for, though the claim may still grow.
+// grows reports whether a claim has been asked to grow, and has not got so far as the spec asks
+// for. What a spec does not ask for any more is not waited for, though the claim may still grow.
 func grows(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 	has := claim.Status.Capacity.Storage()
 	return claim.Status.Phase == corev1.ClaimBound && has.Cmp(*claim.Spec.Resources.Requests.Storage()) < 0 && has.Cmp(c.Spec.Storage.Size) < 0
 }
 
-// steps are the conditions that a growth comes to, one after the other; failures are those that say why it does not go on.
+// steps are the conditions that a growth comes to, one after the other; failures are those that say
+// why it does not go on.
 var (
 	steps = []corev1.PersistentVolumeClaimConditionType{
 		corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
@@ -31,8 +33,8 @@ var (
 	}
 )
 
-// stuck is how far a claim has come that has come no further since before then, and what to do; empty for any other claim.
-// A try that fails again is no progress.
+// stuck is how far a claim has come that has come no further since before then, and what to do;
+// empty for any other claim. A try that fails again is no progress.
 func stuck(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, then time.Time) string {
 	since := appliedAt(claim)
 	said := []string{string(claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage])}

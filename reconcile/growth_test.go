@@ -12,7 +12,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestGrowth: when a volume that was asked to grow is waited for, and when a person is to see to it.
+// TestGrowth: when a volume that was asked to grow is waited for, and when a person is to see to
+// it.
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	type growth struct {

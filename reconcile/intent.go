@@ -36,8 +36,8 @@ const etcdTakes = 7 * time.Second
 
 // inTime bounds a request to etcd by the life of its intent: what etcd may still make of it has
 // ended when another operation may begin. Where too little is left of that life, it reports
-// apply.ErrChanged: the next pass looks again, and rewrites the intent. It goes by our own monotonic clock,
-// as others go by theirs.
+// apply.ErrChanged: the next pass looks again, and rewrites the intent. It goes by our own
+// monotonic clock, as others go by theirs.
 func (r *Reconciler) inTime(ctx context.Context, c *api.EtcdCluster) (context.Context, context.CancelFunc, error) {
 	begun := r.begun(c, time.Now())
 	deadline := begun.Add(intentLife - etcdTakes)

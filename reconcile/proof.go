@@ -182,9 +182,9 @@ func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1
 	return left
 }
 
-// beforeProbes reports whether etcd was started again where it is, as it was asked to, and so lately that its kubelet may not
-// have probed it yet. When that was the kubelet says by the clock of its node, which may be behind; first is when this process
-// saw the container first.
+// beforeProbes reports whether etcd was started again where it is, as it was asked to, and so
+// lately that its kubelet may not have probed it yet. When that was the kubelet says by the clock
+// of its node, which may be behind; first is when this process saw the container first.
 func beforeProbes(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, first, now time.Time) bool {
 	s := containerStatus(pod)
 	return s != nil && s.State.Running != nil && s.RestartCount > 0 && provesAfter(c, claim, pod, i) == provesInPlace &&

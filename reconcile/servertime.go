@@ -43,7 +43,8 @@ func (s *ServerTime) note(header string, now time.Time) {
 	s.date, s.at = date, now
 }
 
-// now is the time of the API server, which may be up to a second too early; false while none is known.
+// now is the time of the API server, which may be up to a second too early; false while none is
+// known.
 func (s *ServerTime) now(now time.Time) (time.Time, bool) {
 	if s == nil {
 		return time.Time{}, false

@@ -36,10 +36,10 @@ type turns struct {
 	waiting []asker // in the order in which they asked first
 }
 
-// snapshotTurn is for how long a cluster keeps its turn for the snapshot before its change: one commit
-// that changes a hundred clusters has not all of them take theirs at once. No member is away meanwhile, and a
-// large database or a slow store may take hours, so that others go on after that. With its snapshot the
-// cluster waits for another turn then.
+// snapshotTurn is for how long a cluster keeps its turn for the snapshot before its change: one
+// commit that changes a hundred clusters has not all of them take theirs at once. No member is away
+// meanwhile, and a large database or a slow store may take hours, so that others go on after that.
+// With its snapshot the cluster waits for another turn then.
 const snapshotTurn = 10 * time.Minute
 
 // asker is a cluster that waits for its turn. One that has something else to do first, such as to wait for a member, does not
@@ -169,8 +169,8 @@ func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step,
 	}
 }
 
-// savesLong reports whether a cluster has taken its snapshot for longer than it keeps its turn for that.
-// A pass that came to no step says nothing.
+// savesLong reports whether a cluster has taken its snapshot for longer than it keeps its turn for
+// that. A pass that came to no step says nothing.
 func (t *turns) savesLong(key types.NamespacedName, step membership.Step, now time.Time) bool {
 	since, known := t.saving[key]
 	switch {

@@ -13,8 +13,8 @@ func BackupBeforeChange(c *api.EtcdCluster) *apiac.EtcdBackupApplyConfiguration 
 	return beforeChange(c, c.BackupBeforeChangeName(), annotations(c, nil))
 }
 
-// BackupTakenFor is the EtcdBackup of that name, which is under way for an earlier generation of the
-// spec, and is taken for this one from now on.
+// BackupTakenFor is the EtcdBackup of that name, which is under way for an earlier generation of
+// the spec, and is taken for this one from now on.
 func BackupTakenFor(c *api.EtcdCluster, name string) *apiac.EtcdBackupApplyConfiguration {
 	return beforeChange(c, name, annotations(c, map[string]string{api.AnnotationTakenFor: strconv.FormatInt(c.Generation, 10)}))
 }

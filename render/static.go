@@ -95,12 +95,15 @@ func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguratio
 
 // Budget is the disruption budget: it lets a drain take as many members as leave a quorum.
 //
-// The quorum is of the members that etcd lists. More that the spec asks for may never come (no volume, no node), and hold up no
-// drain: before one votes, the budget keeps all. While the cluster forms, or etcd cannot list its members, the quorum is of those
-// that are known or of those that the spec asks for, whichever are more. It is an integer, because for a percentage or for maxUnavailable the
-// disruption controller asks the Pods' owner for its scale. IfHealthyBudget: an unready member may be evicted only while a
-// quorum is ready, since one that is merely slow to come up may be the one the quorum needs. A cluster of one member, or of
-// two, has none to spare: a drain waits until it is scaled or stopped. While Quorate changes one, a larger one has none either.
+// The quorum is of the members that etcd lists. More that the spec asks for may never come (no
+// volume, no node), and hold up no drain: before one votes, the budget keeps all. While the cluster
+// forms, or etcd cannot list its members, the quorum is of those that are known or of those that
+// the spec asks for, whichever are more. It is an integer, because for a percentage or for
+// maxUnavailable the disruption controller asks the Pods' owner for its scale. IfHealthyBudget: an
+// unready member may be evicted only while a quorum is ready, since one that is merely slow to come
+// up may be the one the quorum needs. A cluster of one member, or of two, has none to spare: a
+// drain waits until it is scaled or stopped. While Quorate changes one, a larger one has none
+// either.
 func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	all := max(int32(s.Voters), replicas(c))
 	least := quorum(all)

@@ -32,7 +32,8 @@ const (
 	LabelBeforeChange = "etcd.quorate.dev/before-change"
 
 	// AnnotationTakenFor says, on such an EtcdBackup, for which generation of the spec it is taken,
-	// where that was edited while the snapshot was under way. Its name has the generation that it was made for.
+	// where that was edited while the snapshot was under way. Its name has the generation that it was
+	// made for.
 	AnnotationTakenFor = "etcd.quorate.dev/taken-for"
 
 	// FinalizerSnapshot keeps an EtcdBackup with deletionPolicy Delete until its snapshot is deleted in the store.
