@@ -31,7 +31,9 @@ var withoutCommits = []string{"--backend-batch-interval=1h", "--backend-batch-li
 // killAll ends all members at once, as a loss of power of all machines does.
 func (c *etcds) killAll() {
 	for _, m := range c.members {
-		_ = m.cmd.Process.Kill() // it may have ended by itself
+		if m.cmd != nil {
+			_ = m.cmd.Process.Kill() // it may have ended by itself
+		}
 	}
 	for _, m := range c.members {
 		m.kill()
@@ -55,14 +57,14 @@ func (m *etcd) end() {
 }
 
 // put writes keys one after the other, and returns them in their order.
-func (c *etcds) put(prefix string, count int) []string {
-	c.Helper()
-	client := c.members[0].dial()
+func (m *etcd) put(prefix string, count int) []string {
+	m.Helper()
+	client := m.dial()
 	keys := make([]string, 0, count)
 	for n := range count {
 		key := fmt.Sprintf("%s-%03d", prefix, n)
-		if _, err := client.Put(c.Context(), key, "x"); err != nil {
-			c.Fatal(err)
+		if _, err := client.Put(m.Context(), key, "x"); err != nil {
+			m.Fatal(err)
 		}
 		keys = append(keys, key)
 	}
@@ -214,16 +216,21 @@ func TestSaveStopped(t *testing.T) {
 
 func (m *etcd) stopped() StoppedMember { return StoppedMember{DataDir: m.dataDir} }
 
-// TestSaveStoppedNeedsLog shows what each step is for. All members are killed when a write was
-// acknowledged: none of them has written down that it is committed.
+// TestSaveStoppedNeedsLog shows what each step is for. A leader and a follower are killed when they
+// have acknowledged a write: none of them has written down that it is committed.
 func TestSaveStoppedNeedsLog(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, version string) {
 		for _, m := range c.members {
 			m.start(withoutCommits...)
 		}
-		_, follower := c.leaderAndFollower()
-		c.put("before", 20)
-		c.put("last", 1)
+		leader, follower := c.leaderAndFollower()
+		for _, m := range c.members {
+			if m != leader && m != follower {
+				m.kill() // without the follower no write is acknowledged then
+			}
+		}
+		leader.put("before", 20)
+		leader.put("last", 1)
 		c.killAll()
 		for name, tc := range map[string]struct {
 			reason string
@@ -234,6 +241,16 @@ func TestSaveStoppedNeedsLog(t *testing.T) {
 				reason: "nothing is lost",
 				save: func(store Store, name string) error {
 					_, err := SaveStopped(c.Context(), store, follower.stoppedOptions(name))
+					return err
+				},
+			},
+			"torn": {
+				reason: "what was being written when the power was lost was never acknowledged",
+				save: func(store Store, name string) error {
+					o := follower.stoppedOptions(name)
+					o.DataDir = follower.copied()
+					(&stoppedLog{T: c.T, dir: filepath.Join(o.DataDir, "member", "wal")}).tear()
+					_, err := SaveStopped(c.Context(), store, o)
 					return err
 				},
 			},
@@ -274,17 +291,23 @@ func numbered(prefix string, count int) []string {
 	return all
 }
 
+// copied is a plain copy of the data directory.
+func (m *etcd) copied() string {
+	m.Helper()
+	dir := filepath.Join(m.TempDir(), servedDir)
+	if err := os.CopyFS(dir, os.DirFS(m.dataDir)); err != nil {
+		m.Fatal(err)
+	}
+	return dir
+}
+
 // saveUncommitted saves of a plain copy of the data directory.
 func (m *etcd) saveUncommitted(store Store, name string) error {
-	dir := m.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, servedDir), os.DirFS(m.dataDir)); err != nil {
-		return err
-	}
 	state, err := m.stopped().Read(m.Context())
 	if err != nil {
 		return err
 	}
-	_, err = m.stoppedOptions(name).saveCopy(m.Context(), store, dir, state)
+	_, err = m.stoppedOptions(name).saveCopy(m.Context(), store, filepath.Dir(m.copied()), state)
 	return err
 }
 
@@ -321,56 +344,67 @@ func (m *etcd) version() string {
 
 // TestSaveStoppedLearner: a learner among the members is no obstacle, and of a learner alone a
 // snapshot is saved too.
-func TestSaveStoppedLearner(t *testing.T) {
-	eachVersion(t, 3, func(c *etcds, version string) {
-		c.form()
-		voter := c.members[1]
-		learner := &etcd{etcds: c, name: "m-3", client: freePort(c.T), peer: freePort(c.T), dataDir: filepath.Join(c.TempDir(), "data")}
-		var err error
-		c.members[0].eventually("a learner is added", func() error { // not before the members are known to be connected
-			_, err = c.members[0].dial().MemberAddAsLearner(c.Context(), []string{url(learner.peer)})
+func TestSaveStoppedLearner(t *testing.T) { eachVersion(t, 3, learnerOf) }
+
+func learnerOf(c *etcds, version string) {
+	// The learner is sent a snapshot: the entries of before are gone when it comes.
+	flags := []string{"--snapshot-count=20", "--snapshot-catchup-entries=5"}
+	if strings.HasPrefix(version, "3.5.") {
+		flags[1] = "--experimental-snapshot-catchup-entries=5"
+	}
+	for _, m := range c.members {
+		m.start(flags...)
+	}
+	for _, m := range c.members {
+		m.serving()
+	}
+	keys := c.members[0].put("early", 100)
+	voter := c.members[1]
+	learner := &etcd{etcds: c, name: "m-3", client: freePort(c.T), peer: freePort(c.T), dataDir: filepath.Join(c.TempDir(), "data")}
+	var err error
+	c.members[0].eventually("a learner is added", func() error { // not before the members are known to be connected
+		_, err = c.members[0].dial().MemberAddAsLearner(c.Context(), []string{url(learner.peer)})
+		return err
+	})
+	c.members = append(c.members, learner)
+	learner.start(append(flags, "--initial-cluster-state=existing")...)
+	keys = append(keys, c.members[0].put("late", 20)...)
+	last, err := c.members[0].dial().Get(c.Context(), keys[len(keys)-1])
+	if err != nil {
+		c.Fatal(err)
+	}
+	learner.eventually("the learner has all", func() error {
+		says, err := Source{Endpoints: []string{url(learner.client)}}.askOne(c.Context(), url(learner.client))
+		if err != nil {
 			return err
-		})
-		c.members = append(c.members, learner)
-		learner.start("--initial-cluster-state=existing")
-		keys := c.put("key", 20)
-		last, err := c.members[0].dial().Get(c.Context(), keys[19])
+		}
+		defer says.close()
+		if says.revision < last.Header.Revision {
+			return fmt.Errorf("it is at %d of %d", says.revision, last.Header.Revision)
+		}
+		return nil
+	})
+	c.killAll()
+	for role, m := range map[string]*etcd{"voter": voter, "learner": learner} {
+		state, err := m.stopped().Read(c.Context())
 		if err != nil {
 			c.Fatal(err)
 		}
-		learner.eventually("the learner has all", func() error {
-			says, err := Source{Endpoints: []string{url(learner.client)}}.askOne(c.Context(), url(learner.client))
-			if err != nil {
-				return err
-			}
-			defer says.close()
-			if says.revision < last.Header.Revision {
-				return fmt.Errorf("it is at %d of %d", says.revision, last.Header.Revision)
-			}
-			return nil
-		})
-		c.killAll()
-		for role, m := range map[string]*etcd{"voter": voter, "learner": learner} {
-			state, err := m.stopped().Read(c.Context())
-			if err != nil {
-				c.Fatal(err)
-			}
-			if state.Learner != (m == learner) {
-				c.Errorf("the %s is a learner: %t", role, state.Learner)
-			}
-			store := newMemory()
-			if _, err := SaveStopped(c.Context(), store, m.stoppedOptions(role)); err != nil {
-				c.Errorf("%s: %v", role, err)
-				continue
-			}
-			there := c.restoredKeys(version, store, role)
-			for _, key := range keys {
-				if _, is := there[key]; !is {
-					c.Errorf("%s: %s is lost", role, key)
-				}
+		if state.Learner != (m == learner) || state.log.snapshot.GetIndex() == 0 {
+			c.Errorf("the %s is a learner: %t, with a snapshot of entry %d", role, state.Learner, state.log.snapshot.GetIndex())
+		}
+		store := newMemory()
+		if _, err := SaveStopped(c.Context(), store, m.stoppedOptions(role)); err != nil {
+			c.Errorf("%s: %v", role, err)
+			continue
+		}
+		there := c.restoredKeys(version, store, role)
+		for _, key := range keys {
+			if _, is := there[key]; !is {
+				c.Errorf("%s: %s is lost", role, key)
 			}
 		}
-	})
+	}
 }
 
 // TestSaveStoppedVersions: an etcd of the next minor will do, and others are refused before
@@ -382,7 +416,7 @@ func TestSaveStoppedVersions(t *testing.T) {
 		c := newEtcds(t, was, 1)
 		c.form()
 		c.members[0].storage(was)
-		keys := c.put("key", 3)
+		keys := c.members[0].put("key", 3)
 		c.members[0].end()
 		for k, will := range versions {
 			store, o := newMemory(), c.members[0].stoppedOptions("as-"+will)
@@ -417,12 +451,27 @@ func TestSaveStoppedRefused(t *testing.T) {
 	c := newEtcds(t, node.Etcd36, 1)
 	m := c.members[0]
 	c.form()
-	c.put("key", 3)
+	c.members[0].put("key", 3)
+	client := m.dial()
+	for _, err := range []error{
+		second(client.UserAdd(t.Context(), "root", "open-sesame")), second(client.UserGrantRole(t.Context(), "root", "root")), second(client.AuthEnable(t.Context())),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	store, o := newMemory(), m.stoppedOptions("refused")
 	if _, err := SaveStopped(t.Context(), store, o); !errors.Is(err, ErrInUse) {
 		t.Errorf("of a member that runs: %v", err)
 	}
 	c.killAll()
+	if _, err := SaveStopped(t.Context(), store, o); err == nil || !strings.Contains(err.Error(), "user name is empty") {
+		t.Errorf("without a user: %v", err)
+	}
+	o.Username, o.Password = "root", "wrong"
+	if _, err := SaveStopped(t.Context(), store, o); err == nil || !strings.Contains(err.Error(), "invalid user ID or password") {
+		t.Errorf("with a wrong password: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Progress = func(Progress) { cancel() }
 	if _, err := SaveStopped(ctx, store, o); !errors.Is(err, context.Canceled) {
@@ -431,4 +480,11 @@ func TestSaveStoppedRefused(t *testing.T) {
 	if left, err := os.ReadDir(o.Scratch); err != nil || len(left) > 0 || len(store.objects) > 0 {
 		t.Errorf("%v and %v stay (%v)", left, store.objects, err)
 	}
+	o.Progress, o.Username, o.Password = nil, "root", "open-sesame"
+	if _, err := SaveStopped(t.Context(), store, o); err != nil {
+		t.Errorf("with a user: %v", err)
+	}
 }
+
+// second is the error of a call.
+func second[T any](_ T, err error) error { return err }

@@ -82,7 +82,7 @@ func (o SaveStoppedOptions) saveCopy(ctx context.Context, store Store, dir strin
 func (o SaveStoppedOptions) saveServed(ctx context.Context, from Source, store Store) (Manifest, error) {
 	serving, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
-	member, err := Source{Endpoints: from.Endpoints}.serving(serving) // a status needs no user
+	member, err := from.serving(serving)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("wait for etcd to serve the copy of the data directory: %w", err)
 	}
