@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -101,7 +102,7 @@ func (m *member) ask(ctx context.Context) error {
 	defer cancel()
 	r, err := m.maintenance().Status(ctx, &etcdserverpb.StatusRequest{})
 	if err != nil {
-		return fmt.Errorf("status of etcd %s: %w", m.endpoint, err)
+		return fmt.Errorf("status of etcd %s: %w", m.endpoint, rpctypes.Error(err))
 	}
 	m.clusterID, m.id, m.leader = r.Header.ClusterId, r.Header.MemberId, r.Leader
 	m.version, m.revision, m.dbSize, m.learner = r.Version, r.Header.Revision, r.DbSize, r.IsLearner

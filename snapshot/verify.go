@@ -72,7 +72,7 @@ func (k keyspace) String() string {
 // untilServing is how often an etcd is asked that does not serve yet.
 const untilServing = 200 * time.Millisecond
 
-// serving waits until an etcd has a leader.
+// serving waits until an etcd has a leader. It does not wait for one that lets this user in.
 func (s Source) serving(ctx context.Context) (*member, error) {
 	again := time.NewTicker(untilServing)
 	defer again.Stop()
@@ -84,6 +84,11 @@ func (s Source) serving(ctx context.Context) (*member, error) {
 			}
 			m.close()
 			err = fmt.Errorf("etcd %s has no leader", s.Endpoints[0])
+		}
+		for _, refused := range []error{rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrPermissionDenied} {
+			if errors.Is(err, refused) {
+				return nil, err
+			}
 		}
 		select {
 		case <-again.C:

@@ -33,7 +33,7 @@ func verifyRestored(ctx context.Context, store Store, name string, o VerifyOptio
 		return Verification{}, err
 	}
 	err = Restore(ctx, file, RestoreOptions{
-		DataDir: filepath.Join(dir, "data"), Name: "verify", InitialCluster: "verify=" + nowhere, Token: "verify", PeerURLs: []string{nowhere},
+		DataDir: filepath.Join(dir, servedDir), Name: "verify", InitialCluster: "verify=" + nowhere, Token: "verify", PeerURLs: []string{nowhere},
 		EtcdVersion: version, KeepRevisions: true, AuthOff: true,
 	})
 	if err != nil {
@@ -41,7 +41,7 @@ func verifyRestored(ctx context.Context, store Store, name string, o VerifyOptio
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	served, err := serve(ctx, stop, o.Etcd, dir)
+	served, err := serve(ctx, stop, o.Etcd, dir, "--name=verify")
 	if err != nil {
 		return Verification{}, err
 	}
@@ -84,15 +84,18 @@ type running struct {
 	err   error // how it has ended
 }
 
-// serve starts an etcd on the directory "data" in dir. It ends with the context, and stops that
-// where it ends by itself.
-func serve(ctx context.Context, stop func(), binary, dir string) (*running, error) {
+// servedDir is the data directory of the etcd, in its working directory.
+const servedDir = "data"
+
+// serve starts an etcd on the data directory in dir. It ends with the context, and stops that where
+// it ends by itself.
+func serve(ctx context.Context, stop func(), binary, dir string, flags ...string) (*running, error) {
 	r := &running{log: &logTail{}, ended: make(chan struct{})}
-	cmd := exec.CommandContext(ctx, binary, "--name=verify", "--data-dir=data",
-		"--listen-client-urls=unix://"+clientSocket, "--advertise-client-urls="+nowhere,
-		"--listen-peer-urls=unix://"+peerSocket, "--enable-grpc-gateway=false", "--log-level=warn")
+	cmd := exec.CommandContext(ctx, binary, append([]string{"--data-dir=" + servedDir,
+		"--listen-client-urls=unix://" + clientSocket, "--advertise-client-urls=" + nowhere,
+		"--listen-peer-urls=unix://" + peerSocket, "--enable-grpc-gateway=false", "--log-level=warn"}, flags...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, r.log, r.log
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "ETCD_") }) // it would take them for flags
+	cmd.Env = apart(os.Environ())
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", binary, err)
 	}
@@ -102,6 +105,16 @@ func serve(ctx context.Context, stop func(), binary, dir string) (*running, erro
 		stop()
 	}()
 	return r, nil
+}
+
+// apart is an environment in which an etcd takes nothing for its flags, and reaches no member that
+// its data tells of: it asks a proxy for all of them that are not on this machine, and there is none.
+func apart(env []string) []string {
+	env = slices.DeleteFunc(env, func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return strings.HasPrefix(name, "ETCD_") || strings.HasSuffix(strings.ToUpper(name), "_PROXY")
+	})
+	return append(env, "HTTP_PROXY=http://127.0.0.1:0", "HTTPS_PROXY=http://127.0.0.1:0")
 }
 
 // logTail keeps the end of a log.

@@ -200,6 +200,49 @@ s.db is whole: etcd's hash at its end is right, and every key can be read. It wa
   etcd      3.5 or newer can read it
 `,
 		},
+		"Stopped": {
+			reason: "what is left, before anything is made of it",
+			show: func(out, _ io.Writer) error {
+				return printStopped(out, "/var/lib/etcd.lost", snapshot.StoppedState{
+					ClusterID: "e5b6451689bd09ab", MemberID: "a1ac6fbc2f6ccbb0", Member: "m1", Term: 2, LastIndex: 4711, CommitIndex: 4709,
+					DatabaseIndex: 4650, DatabaseRevision: 4643, EtcdVersion: "3.6", LastWrite: time.Date(2026, 11, 25, 7, 59, 12, 0, time.UTC), Size: 122 << 20,
+				})
+			},
+			out: `
+Data directory /var/lib/etcd.lost
+  member    m1 (a1ac6fbc2f6ccbb0) of cluster e5b6451689bd09ab
+  etcd      3.6
+  log       up to entry 4711 of term 2, last written at 2026-11-25T07:59:12Z
+  committed up to entry 4709, as far as the member has heard
+  database  up to entry 4650, revision 4643
+  size      122 MiB
+
+A snapshot of it has every write that is in the log, whether the member has heard that it is committed or not. What the other members
+acknowledged without this one is not in it, and nothing here tells how much that is. Where several such data directories of one cluster
+are left, the one with the highest term has the most, and of those the one with the highest entry.
+
+`,
+		},
+		"StoppedOdd": {
+			reason: "what is out of the ordinary is told",
+			show: func(out, _ io.Writer) error {
+				return printStopped(out, "d", snapshot.StoppedState{Learner: true, Unreadable: 311, LastIndex: 1, Term: 1})
+			},
+			out: `
+Data directory d
+  member    without a name () of cluster , a learner
+  etcd      of an unknown version
+  log       up to entry 1 of term 1, last written at 0001-01-01T00:00:00Z; 311 bytes behind it cannot be read
+  committed up to entry 0, as far as the member has heard
+  database  up to entry 0, revision 0
+  size      0 B
+
+A snapshot of it has every write that is in the log, whether the member has heard that it is committed or not. What the other members
+acknowledged without this one is not in it, and nothing here tells how much that is. Where several such data directories of one cluster
+are left, the one with the highest term has the most, and of those the one with the highest entry.
+
+`,
+		},
 		"Restored": {
 			reason: "one member is no cluster yet",
 			show: func(out, _ io.Writer) error {

@@ -33,15 +33,23 @@ func (s *sourceFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.password, "password", "", "password of the user; other people on this machine can read flags, but not ETCDCTL_PASSWORD")
 }
 
-// source is what the flags, or the variables of etcdctl, come to.
-func (s *sourceFlags) source(f *pflag.FlagSet) (snapshot.Source, error) {
-	for _, name := range sourceNames {
+// variables sets flags that were not written from the variables of etcdctl.
+func (s *sourceFlags) variables(f *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
 		variable := "ETCDCTL_" + strings.ToUpper(name)
 		if value := os.Getenv(variable); value != "" && !f.Changed(name) {
 			if err := f.Set(name, value); err != nil {
-				return snapshot.Source{}, fmt.Errorf("%s: %w", variable, err)
+				return fmt.Errorf("%s: %w", variable, err)
 			}
 		}
+	}
+	return nil
+}
+
+// source is what the flags, or the variables of etcdctl, come to.
+func (s *sourceFlags) source(f *pflag.FlagSet) (snapshot.Source, error) {
+	if err := s.variables(f, sourceNames...); err != nil {
+		return snapshot.Source{}, err
 	}
 	config, err := s.tls()
 	if err != nil {
@@ -55,17 +63,23 @@ func (s *sourceFlags) source(f *pflag.FlagSet) (snapshot.Source, error) {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	source := snapshot.Source{Endpoints: endpoints, TLS: config}
-	if s.user == "" {
-		return source, nil
+	source.Username, source.Password, err = s.login(f)
+	return source, err
+}
+
+// login is a user with a password, or two empty words.
+func (s *sourceFlags) login(f *pflag.FlagSet) (user, password string, err error) {
+	if err := s.variables(f, "user", "password"); err != nil || s.user == "" {
+		return "", "", err
 	}
-	source.Username, source.Password = s.user, s.password
-	if name, password, ok := strings.Cut(s.user, ":"); ok && s.password == "" {
-		source.Username, source.Password = name, password
+	user, password = s.user, s.password
+	if name, after, ok := strings.Cut(s.user, ":"); ok && s.password == "" {
+		user, password = name, after
 	}
-	if source.Password == "" {
-		return snapshot.Source{}, fmt.Errorf("--user %s has no password: write --user %s:PASSWORD, or set ETCDCTL_PASSWORD", s.user, s.user)
+	if password == "" {
+		return "", "", fmt.Errorf("--user %s has no password: write --user %s:PASSWORD, or set ETCDCTL_PASSWORD", s.user, s.user)
 	}
-	return source, nil
+	return user, password, nil
 }
 
 // tls is nil where no flag speaks of it.
