@@ -68,19 +68,29 @@ func parallel() int {
 // asked reports whether runs of that name, or with that beginning of a name, may be asked for.
 func asked(name string) bool {
 	return slices.ContainsFunc(strings.Split(chaos.plan, ","), func(beginning string) bool {
-		return strings.HasPrefix(name, beginning) || strings.HasPrefix(beginning, name)
+		several := strings.Contains(beginning, "+") && strings.Count(name, "/") > 1 // none of them is run by itself
+		return strings.HasPrefix(name, beginning) || strings.HasPrefix(beginning, name) && !several
 	})
 }
 
 func disturbed(t *testing.T) []trial {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(lives)), func(life string) bool { return !asked(life+"/") && !asked("blind/"+life+"/") })
 	effects, ends := undisturbed(t, names...)
-	for plan := range strings.SplitSeq(chaos.plan, ",") { // this run may not have had the effect that is named
-		if parts := strings.Split(plan, "/"); len(parts) == 3 && !slices.Contains(effects[parts[0]], parts[1]) {
+	var runs []trial
+	for plan := range strings.SplitSeq(chaos.plan, ",") {
+		parts := strings.Split(plan, "/")
+		switch {
+		case strings.Contains(plan, "+"):
+			ps, err := parseTogether(plan)
+			if err != nil || ends[ps[0].life] == nil {
+				t.Fatalf("-chaos.plan: no life, or error %v: write it as a failure has named it", err)
+			}
+			runs = append(runs, trial{plan, func(t *testing.T) ending { return asOne(ps.run(t, ends[ps[0].life])) }})
+		case len(parts) == 3 && !slices.Contains(effects[parts[0]], parts[1]): // this run may not have had the effect that is named
 			effects[parts[0]] = append(effects[parts[0]], parts[1])
 		}
 	}
-	return slices.DeleteFunc(disturbances(effects, ends), func(p trial) bool { return !asked(p.name) })
+	return append(runs, slices.DeleteFunc(disturbances(effects, ends), func(p trial) bool { return !asked(p.name) })...)
 }
 
 // disturbances are all that there are of lives with these effects and ends.

@@ -11,13 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"quorate.dev/e2e/share"
 )
 
 // crashesFor is how long TestCrash begins plans that need not be, beside other tests.
-const crashesFor = 4 * time.Minute
+const crashesFor = 2 * time.Minute
 
 // plan is one disturbance: a life, the effect that is disturbed in it, and how.
 type plan struct {
@@ -29,33 +27,7 @@ type plan struct {
 func (p plan) String() string { return p.life + "/" + p.effect + "/" + string(p.mode) }
 
 // run fails unless the end is that of the undisturbed run, and no client was told what is not so.
-func (p plan) run(t *testing.T, want []string) ending {
-	s := newStageAlone(t, agents)
-	f := newFault(p.effect, p.mode)
-	crash := s.operate(f.between)
-	successor := make(chan struct{})
-	go func() {
-		defer close(successor)
-		select {
-		case <-f.fired:
-		case <-t.Context().Done():
-			return
-		}
-		if p.mode == before || p.mode == after {
-			crash()
-			s.operate()
-		}
-	}()
-	t.Cleanup(func() { <-successor })
-	c, writes := lives[p.life].play(s, f)
-	if diff := cmp.Diff(want, s.picture(c)); diff != "" {
-		t.Errorf("%s: the end is not that of an undisturbed run: -want +got:\n%s", lives[p.life].reason, diff)
-	}
-	if !f.met() {
-		t.Logf("this run got by without it, so there was nothing to disturb: %v", f.effects())
-	}
-	return ending{met: f.met(), writes: writes}
-}
+func (p plan) run(t *testing.T, want []string) ending { return together{p}.run(t, want)[0] }
 
 // undisturbed runs each of the lives once, and returns its effects and its end.
 func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]string) {
@@ -128,7 +100,8 @@ func inEtcd(effect string) bool {
 // TestCrash kills the operator at effects of a cluster's life, and starts another: before the effect, after it, or, without
 // a death, while the effect is there and its reply is lost, or the request is refused. Each time the end is that of an undisturbed run: the same
 // cluster, with what was written to it. First come the plans that every run includes, then others by chance, until the time is
-// over. For each kind of effect one of the first must have been met. TestChaos runs all there are.
+// over. Of the first there are two in one life where that has room for them (pairs). For each kind of effect one of the first must
+// have been met. TestChaos runs all there are, each by itself.
 func TestCrash(t *testing.T) {
 	if inChaos() {
 		t.Skip("TestChaos runs these and more")
@@ -140,15 +113,19 @@ func TestCrash(t *testing.T) {
 	figures := newTally(t)
 	required := map[string]bool{} // whether a plan of that name met its effect
 	var mu sync.Mutex
-	for _, p := range requiredPlans(effects, random) {
-		required[p.String()] = false
-		figures.plan(t, trial{p.String(), func(t *testing.T) ending {
-			ended := p.run(t, ends[p.life])
+	for _, ps := range pairs(effects, requiredPlans(effects, random)) {
+		for _, name := range ps.names() {
+			required[name] = false
+		}
+		figures.together(t, ps, func(t *testing.T) []ending {
+			endings := ps.runEach(t, ends[ps[0].life])
 			mu.Lock()
 			defer mu.Unlock()
-			required[p.String()] = ended.met
-			return ended
-		}})
+			for n, name := range ps.names() {
+				required[name] = endings[n].met
+			}
+			return endings
+		})
 	}
 	t.Cleanup(func() {
 		met := map[string]bool{}

@@ -22,6 +22,9 @@ type fault struct {
 	then   func() // at once, before the operator hears of it
 	// around an effect, in its place, is what records it; nil for nothing.
 	around func(what string, effect func() error) error
+	// next is a fault of the same operators, which lies between this one and the world: it counts what this one has let through.
+	// It is armed with this one. nil for none.
+	next *fault
 
 	mu    sync.Mutex
 	armed bool
@@ -35,8 +38,14 @@ func newFault(effect string, m mode) *fault {
 	return &fault{effect: effect, mode: m, fired: make(chan struct{}), times: map[string]int{}, names: map[membership.ID]string{}}
 }
 
+// deadly reports whether the operator dies of it.
+func (m mode) deadly() bool { return m == before || m == after }
+
 // arm begins to count; what was done before is the same in every life.
 func (f *fault) arm() {
+	if f.next != nil {
+		f.next.arm()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.armed = true
@@ -57,8 +66,14 @@ func (f *fault) met() bool {
 	}
 }
 
-// between puts the fault between an operator and the world.
+// between puts the fault, and those next to it, between an operator and the world, apart from those that have ended one.
 func (f *fault) between(r *reconcile.Reconciler) {
+	if f.next != nil {
+		f.next.between(r)
+	}
+	if f.met() && f.mode.deadly() {
+		return
+	}
 	r.Client = &faulty{real: r.Client, fault: f}
 	dial := r.Dial
 	r.Dial = func(host string, port int) (membership.Client, error) {
@@ -73,8 +88,8 @@ func (f *fault) between(r *reconcile.Reconciler) {
 // is lost.
 func (f *fault) do(what string, effect func() error, refused func(mode) error) error {
 	f.mu.Lock()
-	name := f.next(repeatable(what))
-	mine := f.armed && !f.met() && (name == f.effect || f.next(what) == f.effect)
+	name := f.nth(repeatable(what))
+	mine := f.armed && !f.met() && (name == f.effect || f.nth(what) == f.effect)
 	at := f.mode
 	switch {
 	case f.dead:
@@ -121,8 +136,8 @@ func (f *fault) do(what string, effect func() error, refused func(mode) error) e
 	}
 }
 
-// next names the next effect of that kind.
-func (f *fault) next(kind string) string { return fmt.Sprintf("%s#%d", kind, f.times[kind]+1) }
+// nth names the next effect of that kind.
+func (f *fault) nth(kind string) string { return fmt.Sprintf("%s#%d", kind, f.times[kind]+1) }
 
 // repeatable names an effect so that another run has it, too. Which member etcd is asked about depends on which one leads.
 func repeatable(what string) string {
@@ -134,7 +149,7 @@ func repeatable(what string) string {
 
 // meet is the disturbance.
 func (f *fault) meet() {
-	f.dead = f.mode == before || f.mode == after
+	f.dead = f.mode.deadly()
 	close(f.fired)
 }
 

@@ -81,3 +81,63 @@ func TestRequiredPlans(t *testing.T) {
 		}
 	}
 }
+
+// TestPairs: no plan is lost, two are together only of one life and one mode and far enough apart, and their name says what they are.
+func TestPairs(t *testing.T) {
+	t.Parallel()
+	story := []string{"a#1", "AddLearner#1", "b#1", "c#1", "d#1", "Promote#1", "e#1", "Promote#2", "f#1", "g#1", "h#1", "Remove#1"}
+	effects := map[string][]string{"grow": story, "heal": {"AddLearner#1", "Promote#1"}}
+	of := func(life string, m mode, effects ...string) together {
+		var ps together
+		for _, effect := range effects {
+			ps = append(ps, plan{life, effect, m})
+		}
+		return ps
+	}
+	cases := map[string]struct {
+		reason string
+		plans  []plan
+		want   []together
+	}{
+		"FarApart": {
+			reason: "the first half of the story with the second one, in its order",
+			plans:  of("grow", after, "Remove#1", "AddLearner#1", "Promote#2", "Promote#1"),
+			want:   []together{of("grow", after, "AddLearner#1", "Promote#2"), of("grow", after, "Promote#1", "Remove#1")},
+		},
+		"OneIsLeft": {
+			reason: "it has a run of its own",
+			plans:  of("grow", before, "AddLearner#1", "Promote#1", "Remove#1"),
+			want:   []together{of("grow", before, "AddLearner#1", "Remove#1"), of("grow", before, "Promote#1")},
+		},
+		"Near": {
+			reason: "the operator may not be over the first one",
+			plans:  of("heal", after, "AddLearner#1", "Promote#1"),
+			want:   []together{of("heal", after, "AddLearner#1"), of("heal", after, "Promote#1")},
+		},
+		"Modes": {
+			reason: "a death would heal an operator that does not know",
+			plans:  append(of("grow", replyLost, "AddLearner#1"), of("grow", after, "Remove#1")...),
+			want:   []together{of("grow", replyLost, "AddLearner#1"), of("grow", after, "Remove#1")},
+		},
+		"Lives": {
+			reason: "each has a run of its own",
+			plans:  append(of("grow", after, "AddLearner#1"), of("heal", after, "Promote#1")...),
+			want:   []together{of("grow", after, "AddLearner#1"), of("heal", after, "Promote#1")},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := pairs(effects, tc.plans)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(plan{})); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			for _, ps := range got {
+				read, err := parseTogether(ps.String())
+				if diff := cmp.Diff(ps, read, cmp.AllowUnexported(plan{})); diff != "" || err != nil {
+					t.Errorf("%s is read otherwise, error %v: -want +got:\n%s", ps, err, diff)
+				}
+			}
+		})
+	}
+}

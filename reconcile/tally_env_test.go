@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,6 +70,15 @@ func (y *tally) plan(t *testing.T, p trial) {
 	})
 }
 
+// together runs plans in one run, beside others. Each of them counts.
+func (y *tally) together(t *testing.T, ps together, do func(*testing.T) []ending) {
+	y.offer(len(ps))
+	t.Run(ps.String(), func(t *testing.T) {
+		t.Parallel()
+		y.runAll(t, ps.String(), ps.names(), do)
+	})
+}
+
 // until runs plans in their order, by so many workers, and begins none when span is over; 0 is as long as it takes. Span begins
 // when the first worker has its turn among the other tests.
 func (y *tally) until(t *testing.T, span time.Duration, workers int, plans []trial) {
@@ -100,12 +110,19 @@ func (y *tally) offer(plans int) {
 }
 
 func (y *tally) run(t *testing.T, p trial) {
+	y.runAll(t, p.name, []string{p.name}, func(t *testing.T) []ending { return []ending{p.do(t)} })
+}
+
+// runAll runs what is several plans, by their names, or one. It is run again by its own name.
+func (y *tally) runAll(t *testing.T, again string, plans []string, do func(*testing.T) []ending) {
 	var keep func() error
-	t.Cleanup(func() { // the last clean-up: others judge the plan as well
+	t.Cleanup(func() { // the last clean-up: others judge the plans as well
 		switch {
 		case t.Failed():
-			t.Logf("once more: go test -tags env -count=1 -timeout 0 ./reconcile -run TestChaos -chaos.plan '%s'", p.name)
-			y.fail(p.name)
+			t.Logf("once more: go test -tags env -count=1 -timeout 0 ./reconcile -run TestChaos -chaos.plan '%s'", again)
+			for _, name := range plans {
+				y.fail(name)
+			}
 		case keep != nil:
 			if err := keep(); err != nil {
 				t.Errorf("keep that this plan has ended: %v", err)
@@ -113,14 +130,21 @@ func (y *tally) run(t *testing.T, p trial) {
 		}
 	})
 	y.mu.Lock()
-	y.started++
+	y.started += len(plans)
 	y.mu.Unlock()
 	begun := time.Now()
-	ended := p.do(t)
-	took := time.Since(begun)
-	y.add(p.name, ended, took)
+	endings := do(t)
+	took := time.Since(begun) / time.Duration(len(plans))
+	for n, name := range plans {
+		y.add(name, endings[n], took)
+	}
 	keep = func() error {
-		return y.ledger.keep(ledgerLine{Plan: p.name, Met: ended.met, Unread: ended.unread, Writes: ended.writes, Took: took})
+		var errs []error
+		for n, name := range plans {
+			e := endings[n]
+			errs = append(errs, y.ledger.keep(ledgerLine{Plan: name, Met: e.met, Unread: e.unread, Writes: e.writes, Took: took}))
+		}
+		return errors.Join(errs...)
 	}
 }
 
@@ -151,9 +175,15 @@ func (y *tally) add(name string, o ending, took time.Duration) {
 		}
 	}
 	y.unread += o.unread
-	y.writes.Attempted += o.writes.Attempted
-	y.writes.Acknowledged += o.writes.Acknowledged
-	y.writes.Longest = max(y.writes.Longest, o.writes.Longest)
+	y.writes = sumOf(y.writes, o.writes)
+}
+
+// sumOf both; the longest pause of any.
+func sumOf(a, b history.Result) history.Result {
+	a.Attempted += b.Attempted
+	a.Acknowledged += b.Acknowledged
+	a.Longest = max(a.Longest, b.Longest)
+	return a
 }
 
 // judge tells the figures as attributes of the test, which are heard of a test that passes as well.

@@ -71,9 +71,9 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 // under a running container. The revision and what was asked for stay: they tell what the spec of
 // this Pod was made of. The result is nil where nothing differs.
 func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
-	pod, err := corev1ac.ExtractPod(live, api.Manager)
+	own, err := ownedOf(live)
 	if err != nil {
-		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
+		return nil, err
 	}
 	labels := podLabels(c, m)
 	annotations, err := podAnnotations(c, m, live.Annotations[api.AnnotationRevision], live.Annotations[api.AnnotationApplied])
@@ -83,8 +83,12 @@ func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodA
 	if reads(live, "INITIAL_CORRUPT_CHECK") {
 		annotations[api.AnnotationInitialCorruptCheck] = strconv.FormatBool(m.InitialCorruptCheck)
 	}
-	if maps.Equal(pod.Labels, labels) && maps.Equal(pod.Annotations, annotations) {
+	if maps.Equal(own.labels, labels) && maps.Equal(own.annotations, annotations) {
 		return nil, nil
+	}
+	pod, err := corev1ac.ExtractPod(live, api.Manager)
+	if err != nil {
+		return nil, fmt.Errorf("extract Pod %s: %w", live.Name, err)
 	}
 	pod.Labels, pod.Annotations = labels, annotations
 	return pod, nil

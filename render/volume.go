@@ -2,13 +2,13 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
@@ -57,13 +57,13 @@ func Volume(c *api.EtcdCluster, m Member) *corev1ac.PersistentVolumeClaimApplyCo
 // VolumeCurrent reports whether applying the wanted claim would change nothing of the live one. A claim's spec stays as it
 // was created, so only its metadata can differ.
 func VolumeCurrent(live *corev1.PersistentVolumeClaim, want *corev1ac.PersistentVolumeClaimApplyConfiguration) (bool, error) {
-	applied, err := corev1ac.ExtractPersistentVolumeClaim(live, api.Manager)
+	own, err := ownedOf(live)
 	if err != nil {
-		return false, fmt.Errorf("extract PersistentVolumeClaim %s: %w", live.Name, err)
+		return false, err
 	}
-	return maps.Equal(applied.Labels, want.Labels) && maps.Equal(applied.Annotations, want.Annotations) &&
-		slices.EqualFunc(applied.OwnerReferences, want.OwnerReferences, func(a, b metav1ac.OwnerReferenceApplyConfiguration) bool {
-			return ptr.Equal(a.UID, b.UID)
+	return maps.Equal(own.labels, want.Labels) && maps.Equal(own.annotations, want.Annotations) &&
+		slices.EqualFunc(own.owners, want.OwnerReferences, func(uid types.UID, o metav1ac.OwnerReferenceApplyConfiguration) bool {
+			return uid == ptr.Deref(o.UID, "")
 		}), nil
 }
 

@@ -43,9 +43,23 @@ func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error)
 	env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
 	// Each test makes Services, and none is deleted: the default range has addresses for 254 of them.
 	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
-	if _, err := env.Start(); err != nil {
+	if err := startWithMemory(env); err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
 	}
 	env.Config.Wrap(func(server http.RoundTripper) http.RoundTripper { return bounded(server, patience) })
 	return env, nil
+}
+
+// startWithMemory starts an API server that collects its garbage more seldom:
+// here memory is cheaper than processors. envtest passes the environment of
+// this process on, in which the runtime reads GOGC only once, at its own start.
+func startWithMemory(env *envtest.Environment) error {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		if err := os.Setenv("GOGC", "400"); err != nil {
+			return err
+		}
+		defer func() { _ = os.Unsetenv("GOGC") }() // it was set above
+	}
+	_, err := env.Start()
+	return err
 }
