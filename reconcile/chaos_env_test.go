@@ -85,7 +85,7 @@ func disturbed(t *testing.T) []trial {
 			if err != nil || ends[ps[0].life] == nil {
 				t.Fatalf("-chaos.plan: no life, or error %v: write it as a failure has named it", err)
 			}
-			runs = append(runs, trial{plan, func(t *testing.T) ending { return asOne(ps.run(t, ends[ps[0].life])) }})
+			runs = append(runs, trial{plan, func(t *testing.T) ending { return asOne(ps.run(t, ends[ps[0].life], effects[ps[0].life])) }})
 		case len(parts) == 3 && !slices.Contains(effects[parts[0]], parts[1]): // this run may not have had the effect that is named
 			effects[parts[0]] = append(effects[parts[0]], parts[1])
 		}

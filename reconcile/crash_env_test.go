@@ -27,7 +27,7 @@ type plan struct {
 func (p plan) String() string { return p.life + "/" + p.effect + "/" + string(p.mode) }
 
 // run fails unless the end is that of the undisturbed run, and no client was told what is not so.
-func (p plan) run(t *testing.T, want []string) ending { return together{p}.run(t, want)[0] }
+func (p plan) run(t *testing.T, want []string) ending { return together{p}.run(t, want, nil)[0] }
 
 // undisturbed runs each of the lives once, and returns its effects and its end.
 func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]string) {
@@ -118,7 +118,7 @@ func TestCrash(t *testing.T) {
 			required[name] = false
 		}
 		figures.together(t, ps, func(t *testing.T) []ending {
-			endings := ps.runEach(t, ends[ps[0].life])
+			endings := ps.runEach(t, ends[ps[0].life], effects[ps[0].life])
 			mu.Lock()
 			defer mu.Unlock()
 			for n, name := range ps.names() {

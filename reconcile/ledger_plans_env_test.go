@@ -141,3 +141,32 @@ func TestPairs(t *testing.T) {
 		})
 	}
 }
+
+// TestMembersIn: a member that came twice, or came and went, between two disturbances is seen, and what may differ between runs is not.
+func TestMembersIn(t *testing.T) {
+	t.Parallel()
+	story := []string{"status.EtcdCluster.db#1", "AddLearner#1", "MoveLeader#1", "Promote#1", "AddLearner#2", "Promote#2"}
+	cases := map[string]struct {
+		reason string
+		made   []string
+		want   []string
+	}{
+		"AsInTheStory": {reason: "the leader is another one", made: []string{"AddLearner#1", "Promote#1", "AddLearner#2"}, want: []string{"AddLearner#1", "Promote#1"}},
+		"Twice": {
+			reason: "the reply to the first was lost, and it was tried blindly", made: []string{"AddLearner#1", "Remove#1", "Promote#1", "AddLearner#2"},
+			want: []string{"AddLearner#1", "Remove#1", "Promote#1"},
+		},
+		"NotThere": {reason: "nothing was disturbed", made: []string{"AddLearner#1"}, want: []string{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, membersIn(tc.made, "AddLearner#2")); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if same := cmp.Equal(membersIn(story, "AddLearner#2"), membersIn(tc.made, "AddLearner#2")); same != (name == "AsInTheStory") {
+				t.Errorf("%s: the same as in the story: %t", tc.reason, same)
+			}
+		})
+	}
+}

@@ -46,9 +46,10 @@ func (ps together) names() []string {
 	return names
 }
 
-// run fails unless the end is that of the undisturbed run, and no client was told what is not so. A plan has met its effect if
-// that came after the effects of the plans before it were there.
-func (ps together) run(t *testing.T, want []string) []ending {
+// run fails unless the end is that of the undisturbed run, and no client was told what is not so; and unless, when a later effect is
+// disturbed, members have come and gone as in the story of the undisturbed run. A plan has met its effect if that came after those
+// of the plans before it were there.
+func (ps together) run(t *testing.T, want, story []string) []ending {
 	s := newStageAlone(t, agents)
 	faults := make([]*fault, len(ps))
 	for n, p := range ps {
@@ -92,12 +93,26 @@ func (ps together) run(t *testing.T, want []string) []ending {
 	made, endings := all.effects(), make([]ending, len(ps))
 	for n, f := range faults {
 		endings[n].met = f.met() && (n == 0 || slices.Index(made, ps[n-1].effect) < slices.Index(made, ps[n].effect))
+		if diff := cmp.Diff(membersIn(story, ps[n].effect), membersIn(made, ps[n].effect)); n > 0 && endings[n].met && diff != "" {
+			t.Errorf("%s: members changed otherwise after %s, until %s: -undisturbed +got:\n%s", ps, ps[n-1].effect, ps[n].effect, diff)
+		}
 		if !endings[n].met {
 			t.Logf("this run got by without %s, so there was nothing to disturb: %v", ps[n].effect, made)
 		}
 	}
 	endings[0].writes = writes
 	return endings
+}
+
+// membersIn are the changes of etcd's members that a story has until an effect.
+func membersIn(story []string, until string) []string {
+	changes := []string{}
+	for _, effect := range story[:max(0, slices.Index(story, until))] {
+		if verb := verbOf(effect); verb == "AddLearner" || verb == "Promote" || verb == "Remove" {
+			changes = append(changes, effect)
+		}
+	}
+	return changes
 }
 
 // asOne is the ending of plans that count as one.
@@ -111,8 +126,8 @@ func asOne(endings []ending) ending {
 
 // runEach runs all together, and then by itself each that met nothing beside the others: what comes before an effect may change
 // the story.
-func (ps together) runEach(t *testing.T, want []string) []ending {
-	endings := ps.run(t, want)
+func (ps together) runEach(t *testing.T, want, story []string) []ending {
+	endings := ps.run(t, want, story)
 	if len(ps) == 1 || t.Failed() {
 		return endings
 	}
