@@ -14,6 +14,9 @@
 // data directory of it. A snapshot is verified by all of that, and by an etcd that serves the data:
 // VerifyServed says what is compared.
 //
+// SaveStopped makes one of the data directory of a member that does not run, where a cluster has
+// lost its majority for good: an etcd is started on a copy, whose log counts as committed.
+//
 // Nothing here reads a whole database into memory.
 //
 // No object is ever overwritten. Deleting begins with the manifest, so that what is left

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,7 +195,7 @@ func (f *stoppedFiles) read(ctx context.Context) (StoppedState, error) {
 	if log.learner != nil { // it says more than the database does
 		s.Learner = *log.learner
 	}
-	for _, path := range append(append([]string{f.database}, f.snap...), f.wal...) {
+	for _, path := range slices.Concat([]string{f.database}, f.snap, f.wal) {
 		info, err := os.Stat(path)
 		if err != nil {
 			return StoppedState{}, err
@@ -238,19 +239,4 @@ func (s *StoppedState) readDatabase(tx *bbolt.Tx) error {
 	}
 	s.EtcdVersion = highestMinor(said)
 	return nil
-}
-
-// highestMinor is the minor that reads it all: the versions of the cluster and of the storage differ
-// while a cluster is upgraded or downgraded.
-func highestMinor(versions []string) string {
-	highest := minor{}
-	for _, version := range versions {
-		if m, err := parseMinor(version); err == nil && m.compare(highest) > 0 {
-			highest = m
-		}
-	}
-	if highest == (minor{}) {
-		return ""
-	}
-	return highest.String()
 }

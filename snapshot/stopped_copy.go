@@ -16,9 +16,10 @@ const logRoom = 128 << 20
 
 // Copy copies the data directory to another, which must not be there, or be empty, and makes all
 // entries of the copied log count as committed. The log is within the copy, wherever it was before.
-// An etcd of the version that Refuses nothing of, which is started on the copy with
-// --force-new-cluster, and whose members no other can reach, serves every write that the member can
-// know of. It is for one snapshot: no member may go on with it. What is returned is as it was found.
+//
+// An etcd whose version is not refused (Refuses), started on the copy with --force-new-cluster
+// where no other machine can reach it, serves every write that the member can know of. The copy is
+// for one snapshot: no member may go on with it. What is returned is the state as it was found.
 func (m StoppedMember) Copy(ctx context.Context, dir string, progress func(Progress)) (StoppedState, error) {
 	files, err := m.open()
 	if err != nil {

@@ -3,6 +3,8 @@ package snapshot
 import (
 	"bytes"
 	"errors"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -319,6 +321,35 @@ func TestReadStopped(t *testing.T) {
 	m.WALDir = elsewhere
 	if got, err := m.Read(t.Context()); err != nil || got.LastIndex != 9 {
 		t.Errorf("with the log elsewhere: %+v, %v", got, err)
+	}
+}
+
+// TestCopyRefused: what is not copied, and that nothing is left of it.
+func TestCopyRefused(t *testing.T) {
+	t.Parallel()
+	m := newStoppedDir(t)
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Copy(t.Context(), full, nil); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("into a directory that has something: %v", err)
+	}
+	if err := roomFor(full, math.MaxInt64); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("more than there is room for: %v", err)
+	}
+	m.WALDir = filepath.Join(t.TempDir(), "wal")
+	l := newStoppedLog(t, m.WALDir)
+	l.change(1, raftpb.ConfChangeRemoveNode, stoppedID)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	none := filepath.Join(t.TempDir(), "copy")
+	if _, err := m.Copy(t.Context(), none, nil); err == nil || !strings.Contains(err.Error(), "member beef was removed from its cluster") {
+		t.Errorf("of a member that was removed: %v", err)
+	}
+	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a copy of it is there: %v", err)
 	}
 }
 

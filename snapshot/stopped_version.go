@@ -46,3 +46,18 @@ func (s StoppedState) Refuses(etcdVersion string) error {
 	}
 	return nil
 }
+
+// highestMinor is the minor that reads it all: the versions of the cluster and of the storage differ
+// while a cluster is upgraded or downgraded.
+func highestMinor(versions []string) string {
+	highest := minor{}
+	for _, version := range versions {
+		if m, err := parseMinor(version); err == nil && m.compare(highest) > 0 {
+			highest = m
+		}
+	}
+	if highest == (minor{}) {
+		return ""
+	}
+	return highest.String()
+}
