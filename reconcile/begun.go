@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,11 +45,15 @@ func (s *intents) begun(c *api.EtcdCluster, op *api.Operation, first, now time.T
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := client.ObjectKeyFromObject(c)
-	is := func(i seenIntent) bool { return i.cluster == c.UID && equality.Semantic.DeepEqual(i.operation, *op) }
+	stored := op.DeepCopy()
+	stored.Since = &metav1.Time{Time: op.Since.Truncate(time.Second)} // as the API server keeps it
+	is := func(i seenIntent) bool {
+		return i.cluster == c.UID && equality.Semantic.DeepEqual(i.operation, *stored)
+	}
 	kept := slices.DeleteFunc(s.seen[key], func(i seenIntent) bool { return !is(i) && now.Sub(i.begun) > intentLife })
 	n := slices.IndexFunc(kept, is)
 	if n < 0 {
-		n, kept = len(kept), append(kept, seenIntent{c.UID, *op.DeepCopy(), first})
+		n, kept = len(kept), append(kept, seenIntent{c.UID, *stored, first})
 	}
 	if s.seen == nil {
 		s.seen = map[types.NamespacedName][]seenIntent{}

@@ -79,9 +79,9 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 		}
 	}
 	now := time.Now()
+	operation.Since = &metav1.Time{Time: now}          // to the nanosecond: it is sent, and fails on an old view, even if it says the same
 	begun := now.Add(-time.Duration(now.Nanosecond())) // on the monotonic clock still; others go by whole seconds
-	operation.Since = &metav1.Time{Time: begun.Round(0)}
-	r.intents.begun(c, operation, begun, now) // before it is written: the answer may be lost, and our clock may be set
+	r.intents.begun(c, operation, begun, now)          // before it is written: the answer may be lost, and our clock may be set
 	intended := *c.Status.DeepCopy()
 	if step.ChangesMembership() { // what is about to be done is told with it, and nothing is left to tell afterwards
 		intended = status(c, seen, step)

@@ -37,6 +37,12 @@ func theirs(op *api.Operation) *api.Operation {
 	return op
 }
 
+// stored is an operation as it comes of the API server, in whole seconds.
+func stored(op *api.Operation) *api.Operation {
+	op.Since = new(metav1.NewTime(op.Since.Truncate(time.Second)))
+	return op
+}
+
 func target(member, uid string) api.OperationTarget {
 	return api.OperationTarget{Member: member, UID: uid}
 }
@@ -252,6 +258,11 @@ func TestIntend(t *testing.T) {
 		"SameStop": {
 			reason: "there is no second look before a Pod goes: that the write succeeds shows that the spec is the newest", step: stop, uid: podUID,
 			before: operation(membership.Stop, "", 0, target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")),
+			want:   result{Writes: written, Operation: decided(membership.Stop, "", target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")), Next: 3},
+		},
+		"SameStopStored": {
+			reason: "so it is in the second in which that was written: what is written is never what is stored, which would not be sent", step: stop, uid: podUID, next: 3,
+			before: stored(operation(membership.Stop, "", 0, target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2"))),
 			want:   result{Writes: written, Operation: decided(membership.Stop, "", target("db-0", "pod-of-db-0"), target("db-1", "pod-of-db-1"), target("db-2", "pod-of-db-2")), Next: 3},
 		},
 		"SameOfAnother": {
