@@ -220,7 +220,8 @@ func (b *rollBound) people(s *rollState, visit rollVisit) {
 		to := *s
 		to.budget.specs--
 		change(&to.roll)
-		if to.roll.givenUp = false; to.roll.backup != backupRuns { // which serves for this spec as well
+		to.roll.givenUp = false
+		if !to.roll.guarded || to.roll.backup != backupRuns { // which serves for this spec as well
 			to.roll.backup = backupNone
 		}
 		for i := range to.roll.seats {

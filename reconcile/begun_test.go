@@ -75,8 +75,8 @@ func TestBegun(t *testing.T) {
 				}
 				var got []bool
 				for _, n := range tc.after {
-					time.Sleep(time.Until(at(n)))
-					looked := c.DeepCopy() // as it comes of the cache
+					time.Sleep(time.Until(at(n))) //nolint:forbidigo // on a clock of the test
+					looked := c.DeepCopy()        // as it comes of the cache
 					err := s.intend(t.Context(), looked, seen, remove, volumeUID)
 					if err != nil && !errors.Is(err, errInFlight) {
 						t.Fatal(err)
@@ -117,7 +117,7 @@ func TestBegunOfOwn(t *testing.T) {
 				} else if err := s.intend(t.Context(), c, healthy(), remove, volumeUID); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(tc.wait)
+				time.Sleep(tc.wait) //nolint:forbidigo // on a clock of the test
 				var left time.Duration
 				ctx, cancel, err := s.inTime(t.Context(), c)
 				if err == nil {

@@ -185,8 +185,7 @@ func (f *stoppedFiles) read(ctx context.Context) (StoppedState, error) {
 		Term: log.term, LastIndex: log.index, CommitIndex: log.state.GetCommit(), Unreadable: log.unreadable, log: log,
 	}
 	err = viewDatabase(ctx, f.database, s.readDatabase)
-	var damage *Damage
-	if errors.As(err, &damage) {
+	if damage, ok := errors.AsType[*Damage](err); ok {
 		err = fmt.Errorf("%s is damaged: %s", f.database, damage.Detail)
 	}
 	if err != nil {

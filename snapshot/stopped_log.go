@@ -177,6 +177,7 @@ func (l *logState) change(data []byte) error {
 		l.learner, l.removed = new(c.GetType() == raftpb.ConfChangeAddLearnerNode), false
 	case raftpb.ConfChangeRemoveNode:
 		l.removed = true
+	case raftpb.ConfChangeUpdateNode:
 	}
 	return nil
 }
