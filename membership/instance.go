@@ -51,6 +51,9 @@ type Volume struct {
 	Replaced bool
 	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
 	Retired bool
+	// Aside is the UID of the EtcdRestore for which it was set aside: it has the data of before, and nothing starts on it. Empty: it
+	// was not.
+	Aside string
 }
 
 // The values of Volume.Replays.

@@ -49,8 +49,12 @@ type Desired struct {
 	EmptyPatience string
 	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it was not.
 	GivenUp string
+	// Base is the ordinal of the first member of a first start that is begun now.
+	Base int
 	// Restore: the cluster is to start from a stored snapshot, and not empty. Identity: it can read an encrypted one.
 	Restore, Identity bool
+	// DiscardFormer is the UID of the EtcdRestore whose former volumes are to be deleted; empty: those of none.
+	DiscardFormer string
 	// Volume is the size of a volume as the spec asks for, in bytes; 0: it is not known.
 	Volume int64
 	// BackUp: a snapshot is to be stored and verified before the members come to another version.
@@ -82,6 +86,10 @@ type Observed struct {
 	Search Search
 	// Backup that is taken before the version changes.
 	Backup Backup
+	// InPlace is the restore in place that is asked for, or goes on.
+	InPlace InPlace
+	// Former are the members of before a restore in place, by ordinal. They are no Instances.
+	Former []Instance
 }
 
 // Reach is how far the operator got when it asked etcd.
@@ -152,16 +160,16 @@ func (o Observed) exchanged(i Instance) bool {
 // known are the members that etcd has, as far as is known: its list, or those that were seen earlier, or, where even
 // that is forgotten, those of the first start.
 func (o Observed) known() []Instance {
-	first := 0
+	var first First
 	for _, i := range o.Instances {
-		if !o.Remembered && i.Volume.Recorded() && i.Volume.ClusterID == o.ID() {
-			first = max(first, i.Volume.First.Size)
+		if !o.Remembered && i.Volume.Recorded() && i.Volume.ClusterID == o.ID() && i.Volume.First.Size > first.Size {
+			first = i.Volume.First
 		}
 	}
 	var known []Instance
 	for _, i := range o.Instances {
 		switch {
-		case o.Reach == ReachQuorum && o.Member(i.ID) != nil, o.Reach != ReachQuorum && !i.Volume.Retired && (i.ID != 0 || i.Ordinal < first):
+		case o.Reach == ReachQuorum && o.Member(i.ID) != nil, o.Reach != ReachQuorum && !i.Volume.Retired && (i.ID != 0 || first.Has(i.Ordinal)):
 			known = append(known, i)
 		}
 	}

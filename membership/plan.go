@@ -7,8 +7,13 @@ type rule func(Desired, Observed) (Step, bool)
 var rules = []rule{
 	deleting,         // what is being deleted gets nothing new
 	foreignInstance,  // a volume or Pod with a name of ours has another owner: touch nothing
+	withdrawn,        // a restore in place that was deleted does nothing more
+	formerStopped,    // former members, which a restore in place has replaced, never run again, and their volumes are set aside
+	revertedTo,       // a restore in place is taken back
+	strayFormer,      // volumes that were set aside, and nothing tells for what
 	mixedClusters,    // two cluster IDs under one name: no choice between them is ours
 	hibernated,       // zero replicas: stop all, keep all volumes
+	replaced,         // a restore in place begins, once there is a snapshot for it
 	putBack,          // a changed member that does not come up gets back what it ran before
 	unstuck,          // a Pod that runs nothing and has ended, or was made from an older spec: recreate it
 	withheld,         // a Pod that has yet to start on a volume that is not its member's goes
@@ -19,6 +24,7 @@ var rules = []rule{
 	formed,           // all first members agree on the cluster and its members: write it down
 	forming,          // wait for the first members to find each other
 	started,          // a Pod for every volume that holds a member's data, all at once: no membership change
+	markedLate,       // the mark of a restore in place that was taken back has come late
 	recorded,         // a member that answers proves whose data its volume holds
 	backedOff,        // no kubelet's back-off is waited for while there is no quorum
 	replacedMajority, // a quorum depends on volumes that only a person can accept
@@ -55,6 +61,7 @@ var rules = []rule{
 	updated,          // members that do not run yet what the spec asks for, one after the other
 	grown,            // volumes that are to be larger, all at once
 	growing,          // and they are
+	formerDiscarded,  // the volumes of former members go, where that is asked for
 	healthy,          // nothing to do
 }
 

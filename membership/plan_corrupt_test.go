@@ -232,7 +232,7 @@ func TestPlanCorrupt(t *testing.T) {
 			args:   []change{corruptMember(0xa0)},
 			want: Step{
 				Action: Stall, Reason: AlarmRaised,
-				Message: alarmRaised + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (etcdctl alarm disarm), or restore a snapshot into a new EtcdCluster",
+				Message: alarmRaised + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (etcdctl alarm disarm), or restore a snapshot (EtcdRestore)",
 			},
 		},
 

@@ -11,7 +11,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{noQuorum, on(1, gone), on(2, gone)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1", "m-2"},
-				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot (EtcdRestore); to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"LostMajorityOfForgotten": {
@@ -23,7 +23,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1", "m-2"},
-				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot (EtcdRestore); to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"LostMajorityNotGuessed": {
@@ -44,7 +44,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{nobodyAnswers, on(1, gone), on(2, gone), on(2, func(i *Instance) { i.ID = 0 })},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
-				Message: "the data of m-1 is gone: of 2 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+				Message: "the data of m-1 is gone: of 2 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back, or restore a snapshot (EtcdRestore); to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"LostAll": {
@@ -53,7 +53,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{nobodyAnswers, onAll(gone)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-0", "m-1", "m-2"},
-				Message: "every volume of the cluster is gone. No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+				Message: "every volume of the cluster is gone. No member is started empty under its old name. Bring the volumes back, or restore a snapshot (EtcdRestore); to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
 			},
 		},
 
@@ -82,7 +82,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{noQuorum, on(0, stuck), on(0, overdue), on(2, silent)},
 			want: Step{
 				Action: Stall, Reason: QuorumLost,
-				Message: "no quorum answers: m-0 cannot pull the image etcd:v3.6.16; m-1 knows no leader; m-2 does not answer. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster",
+				Message: "no quorum answers: m-0 cannot pull the image etcd:v3.6.16; m-1 knows no leader; m-2 does not answer. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)",
 			},
 		},
 
@@ -135,7 +135,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{on(2, stuck), on(2, overdue)},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster",
+				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)",
 			},
 		},
 		"MemberDownDamaged": {

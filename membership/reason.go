@@ -15,6 +15,7 @@ const (
 	Bootstrapping      Reason = "Bootstrapping"
 	Restoring          Reason = "Restoring"
 	RestoreFailed      Reason = "RestoreFailed"
+	Reverting          Reason = "Reverting"
 	Formed             Reason = "Formed"
 	Starting           Reason = "Starting"
 	Recording          Reason = "Recording"

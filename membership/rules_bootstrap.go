@@ -8,7 +8,7 @@ import "fmt"
 
 // first is the first start that is under way, or is to begin: what was written down before, or else what the spec says.
 func first(d Desired, o Observed) First {
-	f := First{Token: d.Token, Size: d.Size, Snapshot: o.Snapshot.ID()}
+	f := First{Token: d.Token, Size: d.Size, Base: d.Base, Snapshot: o.Snapshot.ID()}
 	for _, i := range o.Instances {
 		if !i.Volume.Stays() || i.Volume.First.Size == 0 || o.exchanged(i) {
 			continue
@@ -30,7 +30,7 @@ func first(d Desired, o Observed) First {
 func firstMembers(f First, o Observed) []Instance {
 	var members []Instance
 	for _, i := range o.Instances {
-		if i.Ordinal < f.Size {
+		if f.Has(i.Ordinal) {
 			members = append(members, i)
 		}
 	}
@@ -52,7 +52,7 @@ func lostWhileForming(d Desired, o Observed) (Step, bool) {
 	})
 	return Step{
 		Action: Stall, Reason: DataLost, Members: lost,
-		Message: "the volumes of " + list(lost) + " were lost while the cluster was forming, before it served clients; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+		Message: "the volumes of " + list(lost) + " were lost while the cluster was forming, before it served clients; " + o.startOver(),
 	}, len(lost) > 0
 }
 
@@ -123,14 +123,14 @@ func forming(d Desired, o Observed) (Step, bool) {
 		step.Message += ": " + problems(waiting)
 	}
 	if f.Size != d.Size {
-		step.Message += fmt.Sprintf("; this first start has %s, as the spec said when it began: if it cannot succeed, delete the EtcdCluster and its PersistentVolumeClaims, and apply it again", plural(f.Size, "member"))
+		step.Message += fmt.Sprintf("; this first start has %s, as the spec said when it began: if it cannot succeed, %s", plural(f.Size, "member"), o.startOver())
 	}
 	if stalled, ok := o.disconnected(step, firstMembers(f, o)); ok {
 		return stalled, true
 	}
 	if overdue { // waiting has not helped: this needs a person
 		step.Action, step.Reason = Stall, PodPending
-		step.Message += ". Waiting has not helped: remove the cause, or set the spec right; nothing was served yet, so the EtcdCluster and its PersistentVolumeClaims can also be deleted and applied again"
+		step.Message += ". Waiting has not helped: remove the cause, or set the spec right. Nothing was served yet: it is also safe to " + o.startOver()
 	}
 	return step, true
 }

@@ -108,7 +108,7 @@ func unheard(o Observed, rest []Instance) Step {
 	if len(o.voters()) == 1 {
 		return Step{
 			Action: Stall, Reason: AlarmRaised,
-			Message: alarm + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (etcdctl alarm disarm), or restore a snapshot into a new EtcdCluster",
+			Message: alarm + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (etcdctl alarm disarm), or restore a snapshot (EtcdRestore)",
 		}
 	}
 	step := Step{Action: Wait, Reason: AlarmRaised, Message: alarm + "Waiting until a quorum has been compared"}

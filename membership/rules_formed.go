@@ -15,7 +15,7 @@ import (
 func started(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Start, Reason: Starting}
 	for _, i := range o.Instances {
-		if i.Pod.Exists() || i.Volume.Terminating || o.removed(i) || !o.holds(i) {
+		if i.Pod.Exists() || i.Volume.Terminating || i.Volume.Aside != "" || o.removed(i) || !o.holds(i) {
 			continue
 		}
 		version := cmp.Or(i.Volume.Next, i.Volume.Version, d.Version)
@@ -78,7 +78,7 @@ func lostMajority(_ Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Stall, Reason: DataLost, Members: lost,
-		Message: message + ". No member is started empty under its old name. Bring the volumes back, or restore a snapshot into a new EtcdCluster; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
+		Message: message + ". No member is started empty under its old name. Bring the volumes back, or restore a snapshot (EtcdRestore); to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
 	}, left < Quorum(len(members))
 }
 
@@ -150,14 +150,14 @@ func needsPerson(step Step, down []Instance) Step {
 	replaceable := step.Reason != QuorumLost && step.Reason != Unreachable
 	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && !i.Publishes() && (!i.Pod.Damaged || !replaceable) }) {
 		step.Action = Stall
-		step.Message += ". Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot into a new EtcdCluster"
+		step.Message += ". Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)"
 	}
 	return step
 }
 
 func healthy(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: None, Reason: Healthy, Message: plural(len(o.Members), "healthy member")}
-	if d.Restore && o.Snapshot == (Snapshot{}) {
+	if d.Restore && o.Snapshot == (Snapshot{}) && !o.InPlace.asked() {
 		step.Message += "; spec.bootstrap.restore has no effect, because the cluster had its own data"
 	}
 	return step, true

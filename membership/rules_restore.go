@@ -83,7 +83,7 @@ func chosen(d Desired, o Observed) (Step, bool) {
 	case f.Snapshot != "" && !d.Restore:
 		return stall("the first members of this cluster are being restored from a snapshot, and spec.bootstrap.restore does not say where it is; set it back, or delete the EtcdCluster and its PersistentVolumeClaims, and apply it again")
 	case f.Snapshot != "":
-		if why := unusable(d, o.Snapshot); why != "" && o.Snapshot.ID() == f.Snapshot {
+		if why := unusable(d, o, o.Snapshot); why != "" && o.Snapshot.ID() == f.Snapshot {
 			return stall(why)
 		}
 		return Step{}, false
@@ -94,18 +94,20 @@ func chosen(d Desired, o Observed) (Step, bool) {
 	case found == Snapshot{}:
 		return Step{Action: Wait, Reason: Restoring, Message: "looking for the snapshot to start from"}, true
 	}
-	if why := unusable(d, found); why != "" {
+	if why := unusable(d, o, found); why != "" {
 		return stall(why + ". No member was made yet, and spec.bootstrap.restore can be corrected")
 	}
 	return Step{Action: Choose, Snapshot: found, Reason: Restoring, Message: "restoring " + found.String()}, true
 }
 
 // unusable is why no member as the spec asks for can start from a snapshot; empty where one can, as far as is known.
-func unusable(d Desired, s Snapshot) string {
+func unusable(d Desired, o Observed, s Snapshot) string {
 	needs := 2*s.Size + spareForWAL // it is fetched, and then restored beside that
 	switch {
 	case s.Version.Minor > d.Version.Minor:
 		return fmt.Sprintf("%s was taken from etcd %s, and etcd %s cannot read its data: set spec.version to %d.%d or newer, or choose an earlier snapshot", s, s.Version, d.Version, s.Version.Major, s.Version.Minor)
+	case s.Encrypted && !d.Identity && o.InPlace.Name != "":
+		return fmt.Sprintf("%s is encrypted: delete EtcdRestore %s, and apply it again with spec.source.identity, the Secret that has the age identity which can read it", s, o.InPlace.Name)
 	case s.Encrypted && !d.Identity:
 		return fmt.Sprintf("%s is encrypted: set spec.bootstrap.restore.identity to the Secret that has the age identity which can read it", s)
 	case d.Room > 0 && s.Size > d.Room:

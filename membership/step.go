@@ -53,6 +53,16 @@ const (
 	Disarm Action = "Disarm"
 	// Discard deletes the volumes of the named instances, which are no members, or marks those that are to be kept.
 	Discard Action = "Discard"
+	// Replace writes down that all members are to be replaced by ones that start from the named snapshot (EtcdRestore).
+	Replace Action = "Replace"
+	// StopFormer deletes the Pods of the named former members, and SetAside marks their volumes. Readmit takes such a mark away,
+	// and DiscardFormer deletes the volumes.
+	StopFormer    Action = "StopFormer"
+	SetAside      Action = "SetAside"
+	Readmit       Action = "Readmit"
+	DiscardFormer Action = "DiscardFormer"
+	// Revert writes down that the former members are those of the cluster again.
+	Revert Action = "Revert"
 )
 
 // Step is one decision. Only acts that are safe together name several members; what changes quorum is done one at a time.
@@ -75,9 +85,14 @@ type Step struct {
 type First struct {
 	Token string
 	Size  int
+	// Base is the ordinal of the first of them; the others follow. It is 0 but for a restore in place.
+	Base int
 	// Snapshot from which they all start (Snapshot.ID); empty: they start empty.
 	Snapshot string
 }
+
+// Has reports whether a member with that ordinal is one of the first start.
+func (f First) Has(ordinal int) bool { return ordinal >= f.Base && ordinal < f.Base+f.Size }
 
 // ChangesMembership reports whether the step changes the voters, or the leader: only one such act is under way at a time.
 func (s Step) ChangesMembership() bool {

@@ -11,11 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
@@ -23,8 +25,11 @@ import (
 // act applies what the cluster always has, carries out the step, and brings the metadata of what exists up to date. A
 // cluster that is suspended or being deleted is not touched.
 func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if c.Spec.Suspend || !c.DeletionTimestamp.IsZero() {
+	if !c.DeletionTimestamp.IsZero() {
 		return nil
+	}
+	if err := r.stopSearch(ctx, c, seen); err != nil || c.Spec.Suspend {
+		return err
 	}
 	invalid := valid(c)
 	var held error // no member is changed for what is refused, or waits for its turn
@@ -122,6 +127,9 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	if err != nil {
 		return false, err
 	}
+	if err := r.fenceClients(ctx, c, service, objects); err != nil {
+		return false, err
+	}
 	err = each(slices.DeleteFunc(objects, isBudget), func(object runtime.ApplyConfiguration) error {
 		_, err := r.apply(ctx, c, object)
 		return err
@@ -131,6 +139,31 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	}
 	keepAll = goesOn && keepsAll(seen, step, raised(c, seen, live))
 	return keepAll, errors.Join(err, r.applyBudget(ctx, c, seen, keepAll))
+}
+
+// fenceClients makes the Service for clients be changed only as it was seen, and opened only for the EtcdCluster as it was seen: an
+// operator with an old view must not let clients in that a restore in place has shut out.
+func (r *Reconciler) fenceClients(ctx context.Context, c *api.EtcdCluster, seen *corev1.Service, objects []runtime.ApplyConfiguration) error {
+	for _, object := range objects {
+		service, ok := object.(*corev1ac.ServiceApplyConfiguration)
+		if !ok || *service.Name != c.ClientServiceName() {
+			continue
+		}
+		if seen.UID != "" {
+			service.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion)
+		}
+		if len(seen.Spec.Selector) > 0 || len(service.Spec.Selector) == 0 {
+			continue
+		}
+		live := &api.EtcdCluster{}
+		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
+			return fmt.Errorf("look at the EtcdCluster again: %w", err)
+		}
+		if live.UID != c.UID || live.ResourceVersion != c.ResourceVersion {
+			return apply.ErrChanged
+		}
+	}
+	return nil
 }
 
 // clientService is the Service for clients as it is; the zero Service where there is none.
@@ -144,9 +177,9 @@ func clientService(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 }
 
 // static is what the cluster always has. Once the Service for clients selects Pods it goes on to,
-// whatever becomes of them: it leads to no Pod that is not ready.
+// whatever becomes of them, but for a restore in place: it leads to no Pod that is not ready.
 func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled, keepAll bool) ([]runtime.ApplyConfiguration, error) {
-	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0
+	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0 && !shutsClientsOut(c)
 	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen), Listed: lists(seen), KeepAll: keepAll})
 	if err != nil {
 		return nil, &invalidError{err}
@@ -219,6 +252,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return r.find(ctx, c, step)
 	case membership.Choose:
 		return r.choose(ctx, c, seen, step)
+	case membership.Replace, membership.Revert, membership.StopFormer, membership.SetAside, membership.Readmit, membership.DiscardFormer:
+		return r.restoreInPlace(ctx, c, seen, step)
 	case membership.Provision:
 		if seen.Formed() {
 			return r.prepare(ctx, c, seen, step)

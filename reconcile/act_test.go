@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	order "cmp"
 	"errors"
 	"slices"
 	"testing"
@@ -189,6 +190,9 @@ func TestAct(t *testing.T) {
 			for _, claim := range seen.claims {
 				live = append(live, claim)
 			}
+			if c.DeletionTimestamp == nil {
+				live = append(live, c)
+			}
 			s := newStub(t, tc.refuse, live...)
 			if tc.busy {
 				s.MaxChanging, s.changing.taken = 1, map[types.NamespacedName]bool{{Namespace: "ns", Name: "other"}: true}
@@ -242,13 +246,20 @@ func TestAdmits(t *testing.T) {
 		cached []client.Object // nil: as they are
 		latch  string
 		seen   func(*observed)
+		phase  api.RestorePhase // of a restore in place; empty: there is none
+		since  string           // resource version of the EtcdCluster by now; empty: as it was seen
 		want   map[string]string
+		err    error
 	}{
 		"NotThere":   {reason: "a client that is early is refused at an address that is the cluster's", want: nil},
 		"NotFormed":  {reason: "no client may write to a half-made cluster", live: []client.Object{service}, want: nil},
 		"NotFenced":  {reason: "nor while a member would still start empty over a lost disk", latch: "c1", live: []client.Object{service}, seen: notFenced, want: nil},
 		"NoQuorum":   {reason: "nor before a quorum has answered", latch: "c1", live: []client.Object{service}, seen: noQuorum, want: nil},
 		"Formed":     {reason: "then they may", latch: "c1", live: []client.Object{service}, want: selector},
+		"Restoring":  {reason: "clients are shut out while the cluster is restored in place", phase: api.RestoreRestoring, live: []client.Object{leading}, want: nil},
+		"Reverting":  {reason: "and while that is taken back", phase: api.RestoreReverting, live: []client.Object{leading}, want: nil},
+		"Restored":   {reason: "and let in again then", phase: api.RestoreCompleted, latch: "c2", live: []client.Object{service}, want: selector},
+		"OldCluster": {reason: "an operator that does not know of the restore yet does not let them in", latch: "c1", since: "8", live: []client.Object{service}, want: nil, err: apply.ErrChanged},
 		"Earlier":    {reason: "Pods of an earlier release are led to as they were, until they have the label", latch: "c1", live: []client.Object{leadingAll}, seen: unlabelled, want: earlier},
 		"LostQuorum": {reason: "and it stays so, for the members to be reached as soon as they are ready", latch: "c1", live: []client.Object{leading}, seen: noQuorum, want: selector},
 		"OldCache":   {reason: "nor is that taken back by an operator that does not know of it yet", live: []client.Object{leading}, cached: []client.Object{service}, want: selector},
@@ -258,17 +269,23 @@ func TestAdmits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, seen := newCluster(), healthy()
-			c.Status.ClusterID = tc.latch
+			c.Status.ClusterID, c.ResourceVersion = tc.latch, "7"
+			if tc.phase != "" {
+				c.Status.Restore = &api.ClusterRestore{Phase: tc.phase}
+			}
 			if tc.seen != nil {
 				tc.seen(&seen)
 			}
-			s := newStub(t, nil, tc.live...)
+			now := c.DeepCopy()
+			now.ResourceVersion = order.Or(tc.since, c.ResourceVersion)
+			live := append([]client.Object{now}, tc.live...)
+			s := newStub(t, nil, live...)
 			if tc.cached != nil {
 				s = newStub(t, nil, tc.cached...)
-				s.Reader = newStub(t, nil, tc.live...).Client
+				s.Reader = newStub(t, nil, live...).Client
 			}
-			if _, err := s.applyStatic(t.Context(), c, seen, membership.Step{Action: membership.None}, true); err != nil {
-				t.Fatal(err)
+			if _, err := s.applyStatic(t.Context(), c, seen, membership.Step{Action: membership.None}, true); !errors.Is(err, tc.err) {
+				t.Fatalf("%s: error is %v, want %v", tc.reason, err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, s.selectors[c.ClientServiceName()]); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -162,7 +163,14 @@ func key(o configuration) string {
 	return *o.GetKind() + "/" + *o.GetNamespace() + "/" + *o.GetName()
 }
 
+// hash of what is wanted of an object. Which one it is to be applied to, as a Service for clients says, is no part of that.
 func hash(o configuration) [sha256.Size]byte {
+	if service, ok := o.(*corev1ac.ServiceApplyConfiguration); ok && service.ObjectMetaApplyConfiguration != nil {
+		bare, metadata := *service, *service.ObjectMetaApplyConfiguration
+		metadata.UID, metadata.ResourceVersion = nil, nil
+		bare.ObjectMetaApplyConfiguration = &metadata
+		o = &bare
+	}
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return [sha256.Size]byte{} // equal to no other hash that matters: generated types always marshal

@@ -175,7 +175,7 @@ func (r *Reconciler) discard(ctx context.Context, c *api.EtcdCluster, seen obser
 		if claim == nil {
 			return nil
 		}
-		if desired(c).Retain && !i.Volume.Spare {
+		if desired(c).Retain && !i.Volume.Spare && step.Reason != membership.Reverting {
 			m := member(c, seen, name)
 			m.Retired = true
 			return r.applyClaim(ctx, c, claim, render.Volume(c, m))

@@ -37,6 +37,7 @@ import (
 	"quorate.dev/e2e/hostlet"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile"
+	restorestatus "quorate.dev/reconcile/restore"
 )
 
 // Each test has a namespace, an operator and a hostlet of its own in one real API server; every member is a real etcd.
@@ -175,6 +176,10 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 		put(r)
 	}
 	if err := r.SetupWithManager(mgr, max(2, s.workers)); err != nil {
+		s.Fatal(err)
+	}
+	restores := &restorestatus.Reconciler{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(api.Manager), StallAfter: r.StallAfter}
+	if err := restores.SetupWithManager(mgr, 1); err != nil {
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))

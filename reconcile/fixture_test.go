@@ -117,13 +117,14 @@ type write struct {
 // stub is a reconciler over an API server that has some objects and takes every write, or refuses it, and never changes.
 type stub struct {
 	*Reconciler
-	mu     sync.Mutex
-	writes []write
-	marks  map[string]map[string]string // the annotations that were applied, by kind and name
-	labels map[string]map[string]string // that were applied, by kind and name
-	specs  map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
-	graces map[string]*int64            // with which Pods were deleted, by name; nil is their own
-	status []api.EtcdClusterStatus      // what was applied, in order
+	mu      sync.Mutex
+	writes  []write
+	marks   map[string]map[string]string // the annotations that were applied, by kind and name
+	labels  map[string]map[string]string // that were applied, by kind and name
+	specs   map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
+	patches map[string]string            // by kind and name
+	graces  map[string]*int64            // with which Pods were deleted, by name; nil is their own
+	status  []api.EtcdClusterStatus      // what was applied, in order
 	// selectors that were applied, by the name of the Service
 	selectors map[string]map[string]string
 	budgets   []int32 // how many members the disruption budget was to keep, in order
@@ -138,7 +139,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			t.Fatal(err)
 		}
 	}
-	s := &stub{marks: map[string]map[string]string{}, labels: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
+	s := &stub{patches: map[string]string{}, marks: map[string]map[string]string{}, labels: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
 	take := func(w write) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -182,12 +183,19 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			}
 			return nil
 		},
-		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, p client.Patch, _ ...client.PatchOption) error {
 			kind, err := apiutil.GVKForObject(o, scheme)
 			if err != nil {
 				return err
 			}
-			return take(write{Verb: "patch", Kind: kind.Kind, Name: o.GetName(), UID: string(o.GetUID())})
+			if err := take(write{Verb: "patch", Kind: kind.Kind, Name: o.GetName(), UID: string(o.GetUID())}); err != nil {
+				return err
+			}
+			raw, err := p.Data(o)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.patches[kind.Kind+" "+o.GetName()] = string(raw)
+			return err
 		},
 		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			options := (&client.DeleteOptions{}).ApplyOptions(opts)

@@ -124,7 +124,7 @@ func TestMajorityLost(t *testing.T) {
 			enough := time.After(12 * time.Second) // more than a member may be down
 			tc.strike(s, c, "db-1")
 			tc.strike(s, c, "db-2")
-			if message := s.stalled(c, tc.stalled); !strings.Contains(message, "restore a snapshot into a new EtcdCluster") {
+			if message := s.stalled(c, tc.stalled); !strings.Contains(message, "restore a snapshot (EtcdRestore)") {
 				t.Errorf("%s: the message says not what to do: %s", tc.reason, message)
 			}
 			<-enough

@@ -59,7 +59,7 @@ var errInFlight = errors.New("another operation is under way")
 func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, uid func(membership.Instance) string) error {
 	operation := &api.Operation{Step: string(step.Action), Generation: c.Generation, MemberID: step.ID.String(), Holder: r.identity}
 	for _, i := range seen.Instances {
-		if step.Action == membership.Bootstrap && i.Ordinal < step.First.Size || slices.Contains(step.Members, i.Name) {
+		if step.Action == membership.Bootstrap && step.First.Has(i.Ordinal) || slices.Contains(step.Members, i.Name) {
 			operation.Targets = append(operation.Targets, api.OperationTarget{Member: i.Name, UID: uid(i)})
 		}
 	}

@@ -27,6 +27,7 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 		Replays:       i.Volume.Replays,
 		Token:         i.Volume.First.Token,
 		BootstrapSize: i.Volume.First.Size,
+		BootstrapBase: i.Volume.First.Base,
 		Snapshot:      i.Volume.First.Snapshot,
 		ClusterID:     i.Volume.ClusterID.String(),
 		MemberID:      i.Volume.MemberID.String(),
@@ -71,11 +72,11 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 // begins is how a first member starts: it begins empty, with the others, or is told to find the data that is made for it of a
 // snapshot. It joins no cluster then, and does not start without that data.
 func begins(m *render.Member, c *api.EtcdCluster, f membership.First) {
-	m.Token, m.BootstrapSize, m.Snapshot, m.Restore = f.Token, f.Size, f.Snapshot, f.Snapshot
+	m.Token, m.BootstrapSize, m.BootstrapBase, m.Snapshot, m.Restore = f.Token, f.Size, f.Base, f.Snapshot, f.Snapshot
 	if f.Snapshot != "" {
 		m.InitialCluster, m.InitialClusterState = render.Resume(c, m.Name), render.StateExisting
 	} else {
-		m.InitialCluster, m.InitialClusterState = firstCluster(c, f.Size), render.StateNew
+		m.InitialCluster, m.InitialClusterState = firstCluster(c, f), render.StateNew
 	}
 }
 
@@ -104,11 +105,11 @@ func firstMember(c *api.EtcdCluster, seen observed, step membership.Step, name s
 	return m
 }
 
-// firstCluster is the initial cluster of a first start with so many members.
-func firstCluster(c *api.EtcdCluster, size int) string {
-	names := make([]string, size)
+// firstCluster is the initial cluster of a first start.
+func firstCluster(c *api.EtcdCluster, f membership.First) string {
+	names := make([]string, f.Size)
 	for n := range names {
-		names[n] = c.MemberName(n)
+		names[n] = c.MemberName(f.Base + n)
 	}
 	return render.Bootstrap(c, names)
 }

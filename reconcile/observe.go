@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,11 @@ type observed struct {
 	found  *api.RestoredSnapshot
 	pods   map[string]*corev1.Pod
 	claims map[string]*corev1.PersistentVolumeClaim
+	// former are the objects of members of before a restore in place; none of them is among pods and claims.
+	former objectsOfFormer
+	// next is the EtcdRestore that is to be carried out next; nil where there is none. deleted: the one that is carried out was deleted.
+	next    *api.ClusterRestore
+	deleted bool
 	// touched are the members that the step of this pass restarts, removes, or takes the leadership
 	// from. out are those that this pass takes out of the Service for clients.
 	touched, out []string
@@ -53,14 +59,15 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	now := time.Now()
 	seen.begun = r.begun(c, now)
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
+	seen.Former = seen.former.facts(c, r.limits(c, now))
 	seen.proves = r.prove(c, &seen, now)
 	r.compared(ctx, c, &seen)
-	if err := errors.Join(r.searched(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
+	if err := errors.Join(r.observeRestores(ctx, c, &seen, reader), r.searched(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
 		return observed{}, err
 	}
 	tries, cancel := context.WithTimeout(ctx, tryFor)
 	defer cancel()
-	tried := errors.Join(r.tryGrowth(tries, c, seen), r.tryResize(tries, c, seen), r.tryImage(tries, c, seen))
+	tried := errors.Join(r.tryGrowth(tries, c, seen), r.tryResize(tries, c, seen), r.tryImage(tries, c, seen), r.tryInPlace(tries, c, &seen))
 	if tried != nil { // what they would tell is not known: no reason to leave a member down, nor the status as it is
 		log.FromContext(ctx).Info("Dry run shows nothing", "error", tried.Error())
 	}
@@ -98,12 +105,14 @@ func (r *Reconciler) objects(ctx context.Context, c *api.EtcdCluster, reader cli
 	for i := range claims.Items {
 		seen.claims[claims.Items[i].Name] = &claims.Items[i]
 	}
-	return seen, errors.Join(r.unlabelledPods(ctx, c, seen), r.unlabelledClaims(ctx, c, seen), r.newClaims(ctx, c, seen))
+	err := errors.Join(r.unlabelledPods(ctx, c, seen), r.unlabelledClaims(ctx, c, seen), r.newClaims(ctx, c, seen))
+	seen.former = takeFormer(c, &seen)
+	return seen, err
 }
 
 // facts puts together what is known of each member, from whichever side.
 func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim, asked answers, l limits) membership.Observed {
-	o := membership.Observed{ClusterID: membership.ParseID(c.Status.ClusterID), Members: asked.members, Snapshot: snapshotFacts(c.Status.Restored)}
+	o := membership.Observed{ClusterID: membership.ParseID(c.Status.ClusterID), Members: asked.members, Snapshot: snapshotFacts(c.Status.Restored), InPlace: inPlace(c, l)}
 	all := roster{cluster: c, instances: map[string]*membership.Instance{}}
 	for name, claim := range claims {
 		all.at(name, func(i *membership.Instance) {
@@ -191,10 +200,11 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	}
 	v.Spare, v.Retired = a[api.AnnotationJoin] == api.JoinPending, a[api.AnnotationRetired] != ""
 	v.Joins = membership.ParseID(a[api.AnnotationJoin])
-	token, first, _ := strings.Cut(a[api.AnnotationBootstrap], "/")
-	if n, err := strconv.Atoi(first); err == nil && n > 0 && n <= mostMembers {
-		v.First = membership.First{Token: token, Size: n, Snapshot: a[api.AnnotationSnapshot]}
+	v.First = firstStart(a[api.AnnotationBootstrap])
+	if v.First.Size > 0 {
+		v.First.Snapshot = a[api.AnnotationSnapshot]
 	}
+	v.Aside = a[api.AnnotationSetAside]
 	if version, err := membership.ParseVersion(a[api.AnnotationVersion]); err == nil {
 		v.Version = version
 	}
@@ -203,6 +213,25 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	}
 	v.Replays = a[api.AnnotationReplays]
 	return v
+}
+
+// firstStart reads AnnotationBootstrap; anything that Quorate does not write is no first start.
+func firstStart(written string) membership.First {
+	parts := strings.Split(written, "/")
+	f := membership.First{Token: parts[0]}
+	var err error
+	switch len(parts) {
+	case 3:
+		if f.Base, err = strconv.Atoi(parts[2]); err != nil || f.Base <= 0 || f.Base > math.MaxInt32-mostMembers {
+			return membership.First{}
+		}
+		fallthrough
+	case 2:
+		if f.Size, err = strconv.Atoi(parts[1]); err == nil && f.Size > 0 && f.Size <= mostMembers {
+			return f
+		}
+	}
+	return membership.First{}
 }
 
 // belongs tells whose an object with our labels is: another owner's, or an earlier EtcdCluster's of the same name, which
@@ -230,7 +259,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 		if pod == nil {
 			continue
 		}
-		now := render.Member{Name: i.Name, Version: runs(c, *i), Token: i.Volume.First.Token, BootstrapSize: i.Volume.First.Size, Capacity: capacity(claims[i.Name])}
+		now := render.Member{Name: i.Name, Version: runs(c, *i), Token: i.Volume.First.Token, BootstrapSize: i.Volume.First.Size, BootstrapBase: i.Volume.First.Base, Capacity: capacity(claims[i.Name])}
 		of := c
 		if givenUp(c) != "" {
 			of, now.Proved = made(c, claims, *i)

@@ -89,7 +89,9 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 	}
 	now := time.Now()
 	patience := now.Add(-replaceAfter(c))
-	seen.Observed = facts(c, seen.pods, seen.claims, remembered(c), limits{now: now, overdue: patience, forsaken: patience})
+	l := limits{now: now, overdue: patience, forsaken: patience}
+	seen.Observed = facts(c, seen.pods, seen.claims, remembered(c), l)
+	seen.Former = seen.former.facts(c, l)
 	if err := observeBackup(ctx, c, &seen, reader); err != nil {
 		return observed{}, err
 	}

@@ -119,6 +119,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Watches(&corev1.PersistentVolumeClaim{}, byLabel).
 		Watches(&corev1.Service{}, byLabel).
 		Watches(&api.EtcdBackup{}, byLabel). // that are taken before the version changes
+		Watches(&api.EtcdRestore{}, handler.EnqueueRequestsFromMapFunc(restoredCluster)).
 		Watches(&policyv1.PodDisruptionBudget{}, byLabel, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(whoseTurn).
 		WithOptions(controller.Options{
@@ -149,12 +150,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	cluster := &api.EtcdCluster{}
 	if err := r.Client.Get(ctx, request.NamespacedName, cluster); err != nil {
 		left(membership.Step{Action: membership.None})
-		r.written.forget(request.NamespacedName)
-		r.draining.forget(request.NamespacedName)
-		r.refused.forget(request.NamespacedName)
-		r.comparing.forget(request.NamespacedName)
-		r.proving.forget(request.NamespacedName)
-		r.intents.forget(request.NamespacedName)
+		r.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err) // deleted: the garbage collector does the rest
 	}
 	if r.written.behind(cluster) {
@@ -169,12 +165,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err = r.act(ctx, cluster, seen, step)
 	var draining *drainingError
 	drains := errors.As(err, &draining)
-	if instead, ok := obstacle(err, step); ok {
-		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
-		step, err = instead, nil
-	}
-	if err == nil && step.Acts() {
-		log.FromContext(ctx).Info("Took step", "step", step.Action, "reason", step.Reason, "members", step.Members)
+	step, err = outcome(ctx, step, err)
+	if err == nil && (step.Action == membership.Replace || step.Action == membership.Revert) { // the status is of other members now
+		left(step)
+		return ctrl.Result{RequeueAfter: afterChange}, nil
 	}
 	if err != nil && step.Reason == membership.Formed {
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
@@ -197,7 +191,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if drains {
 		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
-	return ctrl.Result{RequeueAfter: again(seen, step, r.written.lately(request.NamespacedName))}, nil
+	wait := again(seen, step, r.written.lately(request.NamespacedName))
+	return ctrl.Result{RequeueAfter: min(wait, soonRestored(seen))}, nil
+}
+
+// outcome is what has come of a step: the step, or what is told instead where an obstacle is met that is no error.
+func outcome(ctx context.Context, step membership.Step, err error) (membership.Step, error) {
+	if instead, ok := obstacle(err, step); ok {
+		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
+		return instead, nil
+	}
+	if err == nil && step.Acts() {
+		log.FromContext(ctx).Info("Took step", "step", step.Action, "reason", step.Reason, "members", step.Members)
+	}
+	return step, err
+}
+
+// forget what was remembered of a cluster.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.written.forget(key)
+	r.draining.forget(key)
+	r.refused.forget(key)
+	r.comparing.forget(key)
+	r.proving.forget(key)
+	r.intents.forget(key)
 }
 
 // after is when to look again, if no watch tells earlier; lately is whether the last change was a moment ago.
@@ -234,7 +251,7 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Suspended: c.Spec.Suspend,
 		Deleting:  !c.DeletionTimestamp.IsZero(),
 		Ephemeral: c.Spec.Storage.Medium == api.MediumMemory,
-		Token:     string(c.UID),
+		Token:     firstToken(c),
 		Retain:    c.Spec.Storage.Retention != nil && c.Spec.Storage.Retention.WhenScaled == api.RetentionRetain,
 		Room:      render.Room(c),
 		Request:   render.MostRequest(c),
@@ -244,10 +261,13 @@ func desired(c *api.EtcdCluster) membership.Desired {
 
 		EmptyPatience: emptyPatience(c),
 
-		Restore:  c.Spec.Bootstrap != nil,
-		Identity: c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Restore.Identity != nil,
+		Base:     int(c.Status.FirstOrdinal),
+		Restore:  c.Spec.Bootstrap != nil || c.Status.Restore != nil && c.Status.Restore.Phase == api.RestoreRestoring,
+		Identity: c.RestoreSource() != nil && c.RestoreSource().Identity != nil,
 		Volume:   c.Spec.Storage.Size.Value(),
 		BackUp:   c.BacksUpBeforeChange(),
+
+		DiscardFormer: discardsFormer(c),
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"quorate.dev/render"
 )
 
-// A cluster with spec.bootstrap.restore starts from a stored snapshot. A Job finds it, its name and hash are written to
+// A cluster with spec.bootstrap.restore, or one that is restored in place, starts from a stored snapshot. A Job finds it, its name and hash are written to
 // status.restored and onto the volumes before any Pod is made, and an init container makes the data of each first member of that.
 
 // snapshotFacts is a snapshot as the planner sees it.
@@ -52,10 +52,21 @@ func restoredFrom(seen observed, step membership.Step) *api.RestoredSnapshot {
 	return nil
 }
 
+// searches reports whether a snapshot is looked for: a new cluster is to start from it, or it is to be restored in place.
+func searches(c *api.EtcdCluster, seen observed) bool {
+	if c.RestoreSource() == nil || size(c) == 0 || !c.DeletionTimestamp.IsZero() {
+		return false
+	}
+	if c.Status.Restore.Asked() && c.Status.ClusterID != "" {
+		return seen.Formed() && !membership.InPlaceRefused(seen.Observed)
+	}
+	return c.Status.Restored == nil && !seen.Formed()
+}
+
 // searched looks at what has come of the search, where there is one. The Job and its Pod are read from the API server itself: the
 // cache holds neither, and it is for some seconds in the life of a cluster.
 func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
-	if c.Spec.Bootstrap == nil || c.Status.Restored != nil || seen.Formed() || size(c) == 0 || !c.DeletionTimestamp.IsZero() {
+	if !searches(c, *seen) {
 		return nil
 	}
 	want, err := render.FindJob(c, r.AgentImage)
@@ -116,8 +127,8 @@ func found(c *api.EtcdCluster, m podstatus.Manifest, v *podstatus.Verification) 
 func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result, overdue time.Time) string {
 	if failure := result.Failure; failure != nil {
 		problem := failure.Message
-		if failure.Reason == reasonNotFound && c.Spec.Bootstrap.Restore.Unverified != api.UnverifiedAllow {
-			problem += "; only a verified one is taken: verify it (quorate snapshot verify), or set spec.bootstrap.restore.unverified to Allow"
+		if failure.Reason == reasonNotFound && c.RestoreSource().Unverified != api.UnverifiedAllow {
+			problem += "; only a verified one is taken: verify it (quorate snapshot verify), or " + allowUnverified(c)
 		}
 		return problem
 	}
@@ -128,6 +139,14 @@ func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result,
 		return "the Pod " + pod.Name + " " + problem
 	}
 	return ""
+}
+
+// allowUnverified is what to do for a snapshot to be taken that was not verified. The spec of an EtcdRestore cannot be changed.
+func allowUnverified(c *api.EtcdCluster) string {
+	if r := c.Status.Restore; r != nil && c.RestoreSource() == &r.Source {
+		return "delete EtcdRestore " + r.Name + ", and apply it again with spec.source.unverified Allow"
+	}
+	return "set spec.bootstrap.restore.unverified to Allow"
 }
 
 // reasonNotFound is the agent's word for a snapshot that is not there.

@@ -98,6 +98,11 @@ func TestSearched(t *testing.T) {
 			cluster: func(c *api.EtcdCluster) { c.Spec.Bootstrap = nil },
 			objects: func(*testing.T, *api.EtcdCluster) []client.Object { return nil },
 		},
+		"RestoreInPlaceAsked": {
+			reason:  "an EtcdRestore waits for the cluster to form, and does not keep it from that",
+			cluster: func(c *api.EtcdCluster) { c.Status.Restore = inPhase(api.RestoreBlocked) },
+			objects: saying(searcher(0, manifestSaid)), want: membership.Search{Begun: true, Found: facts}, found: &monday,
+		},
 		"Begun": {reason: "it takes some seconds", objects: job, want: membership.Search{Begun: true}},
 		"Found": {
 			reason: "what the manifest says", objects: saying(searcher(0, manifestSaid)),

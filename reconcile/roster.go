@@ -32,15 +32,17 @@ func (r roster) at(name string, add func(*membership.Instance)) {
 // expect puts those on the roster that a first start began with, and before the cluster has formed those that the spec
 // asks for.
 func (r roster) expect(formed bool) {
-	wanted := size(r.cluster)
-	if formed {
-		wanted = 0
+	var starts []membership.First
+	if !formed {
+		starts = append(starts, membership.First{Base: int(r.cluster.Status.FirstOrdinal), Size: size(r.cluster)})
 	}
 	for _, i := range r.instances {
-		wanted = max(wanted, i.Volume.First.Size)
+		starts = append(starts, i.Volume.First)
 	}
-	for n := range wanted {
-		r.at(r.cluster.MemberName(n), nil)
+	for _, f := range starts {
+		for n := range f.Size {
+			r.at(r.cluster.MemberName(f.Base+n), nil)
+		}
 	}
 }
 

@@ -51,6 +51,11 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 		s.FailedChange = nil
 	}
 	s.ClusterID = seen.ID().String()
+	if c.Status.ClusterID == "" && s.ClusterID != "" && s.FirstOrdinal == 0 { // it was lost: what is set aside stays so
+		for _, i := range seen.Former {
+			s.FirstOrdinal = max(s.FirstOrdinal, int32(i.Ordinal+1))
+		}
+	}
 	if s.Restored == nil {
 		s.Restored = restoredFrom(seen, step)
 	}
@@ -61,6 +66,7 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	if seen.Formed() || step.Reason == membership.Formed {
 		s.NextOrdinal = int32(nextOrdinal(c, seen.Instances))
 	}
+	setRestore(&s, c, seen, metav1.Now())
 	setMembers(&s, seen, metav1.Now())
 	setConditions(&s, c, seen, step)
 	return s
@@ -221,6 +227,8 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 // availability is whether linearizable reads and writes are served now. Listing the members was such a read.
 func availability(seen observed, step membership.Step) (metav1.ConditionStatus, string, string) {
 	switch {
+	case !seen.Formed() && (seen.InPlace.Begun || seen.InPlace.Reverted):
+		return metav1.ConditionFalse, api.ReasonRestoring, "EtcdRestore " + seen.InPlace.Name + " is being carried out, or taken back: clients are shut out"
 	case !seen.Formed():
 		return metav1.ConditionFalse, api.ReasonNotFormed, "the cluster has not formed yet"
 	case step.Reason == membership.Hibernated || step.Reason == membership.Hibernating:

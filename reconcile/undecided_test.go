@@ -239,7 +239,7 @@ func TestLastOutComesBack(t *testing.T) {
 	c.Status.ClusterID = seen.ID().String()
 	seen.claims = nil
 	seen.pods["db-0"].Labels[api.LabelClients] = api.ClientsOut
-	s := newStub(t, nil, leadsTo())
+	s := newStub(t, nil, leadsTo(), c)
 	s.draining.begun.Store(client.ObjectKeyFromObject(c), drained{members: []string{"db-0"}, since: time.Now().Add(-2 * drainFor)})
 	step := membership.Step{Action: membership.Update, Change: membership.ChangeImage, Members: []string{"db-0"}, Version: membership.Version{Major: 3, Minor: 7, Patch: 3}, Reason: membership.Changing}
 	err := s.act(t.Context(), c, seen, step)

@@ -40,6 +40,8 @@ type Member struct {
 	// that came later have none.
 	Token         string
 	BootstrapSize int
+	// BootstrapBase is the ordinal of the first of them.
+	BootstrapBase int
 
 	// Snapshot goes on the claim of a first member that is restored (AnnotationSnapshot), and Restore on its Pod until the
 	// cluster has formed (AnnotationRestore). AgentImage is needed with that.

@@ -34,7 +34,7 @@ const (
 // defaultBump is the default of spec.bootstrap.restore.revisionBump.
 const defaultBump = 1_000_000_000
 
-// FindJob looks for the snapshot from which a cluster is to start (spec.bootstrap.restore). A
+// FindJob looks for the snapshot from which a cluster is to start, new or in place. A
 // failed look is repeated by the kubelet, with its back-off, so that what is mended in the store or
 // in a Secret needs no other help.
 func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration, error) {
@@ -44,7 +44,7 @@ func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration
 	}
 	config, err := storeConfig(store)
 	if err != nil {
-		return nil, fmt.Errorf("spec.bootstrap.restore.store: %w", err)
+		return nil, fmt.Errorf("the store of the snapshot: %w", err)
 	}
 	args := []string{"--store=" + config}
 	for _, arg := range []struct{ name, value string }{
@@ -67,7 +67,11 @@ func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration
 	if store.Azure != nil && store.ServiceAccountName != "" {
 		podLabels[azureIdentity] = "true"
 	}
-	own := annotations(c, map[string]string{api.AnnotationRevision: hash([]any{args, store, image})})
+	search := []any{args, store, image}
+	if r := c.Status.Restore; r != nil && restore == &r.Source {
+		search = append(search, r.UID) // what another EtcdRestore has found may not be the newest any more
+	}
+	own := annotations(c, map[string]string{api.AnnotationRevision: hash(search)})
 	job := batchv1ac.Job(c.FindJobName(), c.Namespace).
 		WithLabels(labels).
 		WithAnnotations(own).
@@ -91,14 +95,14 @@ const (
 
 // restoreOf is what a cluster is to start from, and where that is stored.
 func restoreOf(c *api.EtcdCluster) (*api.BootstrapRestore, *api.BackupStore, error) {
-	if c.Spec.Bootstrap == nil {
+	restore, store := c.RestoreSource(), c.RestoreStore()
+	if restore == nil {
 		return nil, nil, errors.New("spec.bootstrap.restore does not say where the snapshot is: set it back")
 	}
-	store := c.RestoreStore()
 	if store == nil {
-		return nil, nil, errors.New("bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store")
+		return nil, nil, errors.New("there is no store of snapshots: set spec.backup.store of the EtcdCluster, or the store of what it is restored from")
 	}
-	return &c.Spec.Bootstrap.Restore, store, nil
+	return restore, store, nil
 }
 
 func instant(r *api.BootstrapRestore) string {
@@ -122,12 +126,12 @@ func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member
 	}
 	config, err := storeConfig(store)
 	if err != nil {
-		return fmt.Errorf("spec.bootstrap.restore.store: %w", err)
+		return fmt.Errorf("the store of the snapshot: %w", err)
 	}
 	sum, name, _ := strings.Cut(m.Restore, " ")
 	members := make([]string, m.BootstrapSize)
 	for n := range members {
-		members[n] = c.MemberName(n)
+		members[n] = c.MemberName(m.BootstrapBase + n)
 	}
 	bump := int64(defaultBump)
 	if restore.RevisionBump != nil {

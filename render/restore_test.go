@@ -173,7 +173,7 @@ func TestRestoreRefused(t *testing.T) {
 		"NameAndTime": {
 			reason: "one of both is meant",
 			args:   func(c *api.EtcdCluster, _ *Member) { c.Spec.Bootstrap.Restore.Snapshot = "monday" },
-			want:   "restore.before chooses among snapshots, and restore.snapshot is one: leave one of them out",
+			want:   "before chooses among snapshots, and snapshot is one: leave one of them out",
 		},
 	}
 	for name, tc := range cases {

@@ -85,7 +85,7 @@ func bootstrapProblems(c *api.EtcdCluster) []string {
 		problems = append(problems, "bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store")
 	}
 	if r := c.Spec.Bootstrap.Restore; r.Snapshot != "" && r.Before != nil {
-		problems = append(problems, "restore.before chooses among snapshots, and restore.snapshot is one: leave one of them out")
+		problems = append(problems, "before chooses among snapshots, and snapshot is one: leave one of them out")
 	}
 	return problems
 }

@@ -72,6 +72,9 @@ func dataAnnotations(m Member) map[string]string {
 	own := map[string]string{}
 	if m.Token != "" {
 		own[api.AnnotationBootstrap] = m.Token + "/" + strconv.Itoa(m.BootstrapSize)
+		if m.BootstrapBase > 0 {
+			own[api.AnnotationBootstrap] += "/" + strconv.Itoa(m.BootstrapBase)
+		}
 	}
 	for key, value := range map[string]string{
 		api.AnnotationVersion:   strings.TrimPrefix(cmp.Or(m.Ran, m.Version), "v"),

@@ -13,7 +13,7 @@ type Bootstrap struct {
 // taken. It is chosen once, before anything is made, and stands in status.restored from then on. A cluster that has formed, and
 // one that finds volumes with its data, is not restored: applying the same manifest again changes nothing.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.snapshot) || !has(self.before)",fieldPath=".before",message="restore.before chooses among snapshots, and restore.snapshot is one: leave one of them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.snapshot) || !has(self.before)",fieldPath=".before",message="before chooses among snapshots, and snapshot is one: leave one of them out"
 type BootstrapRestore struct {
 	// store is where the snapshot is. Default: spec.backup.store.
 	// +optional
@@ -33,13 +33,13 @@ type BootstrapRestore struct {
 	// snapshots of several clusters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?$')",message="restore.cluster is the namespace and the name of the EtcdCluster that the snapshot was taken of, for example prod/db"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?$')",message="cluster is the namespace and the name of the EtcdCluster that the snapshot was taken of, for example prod/db"
 	Cluster string `json:"cluster,omitempty"`
 
 	// clusterID takes a snapshot of the cluster with this ID of etcd, in hexadecimal: status.clusterID of its EtcdCluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{1,16}$')",message="restore.clusterID is etcd's own ID in lower-case hexadecimal digits, as status.clusterID has it"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{1,16}$')",message="clusterID is etcd's own ID in lower-case hexadecimal digits, as status.clusterID has it"
 	ClusterID string `json:"clusterID,omitempty"`
 
 	// identity reads an encrypted snapshot. Default none.

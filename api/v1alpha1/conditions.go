@@ -39,6 +39,8 @@ const (
 	// ReasonRestoreFailed: the cluster cannot start from the snapshot that spec.bootstrap.restore asks for; the message says why
 	// and what to write. Nothing was made yet, or nothing was served.
 	ReasonRestoreFailed = "RestoreFailed"
+	// ReasonReverting: an EtcdRestore was deleted before it was completed, and the former members come back.
+	ReasonReverting = "Reverting"
 	// ReasonFormed: all first members answered as one cluster; from now on none of them may ever start empty.
 	ReasonFormed = "Formed"
 	// ReasonStarting: Pods of known members are being created over their volumes, or are coming up.

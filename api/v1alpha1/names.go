@@ -48,7 +48,8 @@ const (
 	// claim was restored or copied, and no member is started on it. Without it a claim is trusted: Quorate rewrites it.
 	AnnotationVolumeUID = "etcd.quorate.dev/volume-uid"
 
-	// AnnotationBootstrap says, on a PersistentVolumeClaim, for which first start it was made: token, slash, size. An
+	// AnnotationBootstrap says, on a PersistentVolumeClaim, for which first start it was made: token, slash, size, and after another
+	// slash the ordinal of the first member where that is not 0. An
 	// interrupted first start goes on with the same two, so that all first members agree about the cluster's ID.
 	AnnotationBootstrap = "etcd.quorate.dev/bootstrap"
 
@@ -84,6 +85,10 @@ const (
 	// AnnotationRetired says, on a PersistentVolumeClaim, that its member was removed from the cluster. It is kept for a
 	// person to look at, and never used again.
 	AnnotationRetired = "etcd.quorate.dev/retired"
+
+	// AnnotationSetAside says, on a PersistentVolumeClaim, for which EtcdRestore, by its UID, it was set aside: it has the data
+	// of a former member. No member starts on it, unless the EtcdRestore is taken back.
+	AnnotationSetAside = "etcd.quorate.dev/set-aside"
 
 	// AnnotationStorage says, on a PersistentVolumeClaim, of which spec.storage it was made: the size, and the storage class where
 	// one was named; nothing once it has been asked to grow. What a policy of the API server has made of that is as good.
@@ -169,11 +174,26 @@ func (c *EtcdCluster) url(member string, port int) string {
 // FindJobName is the Job that looks for the snapshot from which the cluster is to start.
 func (c *EtcdCluster) FindJobName() string { return c.Name + "-find" }
 
-// RestoreStore is the store that spec.bootstrap.restore names, or means; nil where there is none.
-func (c *EtcdCluster) RestoreStore() *BackupStore {
+// RestoreSource is what first members start from, or a snapshot is looked for: that of the EtcdRestore that goes on, or else
+// spec.bootstrap.restore; nil where there is neither.
+func (c *EtcdCluster) RestoreSource() *BootstrapRestore {
+	r := c.Status.Restore
 	switch {
-	case c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Restore.Store != nil:
-		return c.Spec.Bootstrap.Restore.Store
+	case r != nil && (r.Phase == RestoreRestoring || r.Asked() && c.Status.ClusterID != ""):
+		return &r.Source
+	case c.Spec.Bootstrap != nil:
+		return &c.Spec.Bootstrap.Restore
+	default:
+		return nil
+	}
+}
+
+// RestoreStore is the store that RestoreSource names, or means; nil where there is none.
+func (c *EtcdCluster) RestoreStore() *BackupStore {
+	source := c.RestoreSource()
+	switch {
+	case source != nil && source.Store != nil:
+		return source.Store
 	case c.Spec.Backup != nil:
 		return c.Spec.Backup.Store
 	default:

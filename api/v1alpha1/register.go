@@ -17,11 +17,12 @@ var (
 	EtcdClusterKind        = SchemeGroupVersion.WithKind("EtcdCluster")
 	EtcdBackupKind         = SchemeGroupVersion.WithKind("EtcdBackup")
 	EtcdBackupScheduleKind = SchemeGroupVersion.WithKind("EtcdBackupSchedule")
+	EtcdRestoreKind        = SchemeGroupVersion.WithKind("EtcdRestore")
 )
 
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(SchemeGroupVersion, &EtcdCluster{}, &EtcdClusterList{}, &EtcdBackup{}, &EtcdBackupList{}, &EtcdBackupSchedule{}, &EtcdBackupScheduleList{})
+	s.AddKnownTypes(SchemeGroupVersion, &EtcdCluster{}, &EtcdClusterList{}, &EtcdBackup{}, &EtcdBackupList{}, &EtcdBackupSchedule{}, &EtcdBackupScheduleList{}, &EtcdRestore{}, &EtcdRestoreList{})
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil
 }

@@ -36,9 +36,27 @@ type EtcdClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore). Once it is set it is never changed.
+	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore, or an EtcdRestore). Once it is set, only
+	// an EtcdRestore changes it.
 	// +optional
 	Restored *RestoredSnapshot `json:"restored,omitempty"`
+
+	// restore is the EtcdRestore that is carried out, or was carried out last.
+	// +optional
+	Restore *ClusterRestore `json:"restore,omitempty"`
+
+	// carriedOut are the names of the EtcdRestores that were carried out or refused, the last 16. An EtcdRestore of one of these names
+	// is not carried out.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	CarriedOut []string `json:"carriedOut,omitempty"`
+
+	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims with a lower one are of former
+	// members, which an EtcdRestore has replaced.
+	// +optional
+	FirstOrdinal int32 `json:"firstOrdinal,omitempty"`
 
 	// version is the lowest etcd version that a member was seen to run.
 	// +optional

@@ -8,7 +8,7 @@ func TestAdmitBootstrap(t *testing.T) {
 		store  = `{s3: {bucket: etcd-backups}}`
 		other  = `{s3: {bucket: other}}`
 		plain  = `spec: {bootstrap: {restore: {store: ` + store + `}}}`
-		begun  = `spec.bootstrap: Invalid value: spec.bootstrap is how a new cluster begins, and this one has begun: it can be left out once the cluster has formed, and corrected while no snapshot was chosen (status.restored). To start from a snapshot, make another EtcdCluster`
+		begun  = `spec.bootstrap: Invalid value: spec.bootstrap is how a new cluster begins, and this one has begun: it can be left out once the cluster has formed, and corrected while no snapshot was chosen (status.restored). To put this cluster back to a snapshot, make an EtcdRestore`
 		chosen = `status: {restored: {name: db-1, sha256: 5a}}`
 		formed = `status: {clusterID: c1}`
 	)
@@ -39,7 +39,7 @@ func TestAdmitBootstrap(t *testing.T) {
 		"NameAndTime": {
 			reason: "one of both is meant",
 			args:   args{object: `spec: {bootstrap: {restore: {store: ` + store + `, snapshot: db-1, before: '2026-11-25T07:50:00Z'}}}`},
-			want:   []string{`spec.bootstrap.restore.before: Invalid value: restore.before chooses among snapshots, and restore.snapshot is one: leave one of them out`},
+			want:   []string{`spec.bootstrap.restore.before: Invalid value: before chooses among snapshots, and snapshot is one: leave one of them out`},
 		},
 		"NoTime": {
 			reason: "a day is no time",
@@ -49,12 +49,12 @@ func TestAdmitBootstrap(t *testing.T) {
 		"ClusterWithoutNamespace": {
 			reason: "manifests have both",
 			args:   args{object: `spec: {bootstrap: {restore: {store: ` + store + `, cluster: db}}}`},
-			want:   []string{`spec.bootstrap.restore.cluster: Invalid value: "db": restore.cluster is the namespace and the name of the EtcdCluster that the snapshot was taken of, for example prod/db`},
+			want:   []string{`spec.bootstrap.restore.cluster: Invalid value: "db": cluster is the namespace and the name of the EtcdCluster that the snapshot was taken of, for example prod/db`},
 		},
 		"ClusterIDAsNumber": {
 			reason: "etcd's own tools print it without a prefix",
 			args:   args{object: `spec: {bootstrap: {restore: {store: ` + store + `, clusterID: '0x9A'}}}`},
-			want:   []string{`spec.bootstrap.restore.clusterID: Invalid value: "0x9A": restore.clusterID is etcd's own ID in lower-case hexadecimal digits, as status.clusterID has it`},
+			want:   []string{`spec.bootstrap.restore.clusterID: Invalid value: "0x9A": clusterID is etcd's own ID in lower-case hexadecimal digits, as status.clusterID has it`},
 		},
 		"Unverified": {
 			reason: "a policy that is none",

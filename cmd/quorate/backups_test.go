@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// documentedCommands are the commands in a section of docs/snapshots-by-hand.md, up to the next heading, or in all of it: the lines with a
-// prompt.
-func documentedCommands(t *testing.T, section string) []string {
+// byHand is the page about snapshots by hand.
+const byHand = "snapshots-by-hand.md"
+
+// documentedCommands are the commands in a section of a page in docs, up to the next heading, or in all of it: the lines with a prompt.
+func documentedCommands(t *testing.T, page, section string) []string {
 	t.Helper()
-	doc, err := os.ReadFile("../../docs/snapshots-by-hand.md")
+	doc, err := os.ReadFile("../../docs/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +22,7 @@ func documentedCommands(t *testing.T, section string) []string {
 	if section != "" {
 		_, after, found := strings.Cut(text, "# "+section+"\n")
 		if !found {
-			t.Fatalf("docs/snapshots-by-hand.md has no section %s", section)
+			t.Fatalf("docs/%s has no section %s", page, section)
 		}
 		text, _, _ = strings.Cut(after, "\n#")
 	}
@@ -31,16 +33,29 @@ func documentedCommands(t *testing.T, section string) []string {
 		}
 	}
 	if len(commands) == 0 {
-		t.Fatalf("section %q of docs/snapshots-by-hand.md has no command", section)
+		t.Fatalf("section %q of docs/%s has no command", section, page)
 	}
 	return commands
 }
 
-// TestBackupsDocumented: every command that docs/snapshots-by-hand.md tells is one, with the flags that it has.
+// TestBackupsDocumented: every command that docs/snapshots-by-hand.md and docs/restore.md tell is one, with the flags that it has, and
+// the former has them all.
 func TestBackupsDocumented(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
-	for _, line := range documentedCommands(t, "") {
+	shown := checkCommands(t, byHand)
+	for _, cmd := range snapshots().Commands() {
+		if !shown[cmd.Name()] {
+			t.Errorf("docs/%s does not show quorate snapshot %s", byHand, cmd.Name())
+		}
+	}
+	checkCommands(t, "restore.md")
+}
+
+// checkCommands fails the test unless all commands of quorate on a page are some, and returns which these are.
+func checkCommands(t *testing.T, page string) (shown map[string]bool) {
+	t.Helper()
+	shown = map[string]bool{}
+	for _, line := range documentedCommands(t, page, "") {
 		args, is := strings.CutPrefix(line, "quorate ")
 		if !is {
 			continue
@@ -48,19 +63,15 @@ func TestBackupsDocumented(t *testing.T) {
 		args, _, _ = strings.Cut(args, " | ")
 		cmd, rest, err := root().Find(strings.Fields(args))
 		if err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("docs/%s: %s: %v", page, line, err)
 			continue
 		}
-		seen[cmd.Name()] = true
+		shown[cmd.Name()] = true
 		if err := parses(cmd, rest); err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("docs/%s: %s: %v", page, line, err)
 		}
 	}
-	for _, cmd := range snapshots().Commands() {
-		if !seen[cmd.Name()] {
-			t.Errorf("docs/snapshots-by-hand.md does not show quorate snapshot %s", cmd.Name())
-		}
-	}
+	return shown
 }
 
 func parses(cmd *cobra.Command, words []string) error {

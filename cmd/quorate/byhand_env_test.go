@@ -24,7 +24,7 @@ func TestSnapshotByHand(t *testing.T) {
 	h.run("etcdctl --endpoints http://10.0.0.1:2379 put before saved")
 
 	var name string
-	for _, command := range documentedCommands(t, "Save") {
+	for _, command := range documentedCommands(t, byHand, "Save") {
 		if out := h.run(command); strings.Contains(out, "Saved snapshot ") {
 			name = savedName.FindStringSubmatch(out)[1]
 			h.as = append(h.as, exampleName, name)
@@ -33,14 +33,14 @@ func TestSnapshotByHand(t *testing.T) {
 	if name == "" {
 		t.Fatal("section Save of docs/snapshots-by-hand.md saves none")
 	}
-	for _, command := range documentedCommands(t, "Verify") {
+	for _, command := range documentedCommands(t, byHand, "Verify") {
 		h.run(command)
 	}
 	h.run("etcdctl --endpoints http://10.0.0.1:2379 put after lost")
 
 	h.lose()
 	printed := map[string]bool{} // the commands that a restore tells to go on with
-	commands := documentedCommands(t, "When all is lost")
+	commands := documentedCommands(t, byHand, "When all is lost")
 	for n, command := range commands {
 		switch {
 		case strings.HasPrefix(command, "mv "):

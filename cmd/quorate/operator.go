@@ -31,6 +31,7 @@ import (
 	"quorate.dev/membership"
 	"quorate.dev/reconcile"
 	"quorate.dev/reconcile/backup"
+	"quorate.dev/reconcile/restore"
 )
 
 // leaseName is what all operators of a namespace compete for. The Role quorate-leader-election names it too.
@@ -148,6 +149,10 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	scheduler := &backup.Scheduler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager)}
 	if err := scheduler.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler of schedules: %w", err)
+	}
+	restores := &restore.Reconciler{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(api.Manager), StallAfter: o.stallAfter}
+	if err := restores.SetupWithManager(mgr, o.concurrency); err != nil {
+		return fmt.Errorf("set up reconciler of restores: %w", err)
 	}
 	if err := metrics.Registry.Register(backup.Metrics{Reader: mgr.GetClient()}); err != nil {
 		return fmt.Errorf("register metrics: %w", err)

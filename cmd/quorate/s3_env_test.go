@@ -54,7 +54,7 @@ func TestSnapshotInS3(t *testing.T) {
 	h.alone()
 	h.run("etcdctl --endpoints http://10.0.0.1:2379 put before saved")
 	var store string
-	for _, command := range documentedCommands(t, "Stores") {
+	for _, command := range documentedCommands(t, byHand, "Stores") {
 		if found := documentedStore.FindString(command); found != "" {
 			store = found
 		}
@@ -79,7 +79,7 @@ func TestSnapshotInS3(t *testing.T) {
 	if out := h.run("quorate snapshot verify first --store " + store); !strings.Contains(out, "Verified snapshot first: restored, and etcd "+node.Etcd36) {
 		t.Errorf("it is told what was verified, got\n%s", out)
 	}
-	for _, command := range documentedCommands(t, "Stores") {
+	for _, command := range documentedCommands(t, byHand, "Stores") {
 		if strings.HasPrefix(command, "quorate ") {
 			if out := h.run(command); !strings.Contains(out, "first") || !strings.Contains(out, "Restore") {
 				t.Errorf("%s does not show what was verified:\n%s", command, out)

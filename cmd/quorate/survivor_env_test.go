@@ -35,7 +35,7 @@ func TestSurvivorByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all := documentedCommands(t, "When all is lost")
+	all := documentedCommands(t, byHand, "When all is lost")
 	for _, command := range all {
 		if strings.HasPrefix(command, "mv ") {
 			h.run(command)
@@ -51,7 +51,7 @@ func TestSurvivorByHand(t *testing.T) {
 			t.Errorf("%s: want %q, got %v\n%s", tc.reason, tc.want, err, out)
 		}
 	}
-	for _, command := range documentedCommands(t, "When one member is left") {
+	for _, command := range documentedCommands(t, byHand, "When one member is left") {
 		if out := h.run(command); strings.Contains(out, "Saved snapshot ") {
 			h.as = append(h.as, exampleName, savedName.FindStringSubmatch(out)[1])
 		}

@@ -28,6 +28,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackupEncryptionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupFailure"):
 		return &apiv1alpha1.BackupFailureApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupReference"):
+		return &apiv1alpha1.BackupReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupRetention"):
 		return &apiv1alpha1.BackupRetentionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupStore"):
@@ -42,6 +44,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BootstrapRestoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterReference"):
 		return &apiv1alpha1.ClusterReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClusterRestore"):
+		return &apiv1alpha1.ClusterRestoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConfigMapKey"):
 		return &apiv1alpha1.ConfigMapKeyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackup"):
@@ -62,6 +66,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EtcdClusterSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EtcdClusterStatus"):
 		return &apiv1alpha1.EtcdClusterStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdRestore"):
+		return &apiv1alpha1.EtcdRestoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdRestoreSpec"):
+		return &apiv1alpha1.EtcdRestoreSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdRestoreStatus"):
+		return &apiv1alpha1.EtcdRestoreStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FailedChange"):
 		return &apiv1alpha1.FailedChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GCSStore"):
@@ -84,6 +94,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RestoredSnapshot"):
 		return &apiv1alpha1.RestoredSnapshotApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestoreSource"):
+		return &apiv1alpha1.RestoreSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Retention"):
 		return &apiv1alpha1.RetentionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("S3Store"):

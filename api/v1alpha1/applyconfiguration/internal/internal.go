@@ -79,6 +79,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.BackupReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.BackupRetention
   map:
     fields:
@@ -185,6 +191,45 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.ClusterRestore
+  map:
+    fields:
+    - name: completedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: formerClusterID
+      type:
+        scalar: string
+    - name: formerFirstOrdinal
+      type:
+        scalar: numeric
+    - name: formerRestored
+      type:
+        namedType: dev.quorate.api.v1alpha1.RestoredSnapshot
+    - name: formerVolumes
+      type:
+        namedType: dev.quorate.api.v1alpha1.RetentionPolicy
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: phase
+      type:
+        namedType: dev.quorate.api.v1alpha1.RestorePhase
+    - name: source
+      type:
+        namedType: dev.quorate.api.v1alpha1.BootstrapRestore
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: uid
+      type:
+        scalar: string
+    - name: whenServing
+      type:
+        namedType: dev.quorate.api.v1alpha1.ServingPolicy
 - name: dev.quorate.api.v1alpha1.CompactionMode
   scalar: string
 - name: dev.quorate.api.v1alpha1.ConfigMapKey
@@ -428,6 +473,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.EtcdClusterStatus
   map:
     fields:
+    - name: carriedOut
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: clusterID
       type:
         scalar: string
@@ -445,6 +496,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: failedChange
       type:
         namedType: dev.quorate.api.v1alpha1.FailedChange
+    - name: firstOrdinal
+      type:
+        scalar: numeric
     - name: leader
       type:
         scalar: string
@@ -471,6 +525,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicas
       type:
         scalar: numeric
+    - name: restore
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClusterRestore
     - name: restored
       type:
         namedType: dev.quorate.api.v1alpha1.RestoredSnapshot
@@ -480,6 +537,70 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.EtcdRestore
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdRestoreSpec
+    - name: status
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdRestoreStatus
+      default:
+        observedGeneration: -1
+- name: dev.quorate.api.v1alpha1.EtcdRestoreSpec
+  map:
+    fields:
+    - name: clusterRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClusterReference
+    - name: formerVolumes
+      type:
+        namedType: dev.quorate.api.v1alpha1.RetentionPolicy
+    - name: source
+      type:
+        namedType: dev.quorate.api.v1alpha1.RestoreSource
+    - name: whenServing
+      type:
+        namedType: dev.quorate.api.v1alpha1.ServingPolicy
+- name: dev.quorate.api.v1alpha1.EtcdRestoreStatus
+  map:
+    fields:
+    - name: clusterID
+      type:
+        scalar: string
+    - name: completedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: formerClusterID
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: restored
+      type:
+        namedType: dev.quorate.api.v1alpha1.RestoredSnapshot
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: dev.quorate.api.v1alpha1.FailedChange
   map:
     fields:
@@ -644,6 +765,38 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requests
       type:
         namedType: io.k8s.api.core.v1.ResourceList
+- name: dev.quorate.api.v1alpha1.RestorePhase
+  scalar: string
+- name: dev.quorate.api.v1alpha1.RestoreSource
+  map:
+    fields:
+    - name: backupRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupReference
+    - name: before
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: cluster
+      type:
+        scalar: string
+    - name: clusterID
+      type:
+        scalar: string
+    - name: identity
+      type:
+        namedType: dev.quorate.api.v1alpha1.AgeIdentity
+    - name: revisionBump
+      type:
+        scalar: numeric
+    - name: snapshot
+      type:
+        scalar: string
+    - name: store
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupStore
+    - name: unverified
+      type:
+        namedType: dev.quorate.api.v1alpha1.UnverifiedPolicy
 - name: dev.quorate.api.v1alpha1.RestoredSnapshot
   map:
     fields:
@@ -745,6 +898,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.ServingPolicy
+  scalar: string
 - name: dev.quorate.api.v1alpha1.Storage
   map:
     fields:

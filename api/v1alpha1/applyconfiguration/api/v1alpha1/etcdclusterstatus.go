@@ -24,8 +24,17 @@ type EtcdClusterStatusApplyConfiguration struct {
 	Selector *string `json:"selector,omitempty"`
 	// clusterID is etcd's own ID of this cluster, in hexadecimal. Once it is set, no member is ever started empty again.
 	ClusterID *string `json:"clusterID,omitempty"`
-	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore). Once it is set it is never changed.
+	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore, or an EtcdRestore). Once it is set, only
+	// an EtcdRestore changes it.
 	Restored *RestoredSnapshotApplyConfiguration `json:"restored,omitempty"`
+	// restore is the EtcdRestore that is carried out, or was carried out last.
+	Restore *ClusterRestoreApplyConfiguration `json:"restore,omitempty"`
+	// carriedOut are the names of the EtcdRestores that were carried out or refused, the last 16. An EtcdRestore of one of these names
+	// is not carried out.
+	CarriedOut []string `json:"carriedOut,omitempty"`
+	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims with a lower one are of former
+	// members, which an EtcdRestore has replaced.
+	FirstOrdinal *int32 `json:"firstOrdinal,omitempty"`
 	// version is the lowest etcd version that a member was seen to run.
 	Version *string `json:"version,omitempty"`
 	// leader is the name of the member that leads.
@@ -108,6 +117,32 @@ func (b *EtcdClusterStatusApplyConfiguration) WithClusterID(value string) *EtcdC
 // If called multiple times, the Restored field is set to the value of the last call.
 func (b *EtcdClusterStatusApplyConfiguration) WithRestored(value *RestoredSnapshotApplyConfiguration) *EtcdClusterStatusApplyConfiguration {
 	b.Restored = value
+	return b
+}
+
+// WithRestore sets the Restore field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Restore field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithRestore(value *ClusterRestoreApplyConfiguration) *EtcdClusterStatusApplyConfiguration {
+	b.Restore = value
+	return b
+}
+
+// WithCarriedOut adds the given value to the CarriedOut field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the CarriedOut field.
+func (b *EtcdClusterStatusApplyConfiguration) WithCarriedOut(values ...string) *EtcdClusterStatusApplyConfiguration {
+	for i := range values {
+		b.CarriedOut = append(b.CarriedOut, values[i])
+	}
+	return b
+}
+
+// WithFirstOrdinal sets the FirstOrdinal field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FirstOrdinal field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithFirstOrdinal(value int32) *EtcdClusterStatusApplyConfiguration {
+	b.FirstOrdinal = &value
 	return b
 }
 

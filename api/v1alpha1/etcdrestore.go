@@ -1,0 +1,260 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EtcdRestore puts an etcd cluster back to a snapshot, in place, once. The newest verified snapshot
+// that fits spec.source is found first, while the cluster goes on. Then clients are shut out, all
+// members are stopped, and their volumes are set aside; new members start from the snapshot, on new
+// volumes and with a new cluster ID. Every write since the snapshot is lost. Until the new members
+// have formed a cluster, deleting the EtcdRestore brings the former members back with their data.
+//
+// It is a record: one that was carried out is never carried out again, and applying another one of
+// the same name does nothing. A new cluster starts from a snapshot by spec.bootstrap.restore of its
+// EtcdCluster instead.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:ac:generate=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=etcdr,categories=etcd
+// +kubebuilder:selectablefield:JSONPath=`.spec.clusterRef.name`
+// +kubebuilder:printcolumn:name=Cluster,type=string,JSONPath=`.spec.clusterRef.name`
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="The cluster serves the data of the snapshot"
+// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name=Snapshot,type=string,JSONPath=`.status.restored.name`
+// +kubebuilder:printcolumn:name=Revision,type=integer,JSONPath=`.status.restored.revision`,priority=1,description="The revision of the snapshot"
+// +kubebuilder:printcolumn:name=Taken,type=date,JSONPath=`.status.restored.takenAt`,description="When the snapshot was taken"
+// +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+type EtcdRestore struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which cluster is restored, and from what. It cannot be changed.
+	// +required
+	Spec EtcdRestoreSpec `json:"spec"`
+
+	// status is what became of it; only Quorate writes it.
+	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
+	Status EtcdRestoreStatus `json:"status,omitempty"`
+}
+
+// EtcdRestoreList is a list of EtcdRestore.
+//
+// +kubebuilder:object:root=true
+type EtcdRestoreList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []EtcdRestore `json:"items"`
+}
+
+// EtcdRestoreSpec says which cluster is restored, and from what.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec cannot be changed: make another EtcdRestore"
+type EtcdRestoreSpec struct {
+	// clusterRef names the EtcdCluster, of the same namespace. It must have formed.
+	// +required
+	ClusterRef ClusterReference `json:"clusterRef"`
+
+	// source says which snapshot. Default: the newest verified snapshot of this cluster in
+	// spec.backup.store of its EtcdCluster.
+	// +optional
+	Source RestoreSource `json:"source,omitempty"`
+
+	// whenServing is what is done with a cluster that has a quorum. Refuse (default): this EtcdRestore is refused for good, and
+	// the cluster goes on, since all that was written after the snapshot would be lost. Replace: it is restored all the same.
+	// +optional
+	// +kubebuilder:validation:Enum=Refuse;Replace
+	WhenServing ServingPolicy `json:"whenServing,omitempty"`
+
+	// formerVolumes is what becomes of the PersistentVolumeClaims of the former members once the restored cluster has formed.
+	// Retain (default): they stay, with the annotation etcd.quorate.dev/set-aside, and no member starts on them; delete them by
+	// hand. Delete: they are deleted. Until the restored cluster has formed they stay in any case.
+	// +optional
+	// +kubebuilder:validation:Enum=Retain;Delete
+	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
+}
+
+// RestoreSource says from which snapshot a cluster is restored. Without cluster, clusterID, snapshot and
+// backupRef it is one of the cluster that is restored, by its namespace and name.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.backupRef) || !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID)",fieldPath=".backupRef",message="source.backupRef says where the snapshot is and what it is called: leave out source.store, snapshot, before, cluster and clusterID"
+type RestoreSource struct {
+	BootstrapRestore `json:",inline"`
+
+	// backupRef names a verified EtcdBackup of the same namespace, whose snapshot is taken.
+	// +optional
+	BackupRef *BackupReference `json:"backupRef,omitempty"`
+}
+
+// BackupReference names an EtcdBackup of the same namespace.
+type BackupReference struct {
+	// name of the EtcdBackup.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=56
+	Name string `json:"name"`
+}
+
+// ServingPolicy is what a restore does to a cluster that has a quorum.
+type ServingPolicy string
+
+// The policies.
+const (
+	ServingRefuse  ServingPolicy = "Refuse"
+	ServingReplace ServingPolicy = "Replace"
+)
+
+// EtcdRestoreStatus is what became of a restore.
+type EtcdRestoreStatus struct {
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Ready, always: True once the cluster has formed from the snapshot; and Reconciling and
+	// Stalled, only while True.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// restored is the snapshot; empty until one was chosen.
+	// +optional
+	Restored *RestoredSnapshot `json:"restored,omitempty"`
+
+	// formerClusterID is etcd's own ID of the cluster before the restore, in hexadecimal.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	FormerClusterID string `json:"formerClusterID,omitempty"`
+
+	// clusterID is etcd's own ID of the restored cluster, in hexadecimal.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	ClusterID string `json:"clusterID,omitempty"`
+
+	// startedAt is when the former members began to be stopped.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// completedAt is when the new members had formed a cluster.
+	// +optional
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+}
+
+// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once:
+// what becomes of that later changes nothing, but for its deletion.
+type ClusterRestore struct {
+	// name of the EtcdRestore.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// uid of the EtcdRestore.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid"`
+
+	// phase is how far it is. Pending, Blocked: it has not begun, and the cluster goes on. Restoring: the former members are
+	// stopped, and new ones start from the snapshot. Reverting: the EtcdRestore was deleted, and the former members come back.
+	// Completed and Refused are the ends.
+	// +required
+	// +kubebuilder:validation:Enum=Pending;Blocked;Refused;Restoring;Reverting;Completed
+	Phase RestorePhase `json:"phase"`
+
+	// message is why it has not begun (Pending, Blocked, Refused); empty where nothing keeps it from that.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// source is which snapshot is looked for, with what spec.source of the EtcdRestore leaves out.
+	// +optional
+	Source BootstrapRestore `json:"source,omitempty"`
+
+	// whenServing is that of the EtcdRestore.
+	// +optional
+	// +kubebuilder:validation:Enum=Refuse;Replace
+	WhenServing ServingPolicy `json:"whenServing,omitempty"`
+
+	// formerVolumes is that of the EtcdRestore.
+	// +optional
+	// +kubebuilder:validation:Enum=Retain;Delete
+	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
+
+	// formerClusterID is status.clusterID as it was before the restore, for the former members to come back.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	FormerClusterID string `json:"formerClusterID,omitempty"`
+
+	// formerRestored is status.restored as it was before the restore.
+	// +optional
+	FormerRestored *RestoredSnapshot `json:"formerRestored,omitempty"`
+
+	// formerFirstOrdinal is status.firstOrdinal as it was before the restore.
+	// +optional
+	FormerFirstOrdinal int32 `json:"formerFirstOrdinal,omitempty"`
+
+	// startedAt is when the former members began to be stopped.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// completedAt is when the new members had formed a cluster.
+	// +optional
+	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+}
+
+// RestorePhase is how far an EtcdCluster is with an EtcdRestore.
+type RestorePhase string
+
+// The phases.
+const (
+	// RestorePending: the snapshot is looked for, or something that passes by itself is waited for; the cluster goes on.
+	RestorePending RestorePhase = "Pending"
+	// RestoreBlocked: it cannot begin before a person has changed something, and the cluster goes on.
+	RestoreBlocked RestorePhase = "Blocked"
+	// RestoreRefused: it is never begun, and the cluster goes on; the message says why.
+	RestoreRefused RestorePhase = "Refused"
+	// RestoreRestoring: the former members are stopped, and new ones start from the snapshot.
+	RestoreRestoring RestorePhase = "Restoring"
+	// RestoreReverting: the EtcdRestore was deleted: the new members go, and the former ones come back.
+	RestoreReverting RestorePhase = "Reverting"
+	// RestoreCompleted: the new members have formed a cluster.
+	RestoreCompleted RestorePhase = "Completed"
+)
+
+// Refused reports whether the EtcdRestore says of itself that it is refused for good.
+func (r *EtcdRestore) Refused() bool {
+	ready := meta.FindStatusCondition(r.Status.Conditions, ConditionReady)
+	return ready != nil && ready.Reason == ReasonRestoreRefused
+}
+
+// SourceFor is the source with what the spec leaves out: the snapshot of the EtcdBackup that it refers to, which is nil or zero
+// where there is none, or one of the cluster itself. missing is why there is no source yet, in words that a person can act on.
+func (r *EtcdRestore) SourceFor(c *EtcdCluster, b *EtcdBackup) (source BootstrapRestore, missing string) {
+	source = *r.Spec.Source.BootstrapRestore.DeepCopy()
+	ref := r.Spec.Source.BackupRef
+	switch {
+	case ref == nil && source.Snapshot == "" && source.Cluster == "" && source.ClusterID == "":
+		source.Cluster = c.Namespace + "/" + c.Name
+		return source, ""
+	case ref == nil:
+		return source, ""
+	case b == nil || b.Name == "":
+		return source, "there is no EtcdBackup " + ref.Name + " in this namespace: make another EtcdRestore with the right spec.source.backupRef.name, or with spec.source.snapshot"
+	case b.Status.VerifiedAt == nil && (source.Unverified != UnverifiedAllow || b.Status.SHA256 == ""):
+		return source, "EtcdBackup " + ref.Name + " is not verified: its conditions say what it waits for"
+	}
+	source.Store, source.Snapshot = b.Status.Store.DeepCopy(), b.Status.Name
+	return source, ""
+}
+
+// Asked reports whether the restore is asked for and not begun.
+func (r *ClusterRestore) Asked() bool {
+	return r != nil && (r.Phase == RestorePending || r.Phase == RestoreBlocked)
+}

@@ -1,0 +1,195 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The rules of a restore in place (EtcdRestore). All members of a cluster that has formed are stopped, their volumes are set
+// aside, and new first members start from a snapshot: with ordinals, a token and so a cluster ID that none had before. From then
+// on it is a first start like every other. Nothing of the former members is deleted before the new members have formed a cluster, and until
+// then the EtcdRestore can be taken back.
+
+// InPlace is a restore in place. The zero InPlace: none is asked for.
+type InPlace struct {
+	// Name and UID of the EtcdRestore.
+	Name, UID string
+	// Withdrawn: it was deleted after it was begun, and that is not written down yet.
+	Withdrawn bool
+	// Begun: the former members are no Instances any more, and are to be stopped.
+	Begun bool
+	// Reverted: the EtcdRestore was deleted before the new members had formed a cluster. They go, and the former ones come back.
+	Reverted bool
+	// Anyway: a cluster that serves is restored as well.
+	Anyway bool
+	// Lately: the cluster stopped serving too lately to call that lasting.
+	Lately bool
+	// Problem is why it cannot be begun, as was found out beside the plan; empty where nothing is known.
+	Problem string
+	// Passes: the problem does so without a person.
+	Passes bool
+}
+
+// asked reports whether a restore in place is asked for, and not begun.
+func (p InPlace) asked() bool { return p.Name != "" && !p.Begun && !p.Reverted }
+
+// InPlaceRefused reports whether a restore in place is refused for good, whatever becomes of the cluster later: it serves, and all
+// that was written since the snapshot would be lost.
+func InPlaceRefused(o Observed) bool {
+	return o.InPlace.asked() && o.Formed() && o.Reach == ReachQuorum && !o.InPlace.Anyway
+}
+
+// mayServe reports whether a cluster serves as far as a kubelet knows, which may not have looked lately, or served lately.
+func (o Observed) mayServe() bool {
+	return o.InPlace.Lately || slices.ContainsFunc(o.Instances, func(i Instance) bool { return i.Pod.Ready && !i.Pod.Terminating })
+}
+
+// InPlaceWaits is why a restore in place that is asked for is not begun yet; empty where nothing is against it. passes: that
+// changes without a person.
+func InPlaceWaits(d Desired, o Observed) (why string, passes bool) {
+	const bootstrap = "to start from a snapshot, delete the EtcdCluster and its PersistentVolumeClaims, and apply it with spec.bootstrap.restore"
+	switch {
+	case !o.InPlace.asked():
+		return "", false
+	case InPlaceRefused(o):
+		return "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, make another EtcdRestore, of another name, with spec.whenServing Replace", false
+	case d.Suspended:
+		return "spec.suspend of the EtcdCluster is true: set it to false", false
+	case d.Ephemeral:
+		return "spec.storage.medium of the EtcdCluster is Memory: its members would lose their data as they stop, before it is known whether the restore succeeds; " + bootstrap, false
+	case !o.Formed():
+		return "the EtcdCluster has not formed yet, so there is nothing to restore in place; " + bootstrap, false
+	case d.Size == 0:
+		return "spec.replicas of the EtcdCluster is 0: set it to the number of members that the restored cluster is to have", false
+	case o.mayServe() && !o.InPlace.Anyway:
+		return "the cluster may still serve: one of its Pods is ready, or a quorum answered a moment ago. The restore begins when neither holds any more", true
+	case o.Search.Problem != "":
+		return "no snapshot to restore: " + o.Search.Problem, false
+	case o.Search.Found != Snapshot{} && unusable(d, o, o.Search.Found) != "":
+		return unusable(d, o, o.Search.Found), false
+	default:
+		return o.InPlace.Problem, o.InPlace.Passes
+	}
+}
+
+// withdrawn: nothing more is done for a restore that is about to be taken back.
+func withdrawn(_ Desired, o Observed) (Step, bool) {
+	return Step{Action: Wait, Reason: Reverting, Message: "EtcdRestore " + o.InPlace.Name + " was deleted: the former members come back"}, o.InPlace.Withdrawn
+}
+
+// formerStopped: no process of a former member ever runs again, nor beside the new members. Their volumes are set aside once none
+// runs, and nothing new is made before that.
+func formerStopped(d Desired, o Observed) (Step, bool) {
+	if o.InPlace.Reverted {
+		return Step{}, false
+	}
+	step := Step{Action: StopFormer, Reason: Restoring}
+	ours := func(i Instance) bool { return i.Pod.Exists() && !i.Pod.Foreign }
+	step.Members = names(o.Former, func(i Instance) bool { return ours(i) && !i.Pod.Terminating })
+	step.Message = "stopping the former members (" + list(step.Members) + "); their volumes are kept"
+	if len(step.Members) > 0 {
+		return step, true
+	}
+	if step.Members = names(o.Former, ours); len(step.Members) > 0 {
+		step.Action, step.Message = Wait, "waiting for the former members to stop ("+list(step.Members)+")"
+		if away := names(o.Former, func(i Instance) bool { return ours(i) && i.Pod.AwayLong }); len(away) > 0 {
+			step.Action = Stall
+			step.Message += fmt.Sprintf(". Nothing is heard of the nodes of %s: once they are off, delete the Pods (kubectl -n %s delete pod %s --force)", list(away), d.Namespace, strings.Join(away, " "))
+		}
+		return step, true
+	}
+	step.Members = names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside == "" })
+	step.Action, step.Message = SetAside, "setting aside the volumes of the former members ("+list(step.Members)+")"
+	return step, len(step.Members) > 0 && o.InPlace.Begun
+}
+
+// revertedTo: the new members go with their volumes, which nothing but the snapshot was ever written to, and then the former ones
+// come back. Clients are let in by neither until that is done.
+func revertedTo(_ Desired, o Observed) (Step, bool) {
+	if !o.InPlace.Reverted {
+		return Step{}, false
+	}
+	step := Step{Action: Stop, Reason: Reverting}
+	step.Members = names(o.Instances, func(i Instance) bool { return i.Pod.Exists() && !i.Pod.Terminating })
+	step.Message = "stopping the members that were started from the snapshot (" + list(step.Members) + "): the EtcdRestore was deleted"
+	if len(step.Members) > 0 {
+		return step, true
+	}
+	step.Members = names(o.Instances, func(i Instance) bool { return i.Volume.Stays() })
+	step.Action, step.Message = Discard, "deleting the volumes of the members that were started from the snapshot ("+list(step.Members)+")"
+	if len(step.Members) > 0 {
+		return step, true
+	}
+	step.Members = names(o.Instances, func(i Instance) bool { return i.Pod.Exists() || i.Volume.Exists() })
+	step.Action, step.Message = Wait, "waiting for the members that were started from the snapshot to be gone ("+list(step.Members)+")"
+	if len(step.Members) > 0 {
+		return step, true
+	}
+	step.Members = names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.asideFor(o.InPlace.UID) })
+	step.Action, step.Message = Readmit, "taking back the volumes of the former members ("+list(step.Members)+")"
+	if len(step.Members) > 0 {
+		return step, true
+	}
+	return Step{Action: Revert, Reason: Reverting, Message: "going on with the former members"}, true
+}
+
+// strayFormer: volumes were set aside, and nothing tells for what: the EtcdCluster was deleted, or its status, while it was
+// restored in place. Which data it is to have only a person can know.
+func strayFormer(d Desired, o Observed) (Step, bool) {
+	aside := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside != "" })
+	return Step{
+		Action: Stall, Reason: DataLost, Members: aside,
+		Message: fmt.Sprintf("the volumes of %s were set aside by a restore in place that was interrupted, and nothing tells whether the cluster is to have their data. To go on with it, delete all other PersistentVolumeClaims of the cluster, and take the mark away (kubectl -n %s annotate pvc %s etcd.quorate.dev/set-aside-). To give it up, delete the EtcdCluster and all its PersistentVolumeClaims, and apply it with spec.bootstrap.restore",
+			list(aside), d.Namespace, strings.Join(aside, " ")),
+	}, len(aside) > 0 && !o.InPlace.Begun && !o.InPlace.Reverted && !o.Formed()
+}
+
+// markedLate: the mark of a restore in place that was taken back was asked for before that, and has come since, on the volume of a
+// member. Nothing would start there. What belongs to another restore is no member's by now.
+func markedLate(_ Desired, o Observed) (Step, bool) {
+	late := names(o.Instances, func(i Instance) bool {
+		return i.Volume.Stays() && i.Volume.Aside != "" && i.Volume.Recorded() && i.Volume.ClusterID == o.ID()
+	})
+	return Step{
+		Action: Readmit, Members: late, Reason: Reverting,
+		Message: "taking the volumes of " + list(late) + " back, which were set aside for a restore in place that was taken back meanwhile",
+	}, len(late) > 0
+}
+
+// replaced: the snapshot is found while the cluster goes on, and only then it is written down that all members are replaced.
+func replaced(d Desired, o Observed) (Step, bool) {
+	why, _ := InPlaceWaits(d, o)
+	switch {
+	case !o.InPlace.asked() || why != "":
+		return Step{}, false
+	case !o.Search.Begun:
+		return Step{Action: Find, Reason: Restoring, Message: "looking for the snapshot that EtcdRestore " + o.InPlace.Name + " asks for"}, true
+	case o.Search.Found == Snapshot{}:
+		return Step{}, false
+	}
+	return Step{
+		Action: Replace, Snapshot: o.Search.Found, Reason: Restoring,
+		Message: fmt.Sprintf("restoring %s in place, as EtcdRestore %s asks for: all members are stopped, and their volumes set aside", o.Search.Found, o.InPlace.Name),
+	}, true
+}
+
+// asideFor reports whether the volume was set aside for that EtcdRestore. What was set aside for an earlier one stays as it is.
+func (v Volume) asideFor(uid string) bool { return uid != "" && v.Aside == uid }
+
+// formerDiscarded: the volumes of former members go where the EtcdRestore asks for that, once all is well without them.
+func formerDiscarded(d Desired, o Observed) (Step, bool) {
+	gone := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.asideFor(d.DiscardFormer) })
+	return Step{
+		Action: DiscardFormer, Members: gone, Reason: Retiring,
+		Message: "deleting the volumes of the former members (" + list(gone) + ")",
+	}, len(gone) > 0 && o.Reach == ReachQuorum
+}
+
+// startOver is what a person can do about a first start that cannot succeed.
+func (o Observed) startOver() string {
+	if o.InPlace.Begun {
+		return "delete EtcdRestore " + o.InPlace.Name + ": the former members come back with their data"
+	}
+	return "delete the EtcdCluster and its PersistentVolumeClaims, and apply it again"
+}

@@ -1,0 +1,280 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
+)
+
+// An EtcdRestore is copied into status.restore of its EtcdCluster once, and carried out from there: all that is decided depends on
+// the EtcdCluster alone, whatever a cache has of the EtcdRestore. Only its deletion counts later.
+
+// inPlace is the restore in place as the planner sees it.
+func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
+	r := c.Status.Restore
+	if r == nil || r.Phase == api.RestoreRefused || r.Phase == api.RestoreCompleted {
+		return membership.InPlace{}
+	}
+	return membership.InPlace{
+		Name:     r.Name,
+		UID:      r.UID,
+		Begun:    r.Phase == api.RestoreRestoring,
+		Reverted: r.Phase == api.RestoreReverting,
+		Anyway:   r.WhenServing == api.ServingReplace,
+		Lately:   unavailableSince(c, l.now).After(l.overdue),
+	}
+}
+
+// firstToken is the token of a first start that is begun now.
+func firstToken(c *api.EtcdCluster) string {
+	if r := c.Status.Restore; r != nil && r.Phase == api.RestoreRestoring {
+		return r.UID
+	}
+	return string(c.UID)
+}
+
+// discardsFormer is the UID of the EtcdRestore whose former volumes are to be deleted; empty: those of none.
+func discardsFormer(c *api.EtcdCluster) string {
+	r := c.Status.Restore
+	if r == nil || r.Phase != api.RestoreCompleted || r.FormerVolumes != api.RetentionDelete {
+		return ""
+	}
+	return r.UID
+}
+
+// discards reports whether there is something of before a restore in place that is to be deleted. What was set aside for an earlier
+// one stays.
+func discards(c *api.EtcdCluster, seen *observed) bool {
+	uid := discardsFormer(c)
+	return uid != "" && slices.ContainsFunc(seen.Former, func(i membership.Instance) bool { return i.Volume.Aside == uid })
+}
+
+// shutsClientsOut reports whether clients are kept out, though they were let in before: the former members are about to stop,
+// or the new ones have not formed a cluster yet.
+func shutsClientsOut(c *api.EtcdCluster) bool {
+	r := c.Status.Restore
+	return r != nil && (r.Phase == api.RestoreRestoring || r.Phase == api.RestoreReverting)
+}
+
+// objectsOfFormer are the Pods and claims of members of before a restore in place.
+type objectsOfFormer struct {
+	pods   map[string]*corev1.Pod
+	claims map[string]*corev1.PersistentVolumeClaim
+}
+
+// takeFormer takes the objects of former members out of what was seen: they are known by their ordinals, and where the status was
+// lost, by what is written on their claims.
+func takeFormer(c *api.EtcdCluster, seen *observed) objectsOfFormer {
+	lost := c.Status.ClusterID == "" && !shutsClientsOut(c) // it may name an EtcdRestore again
+	of := objectsOfFormer{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
+	isFormer := func(name string) bool {
+		ordinal, ours := c.Ordinal(name)
+		claim := seen.claims[name]
+		return ours && (ordinal < int(c.Status.FirstOrdinal) || lost && claim != nil && claim.Annotations[api.AnnotationSetAside] != "" && !halfAside(claim, seen))
+	}
+	for name, pod := range seen.pods {
+		if isFormer(name) {
+			of.pods[name] = pod
+		}
+	}
+	for name, claim := range seen.claims {
+		if isFormer(name) {
+			of.claims[name] = claim
+		}
+	}
+	maps.DeleteFunc(seen.pods, func(name string, _ *corev1.Pod) bool { return of.pods[name] != nil })
+	maps.DeleteFunc(seen.claims, func(name string, _ *corev1.PersistentVolumeClaim) bool { return of.claims[name] != nil })
+	return of
+}
+
+// halfAside reports whether another volume of the same etcd cluster was not set aside: the operator was interrupted while it set them
+// aside, and no new member has been made.
+func halfAside(claim *corev1.PersistentVolumeClaim, seen *observed) bool {
+	id := claim.Annotations[api.AnnotationClusterID]
+	for _, other := range seen.claims {
+		if id != "" && other.Annotations[api.AnnotationClusterID] == id && other.Annotations[api.AnnotationSetAside] == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// facts of the former members, by ordinal.
+func (of objectsOfFormer) facts(c *api.EtcdCluster, l limits) []membership.Instance {
+	all := roster{cluster: c, instances: map[string]*membership.Instance{}}
+	for name, claim := range of.claims {
+		all.at(name, func(i *membership.Instance) { i.Volume = volume(c, claim) })
+	}
+	for name, pod := range of.pods {
+		all.at(name, func(i *membership.Instance) { i.Pod = podFacts(c, pod, l) })
+	}
+	return all.sorted()
+}
+
+// restoredCluster is the cluster that an EtcdRestore names.
+func restoredCluster(_ context.Context, o client.Object) []reconcile.Request {
+	restore, ok := o.(*api.EtcdRestore)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: restore.Namespace, Name: restore.Spec.ClusterRef.Name}}}
+}
+
+// observeRestores finds the EtcdRestore that is to be carried out next, and whether the one that is carried out was deleted. What
+// the reader, which may be the cache, does not have is looked for past it: it may be behind.
+func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
+	list := &api.EtcdRestoreList{}
+	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
+		return fmt.Errorf("list EtcdRestores: %w", err)
+	}
+	current := c.Status.Restore
+	if current.Asked() || current != nil && current.Phase == api.RestoreRestoring {
+		is := func(e *api.EtcdRestore) bool {
+			return e.Name == current.Name && string(e.UID) == current.UID && e.DeletionTimestamp.IsZero()
+		}
+		for i := range list.Items {
+			if is(&list.Items[i]) {
+				return nil
+			}
+		}
+		live := &api.EtcdRestore{}
+		err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: current.Name}, live)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("get EtcdRestore %s: %w", current.Name, err)
+		}
+		switch seen.deleted = err != nil || !is(live); {
+		case seen.deleted && current.Asked():
+			seen.InPlace = membership.InPlace{} // it is not begun any more
+		case seen.deleted:
+			seen.InPlace.Withdrawn = true
+		}
+		return nil
+	}
+	if slices.ContainsFunc(list.Items, func(e api.EtcdRestore) bool { return untold(current, &e) }) {
+		return nil
+	}
+	if current != nil && current.Phase == api.RestoreReverting || discards(c, seen) {
+		return nil
+	}
+	next, err := r.nextRestore(ctx, c, list.Items)
+	seen.next = next
+	return err
+}
+
+// untold reports whether an EtcdRestore has ended, and does not say so itself yet. It learns of that from status.restore alone, which
+// the next one takes.
+func untold(ended *api.ClusterRestore, e *api.EtcdRestore) bool {
+	return ended != nil && string(e.UID) == ended.UID && e.DeletionTimestamp.IsZero() && e.Status.CompletedAt == nil && !e.Refused()
+}
+
+// nextRestore is the oldest EtcdRestore that can be carried out; nil where there is none.
+func (r *Reconciler) nextRestore(ctx context.Context, c *api.EtcdCluster, all []api.EtcdRestore) (*api.ClusterRestore, error) {
+	slices.SortFunc(all, func(a, b api.EtcdRestore) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	for i := range all {
+		e := &all[i]
+		if e.Spec.ClusterRef.Name != c.Name || !e.DeletionTimestamp.IsZero() || e.Status.CompletedAt != nil || e.Refused() || slices.Contains(c.Status.CarriedOut, e.Name) {
+			continue
+		}
+		var backup *api.EtcdBackup
+		if ref := e.Spec.Source.BackupRef; ref != nil {
+			backup = &api.EtcdBackup{}
+			if err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, backup); client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("get EtcdBackup %s: %w", ref.Name, err)
+			}
+		}
+		source, missing := e.SourceFor(c, backup)
+		if missing != "" {
+			continue // its own status tells
+		}
+		return &api.ClusterRestore{
+			Name: e.Name, UID: string(e.UID), Phase: api.RestorePending,
+			Source: source, WhenServing: e.Spec.WhenServing, FormerVolumes: e.Spec.FormerVolumes,
+		}, nil
+	}
+	return nil, nil
+}
+
+// mostCarriedOut is the schema's bound on status.carriedOut.
+const mostCarriedOut = 16
+
+// setRestore goes on with the EtcdRestore that is carried out, or begins with the next.
+func setRestore(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, now metav1.Time) {
+	end := func(phase api.RestorePhase, message string) {
+		s.Restore.Phase, s.Restore.Message = phase, message
+		s.CarriedOut = append(s.CarriedOut, s.Restore.Name)
+		s.CarriedOut = s.CarriedOut[max(0, len(s.CarriedOut)-mostCarriedOut):]
+	}
+	switch r := s.Restore; {
+	case r == nil || r.Phase == api.RestoreRefused || r.Phase == api.RestoreCompleted:
+		if seen.next != nil {
+			s.Restore = seen.next
+		}
+	case r.Phase == api.RestoreReverting:
+		s.ClusterID = "" // whatever the new members have formed
+	case r.Phase == api.RestoreRestoring && s.ClusterID != "":
+		end(api.RestoreCompleted, "")
+		r.CompletedAt = &now
+	case r.Phase == api.RestoreRestoring && seen.deleted:
+		r.Phase = api.RestoreReverting
+	case r.Phase == api.RestoreRestoring:
+	case seen.deleted:
+		s.Restore = nil
+	default:
+		why, passes := membership.InPlaceWaits(desired(c), seen.Observed)
+		why = podstatus.FirstLine(why) // an API server, or what it asks, may have much to say
+		switch {
+		case membership.InPlaceRefused(seen.Observed):
+			end(api.RestoreRefused, why)
+		case why == "", passes:
+			r.Phase, r.Message = api.RestorePending, why
+		default:
+			r.Phase, r.Message = api.RestoreBlocked, why
+		}
+	}
+}
+
+// stopSearch deletes the Job that looks for a snapshot where the restore in place is not asked for any more.
+func (r *Reconciler) stopSearch(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+	if !c.Status.Restore.Asked() || !seen.deleted && !membership.InPlaceRefused(seen.Observed) {
+		return nil
+	}
+	job := &batchv1.Job{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.FindJobName()}, job)
+	if err != nil || !metav1.IsControlledBy(job, c) || !job.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(err)
+	}
+	err = r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return client.IgnoreNotFound(err)
+}
+
+// soonRestored is when to look again at the latest for the sake of a restore in place, of which no watch tells.
+func soonRestored(seen observed) time.Duration {
+	switch {
+	case seen.next != nil, seen.deleted:
+		return afterChange
+	case seen.InPlace.Name != "" && seen.Search.Begun && seen.Search.Problem == "" && seen.Search.Found == (membership.Snapshot{}):
+		return whileSearching
+	default:
+		return atRest
+	}
+}
+
+// whileSearching is how soon to look again at a search for a snapshot to restore in place, of which no watch tells.
+const whileSearching = time.Second
