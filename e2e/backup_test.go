@@ -35,9 +35,9 @@ const (
 	bucket = "backups"
 )
 
-// TestBackup: a snapshot is taken under load, stored in a real S3 server, restored and served by a real etcd. The cluster and its
-// volumes are destroyed, and one of the same name starts from it: every write that was acknowledged before the snapshot is there. The
-// stored snapshot is deleted with its EtcdBackup where the spec says so.
+// TestBackup: a snapshot is taken under load, stored in a real S3 server, restored and served by a real etcd. The cluster is put back to
+// it in place while clients write. Then it is destroyed with its volumes, and one of the same name starts from the snapshot. Both times
+// every write that was acknowledged before the snapshot is there. The stored snapshot is deleted with its EtcdBackup where the spec says so.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	var c *api.EtcdCluster
@@ -122,6 +122,9 @@ func TestBackup(t *testing.T) {
 			s.await(schedule, "followed by a verified backup", func() bool { return schedule.Status.LastSuccessfulTime != nil })
 			s.gone(onVolume)
 			s.change(schedule, func() { schedule.Spec.Suspend = true })
+		})).
+		Assess("is what a cluster that serves is put back to in place", step(func(s *stage) {
+			s.putBack(c, b, numbered)
 		})).
 		Assess("brings the cluster back when all of it is lost", step(func(s *stage) {
 			acknowledged := numbered()
@@ -260,8 +263,9 @@ func (s *stage) number(c *api.EtcdCluster) (stop func() []time.Time) {
 	return func() []time.Time { cancel(); writing.Wait(); return acknowledged }
 }
 
-// checkNumbers fails the test unless the cluster has all numbers up to one, and among them all that were acknowledged before a time.
-func (s *stage) checkNumbers(c *api.EtcdCluster, acknowledged []time.Time, taken time.Time) {
+// checkNumbers fails the test unless the cluster has all numbers up to one, and among them all that were acknowledged before a time. It
+// returns how many there are.
+func (s *stage) checkNumbers(c *api.EtcdCluster, acknowledged []time.Time, taken time.Time) int {
 	s.Helper()
 	var r *clientv3.GetResponse
 	etcd := s.etcd(c)
@@ -274,14 +278,72 @@ func (s *stage) checkNumbers(c *api.EtcdCluster, acknowledged []time.Time, taken
 			s.Fatalf("the restored cluster has %s, where it should have %s", kv.Key, want)
 		}
 	}
-	var before int
-	for before < len(acknowledged) && acknowledged[before].Before(taken) {
-		before++
-	}
+	before := acknowledgedBefore(acknowledged, taken)
 	s.Attr("restored", fmt.Sprintf("%d numbers of %d that were acknowledged, %d of them before the snapshot", len(r.Kvs), len(acknowledged), before))
 	if before == 0 || len(r.Kvs) < before {
 		s.Errorf("the restored cluster has %d numbers, and %d were acknowledged before the snapshot", len(r.Kvs), before)
 	}
+	return len(r.Kvs)
+}
+
+// inPlace is how long a restore in place of a small database may take, from the EtcdRestore to a cluster that is Ready.
+const inPlace = time.Minute
+
+// putBack restores the cluster in place from a backup, while numbers are written, until it has begun. It has what was acknowledged before
+// the snapshot then, and nothing later; its members are others, and the volumes of the former ones are set aside.
+func (s *stage) putBack(c *api.EtcdCluster, b *api.EtcdBackup, numbered func() []time.Time) {
+	s.Helper()
+	contract.Watch(s, c)
+	former := identityOf(c)
+	e := &api.EtcdRestore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "back"},
+		Spec: api.EtcdRestoreSpec{
+			ClusterRef: api.ClusterReference{Name: c.Name}, WhenServing: api.ServingReplace,
+			Source: api.RestoreSource{BackupRef: &api.BackupReference{Name: b.Name}},
+		},
+	}
+	asked := time.Now()
+	s.create(e)
+	s.await(e, "begun", func() bool { return e.Status.StartedAt != nil })
+	begun := time.Now()
+	acknowledged := numbered()
+	s.kubectl("wait", "etcdrestore/"+e.Name, "--for=condition=Ready", "--timeout="+patience.String())
+	s.ready(c)
+	took := time.Since(asked)
+	s.Attr("restored-in-place", fmt.Sprintf("after %.1f s, %.1f s of them without clients; at most %s", took.Seconds(), time.Since(begun).Seconds(), inPlace))
+	if took > inPlace {
+		s.Errorf("the restore in place took %s, want at most %s", took, inPlace)
+	}
+	want := [][]string{
+		{"NAME", "CLUSTER", "READY", "REASON", "SNAPSHOT", "TAKEN", "AGE"},
+		{e.Name, c.Name, "True", api.ReasonRestored, b.Status.Name},
+	}
+	if diff := cmp.Diff(want, table(s.kubectl("get", "etcdrestore", e.Name), 5)); diff != "" {
+		s.Errorf("kubectl get etcdrestore: -want +got:\n%s", diff)
+	}
+
+	now := identityOf(c)
+	if now.Cluster == former.Cluster || len(now.Members) != len(former.Members) {
+		s.Errorf("the restored cluster is %v, and was %v", now, former)
+	}
+	for _, claim := range s.claims(c) {
+		_, wasMember := former.Members[claim.Name]
+		_, isMember := now.Members[claim.Name]
+		if aside := claim.Annotations[api.AnnotationSetAside] == string(e.UID); wasMember != aside || isMember == aside {
+			s.Errorf("claim %s: of a former member: %t, of a member: %t, set aside: %t", claim.Name, wasMember, isMember, aside)
+		}
+	}
+	has := s.checkNumbers(c, acknowledged, b.Status.StartedAt.Time)
+	const coarse = 2 * time.Second // the status has whole seconds
+	if late := acknowledgedBefore(acknowledged, b.Status.TakenAt.Add(coarse)); has > late || has == len(acknowledged) {
+		s.Errorf("the restored cluster has %d numbers of %d, and %d were acknowledged before the snapshot was there", has, len(acknowledged), late)
+	}
+}
+
+// acknowledgedBefore is how many were.
+func acknowledgedBefore(acknowledged []time.Time, end time.Time) int {
+	n, _ := slices.BinarySearchFunc(acknowledged, end, time.Time.Compare)
+	return n
 }
 
 // store is the S3 server of this namespace, as a cluster names it.

@@ -39,7 +39,7 @@ func (s *stage) dump(ctx context.Context) {
 	for _, e := range events.Items {
 		s.Logf("event %s %s %s %s: %s", e.CreationTimestamp.Format("15:04:05"), e.Regarding.Kind, e.Regarding.Name, e.Reason, e.Note)
 	}
-	s.show(ctx, "objects", "get", "pods,services,endpointslices,pvc,pdb,resourcequota", "--output=wide")
+	s.show(ctx, "objects", "get", "pods,services,endpointslices,pvc,pdb,resourcequota,etcdrestores", "--output=wide")
 	s.show(ctx, "Pods", "describe", "pods")
 	if log, err := onNode(ctx, kubectl(render.InstallNamespace, "logs", "deployment/quorate", "--tail=2000")...); err == nil {
 		s.Logf("the operator about this namespace:\n%s", lastLinesAbout(s.ns, log))

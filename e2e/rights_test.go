@@ -31,6 +31,8 @@ var unseen = map[right]string{
 	{"batch", "jobs", "get"}:                                  "whose a Job is that has a name of ours",
 	{"etcd.quorate.dev", "etcdbackups", "list"}:               lists,
 	{"etcd.quorate.dev", "etcdbackupschedules", "list"}:       lists,
+	{"etcd.quorate.dev", "etcdrestores", "get"}:               "whether one was deleted that is carried out, where the cache does not have it",
+	{"etcd.quorate.dev", "etcdrestores", "list"}:              lists,
 	{"batch", "jobs", "list"}:                                 lists,
 	{"events.k8s.io", "events", "patch"}:                      "an event that repeats is counted up, minutes later",
 	{"", "events", "patch"}:                                   "an event that repeats is counted up",

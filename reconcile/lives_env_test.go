@@ -64,6 +64,7 @@ var lives = map[string]life{
 	"mend1":   {reason: "the same while no other serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
 	"restore": {reason: "started from a stored snapshot", forgets: true, run: restore},
+	"inplace": {reason: "put back to a stored snapshot while it serves", forgets: true, run: putInPlace},
 	"delete":  {reason: "deleted with its volumes, and created again at once", forgets: true, run: recreate(api.RetentionDelete)},
 	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
 }
@@ -266,6 +267,20 @@ func restore(s *stage, f *fault) (*api.EtcdCluster, data) {
 	s.restoredFrom(c, m)
 	s.goesOn(s.etcd(c), m)
 	s.write(c, kept)
+	return c, kept
+}
+
+// putInPlace restores a cluster in place. That it has the data of the snapshot, on other members, is judged here; that nothing
+// of before is left but volumes that are set aside, where every life ends.
+func putInPlace(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c, m, kept, _ := s.toRestore()
+	contract.Watch(s, c)
+	before := identityOf(c)
+	e := s.etcdRestore("back", anyway)
+	f.arm()
+	s.create(e)
+	s.restores(e)
+	s.wentBack(c, before, m, kept)
 	return c, kept
 }
 

@@ -40,7 +40,7 @@ func (s *stage) settled(c *api.EtcdCluster, kept data) {
 	}
 	for _, claim := range s.claims(c) {
 		switch {
-		case slices.Contains(members, claim.Name), claim.Annotations[api.AnnotationRetired] != "":
+		case slices.Contains(members, claim.Name), claim.Annotations[api.AnnotationRetired] != "", claim.Annotations[api.AnnotationSetAside] != "":
 		case claim.DeletionTimestamp.IsZero():
 			s.Errorf("claim %s is of no member, and it is not deleted: members are %v", claim.Name, members)
 		default:
@@ -52,7 +52,7 @@ func (s *stage) settled(c *api.EtcdCluster, kept data) {
 		pods = append(pods, pod.Name)
 	}
 	for _, claim := range s.claims(c) {
-		if claim.Annotations[api.AnnotationRetired] == "" {
+		if claim.Annotations[api.AnnotationRetired] == "" && claim.Annotations[api.AnnotationSetAside] == "" {
 			claims = append(claims, claim.Name)
 		}
 	}
