@@ -38,7 +38,7 @@ type blindness struct {
 // calls that only read, of the cache and the API server alike, and of members.
 var calls = []string{
 	"Get.EtcdCluster", "Get.Pod", "Get.PersistentVolumeClaim", "Get.Service", "Get.PodDisruptionBudget",
-	"List.EtcdClusterList", "List.PodList", "List.PersistentVolumeClaimList", "List.EndpointSliceList",
+	"List.EtcdClusterList", "List.EtcdRestoreList", "List.PodList", "List.PersistentVolumeClaimList", "List.EndpointSliceList",
 	"Status", "Members", "Hash", "Scrape",
 }
 
