@@ -84,6 +84,8 @@ type Observed struct {
 	Snapshot Snapshot
 	// Search for it.
 	Search Search
+	// Copy of a former member's data for the first member.
+	Copy Copy
 	// Backup that is taken before the version changes.
 	Backup Backup
 	// InPlace is the restore in place that is asked for, or goes on.

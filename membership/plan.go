@@ -20,6 +20,7 @@ var rules = []rule{
 	lostWhileForming, // a first member's volume was exchanged: it may have voted already
 	chosen,           // the snapshot from which a new cluster starts is chosen once
 	provisioned,      // first members get their volumes, all at once
+	copied,           // the first member gets the data of a former one, where that is restored
 	bootstrapped,     // first members start together, and only while the cluster has never formed
 	formed,           // all first members agree on the cluster and its members: write it down
 	forming,          // wait for the first members to find each other

@@ -20,6 +20,9 @@ func first(d Desired, o Observed) First {
 			f.Snapshot = s // it may have been restored from that already, and the status be lost
 		}
 	}
+	if ParseSnapshot(f.Snapshot).member() != "" {
+		f.Size = min(f.Size, 1) // there is one copy of the data; the others join, and get it from etcd
+	}
 	if len(o.Bootstrapping) > 0 {
 		f.Size = len(o.Bootstrapping)
 	}
@@ -122,7 +125,7 @@ func forming(d Desired, o Observed) (Step, bool) {
 	if len(waiting) > 0 {
 		step.Message += ": " + problems(waiting)
 	}
-	if f.Size != d.Size {
+	if f.Size != d.Size && ParseSnapshot(f.Snapshot).member() == "" {
 		step.Message += fmt.Sprintf("; this first start has %s, as the spec said when it began: if it cannot succeed, %s", plural(f.Size, "member"), o.startOver())
 	}
 	if stalled, ok := o.disconnected(step, firstMembers(f, o)); ok {

@@ -134,6 +134,33 @@ func revertedTo(_ Desired, o Observed) (Step, bool) {
 	return Step{Action: Revert, Reason: Reverting, Message: "going on with the former members"}, true
 }
 
+// Copy is what has become of the copy that is made of a former member's data, on the volume of the first member.
+type Copy struct {
+	Begun, Done bool
+	// Problem is why it is not done, in words that a person can act on. It is tried again.
+	Problem string
+}
+
+// copied: where the cluster starts from the data of a former member, the first member has its data before it has a Pod.
+func copied(d Desired, o Observed) (Step, bool) {
+	f := first(d, o)
+	s := ParseSnapshot(f.Snapshot)
+	waiting := names(firstMembers(f, o), func(i Instance) bool { return !i.Pod.Exists() })
+	if o.Formed() || s.member() == "" || len(waiting) == 0 || o.Copy.Done {
+		return Step{}, false
+	}
+	step := Step{Action: Wait, Members: waiting, First: f, Version: d.Version, Reason: Restoring}
+	step.Message = fmt.Sprintf("copying %s to the volume of %s", s, list(waiting))
+	switch {
+	case o.Copy.Problem != "":
+		step.Action, step.Reason = Stall, RestoreFailed
+		step.Message += ": " + o.Copy.Problem + ". Its volume is as it was, and the copy is tried again; if it cannot succeed, " + o.startOver()
+	case !o.Copy.Begun:
+		step.Action = CopyData
+	}
+	return step, true
+}
+
 // strayFormer: volumes were set aside, and nothing tells for what: the EtcdCluster was deleted, or its status, while it was
 // restored in place. Which data it is to have only a person can know.
 func strayFormer(d Desired, o Observed) (Step, bool) {

@@ -12,12 +12,29 @@ import (
 // Snapshot is a stored snapshot from which a cluster is to start.
 type Snapshot struct {
 	Name   string
-	SHA256 string // of the data
+	SHA256 string // of the data; of that of a member the UID of its volume (DataOf)
 	// About is its revision and its time, as they are told to people; empty where they are not known.
 	About     string
 	Version   Version // of the etcd that it was taken from; zero: not known
 	Size      int64   // of the data, in bytes
 	Encrypted bool
+}
+
+// memberPrefix begins the name of a Snapshot that is the data of a member.
+const memberPrefix = "member/"
+
+// DataOf is what a member has on the volume with that UID, as a Snapshot from which a cluster is restored in place.
+func DataOf(member, volumeUID string) Snapshot {
+	return Snapshot{Name: memberPrefix + member, SHA256: volumeUID}
+}
+
+// member is the one whose data it is; empty where it is a stored snapshot.
+func (s Snapshot) member() string {
+	member, is := strings.CutPrefix(s.Name, memberPrefix)
+	if !is {
+		return ""
+	}
+	return member
 }
 
 // ID tells one snapshot from every other. It is what a volume says that it was restored from.
@@ -36,10 +53,14 @@ func ParseSnapshot(id string) Snapshot {
 
 // String is the snapshot for people.
 func (s Snapshot) String() string {
-	if s.About == "" {
-		return "snapshot " + s.Name
+	said := "snapshot " + s.Name
+	if member := s.member(); member != "" {
+		said = "the data of " + member
 	}
-	return "snapshot " + s.Name + " (" + s.About + ")"
+	if s.About == "" {
+		return said
+	}
+	return said + " (" + s.About + ")"
 }
 
 // from says from which snapshot the members of a first start are restored; nothing where they start empty.

@@ -61,6 +61,8 @@ const (
 	SetAside      Action = "SetAside"
 	Readmit       Action = "Readmit"
 	DiscardFormer Action = "DiscardFormer"
+	// CopyData begins to copy a former member's data to the volume of the named first member.
+	CopyData Action = "CopyData"
 	// Revert writes down that the former members are those of the cluster again.
 	Revert Action = "Revert"
 )
@@ -71,10 +73,10 @@ type Step struct {
 	Members []string  // sorted by ordinal
 	ID      ID        // Join, Promote, Remove, MoveLeader, Disarm: the member, as etcd knows it
 	Alarm   AlarmKind // Disarm
-	Version Version   // Provision, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run
+	Version Version   // Provision, CopyData, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run
 	Change  Change    // Update: what it takes
 	Alone   bool      // Update, PutBack: no other member has a vote, so that etcd does not serve until it is back
-	First   First     // Bootstrap, and Provision of first members: the first start that they belong to
+	First   First     // Bootstrap, CopyData, and Provision of first members: the first start that they belong to
 	// Snapshot that was found (Choose).
 	Snapshot Snapshot
 	Reason   Reason // the same in condition, event and log

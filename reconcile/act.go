@@ -28,7 +28,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if !c.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if err := r.stopSearch(ctx, c, seen); err != nil || c.Spec.Suspend {
+	if err := r.stopJobs(ctx, c, seen); err != nil || c.Spec.Suspend {
 		return err
 	}
 	invalid := valid(c)
@@ -252,6 +252,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return r.find(ctx, c, step)
 	case membership.Choose:
 		return r.choose(ctx, c, seen, step)
+	case membership.CopyData:
+		return r.copyData(ctx, c, seen, step)
 	case membership.Replace, membership.Revert, membership.StopFormer, membership.SetAside, membership.Readmit, membership.DiscardFormer:
 		return r.restoreInPlace(ctx, c, seen, step)
 	case membership.Provision:

@@ -205,7 +205,7 @@ func (r *Reconciler) nextRestore(ctx context.Context, c *api.EtcdCluster, all []
 		}
 		return &api.ClusterRestore{
 			Name: e.Name, UID: string(e.UID), Phase: api.RestorePending,
-			Source: source, WhenServing: e.Spec.WhenServing, FormerVolumes: e.Spec.FormerVolumes,
+			Source: source, Survivor: e.Spec.Source.Survivor.DeepCopy(), WhenServing: e.Spec.WhenServing, FormerVolumes: e.Spec.FormerVolumes,
 		}, nil
 	}
 	return nil, nil
@@ -250,13 +250,22 @@ func setRestore(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, now
 	}
 }
 
-// stopSearch deletes the Job that looks for a snapshot where the restore in place is not asked for any more.
-func (r *Reconciler) stopSearch(ctx context.Context, c *api.EtcdCluster, seen observed) error {
-	if !c.Status.Restore.Asked() || !seen.deleted && !membership.InPlaceRefused(seen.Observed) {
+// stopJobs deletes the Jobs of a restore in place that is not asked for any more.
+func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+	restore := c.Status.Restore
+	switch {
+	case restore.Asked() && (seen.deleted || membership.InPlaceRefused(seen.Observed)):
+		return r.stopJob(ctx, c, c.FindJobName())
+	case restore != nil && restore.Phase == api.RestoreReverting && restore.Survivor != nil:
+		return r.stopJob(ctx, c, c.CopyJobName())
+	default:
 		return nil
 	}
+}
+
+func (r *Reconciler) stopJob(ctx context.Context, c *api.EtcdCluster, name string) error {
 	job := &batchv1.Job{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.FindJobName()}, job)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, job)
 	if err != nil || !metav1.IsControlledBy(job, c) || !job.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(err)
 	}
@@ -269,6 +278,8 @@ func soonRestored(seen observed) time.Duration {
 	switch {
 	case seen.next != nil, seen.deleted:
 		return afterChange
+	case seen.copies && !seen.Copy.Done && seen.Copy.Problem == "":
+		return whileSearching
 	case seen.InPlace.Name != "" && seen.Search.Begun && seen.Search.Problem == "" && seen.Search.Found == (membership.Snapshot{}):
 		return whileSearching
 	default:
@@ -276,5 +287,5 @@ func soonRestored(seen observed) time.Duration {
 	}
 }
 
-// whileSearching is how soon to look again at a search for a snapshot to restore in place, of which no watch tells.
+// whileSearching is how soon to look again at a Job of a restore in place, of which no watch tells.
 const whileSearching = time.Second

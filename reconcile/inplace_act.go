@@ -53,10 +53,18 @@ func replacing(c *api.EtcdCluster, seen observed, step membership.Step) api.Etcd
 	r.Phase, r.Message, r.StartedAt = api.RestoreRestoring, "", new(metav1.Now())
 	r.FormerClusterID, r.FormerRestored, r.FormerFirstOrdinal = s.ClusterID, s.Restored, s.FirstOrdinal
 	s.FirstOrdinal = int32(nextOrdinal(c, seen.Instances))
-	s.NextOrdinal = s.FirstOrdinal + int32(size(c)) // also where the restore is taken back: no name is used twice
+	s.NextOrdinal = s.FirstOrdinal + int32(firstSize(c)) // also where the restore is taken back: no name is used twice
 	s.ClusterID, s.Restored, s.Operation, s.FailedChange = "", seen.found, nil, nil
 	s.Members, s.Replicas, s.ReadyReplicas, s.Leader, s.Version, s.DBSize = nil, 0, 0, "", "", nil
 	return s
+}
+
+// firstSize is how many first members a restore in place starts: there is one copy of what a survivor has.
+func firstSize(c *api.EtcdCluster) int {
+	if r := c.Status.Restore; r != nil && r.Survivor != nil {
+		return min(size(c), 1)
+	}
+	return size(c)
 }
 
 // reverting is the status with which the former members are those of the cluster again.
@@ -102,6 +110,10 @@ func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *o
 	}
 	if !seen.Search.Begun {
 		return r.trySearch(ctx, c, seen)
+	}
+	if r.AgentImage == "" {
+		seen.InPlace.Problem = errNoAgentImage.Error()
+		return nil
 	}
 	if seen.Search.Found == (membership.Snapshot{}) {
 		return nil
@@ -160,7 +172,7 @@ func (r *Reconciler) tryFirstMember(ctx context.Context, c *api.EtcdCluster) err
 		return err
 	}
 	d := desired(c)
-	f := membership.First{Token: d.Token, Size: d.Size, Base: d.Base, Snapshot: snapshotFacts(c.Status.Restored).ID()}
+	f := membership.First{Token: d.Token, Size: firstSize(c), Base: d.Base, Snapshot: snapshotFacts(c.Status.Restored).ID()}
 	m := render.Member{Name: c.MemberName(f.Base), Version: d.Version.String(), AgentImage: r.AgentImage}
 	begins(&m, c, f)
 	claim := render.Volume(c, m)
@@ -173,6 +185,16 @@ func (r *Reconciler) tryFirstMember(ctx context.Context, c *api.EtcdCluster) err
 	}
 	if err := r.Client.Apply(ctx, pod, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll); err != nil {
 		return fmt.Errorf("try to create Pod %s: %w", m.Name, err)
+	}
+	if c.Status.Restore.Survivor == nil {
+		return nil
+	}
+	job, err := render.CopyJob(c, m, c.Status.Restored.EtcdVersion)
+	if err != nil {
+		return &invalidError{err}
+	}
+	if err := r.Client.Apply(ctx, job, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll); err != nil {
+		return fmt.Errorf("try to create Job %s: %w", *job.Name, err)
 	}
 	return nil
 }

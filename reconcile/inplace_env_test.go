@@ -97,6 +97,19 @@ func (s *stage) aside(c *api.EtcdCluster) []string {
 	return names
 }
 
+// loseMajority deletes the volumes of two of three members for good, and leaves db-1.
+func (s *stage) loseMajority(c *api.EtcdCluster) {
+	s.Helper()
+	for _, name := range []string{"db-0", "db-2"} {
+		s.must(s.Delete(s.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}}))
+	}
+	s.must(s.hostlet.Kill(s.ns, "db-0"))
+	for _, name := range []string{"db-0", "db-2"} {
+		s.deletePod(name)
+	}
+	s.stalledWith(c, api.ReasonDataLost)
+}
+
 // TestInPlace puts clusters back to a snapshot.
 func TestInPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -113,14 +126,7 @@ func TestInPlace(t *testing.T) {
 		"MajorityLost": {
 			reason: "two of three volumes are gone",
 			given: func(s *stage, c *api.EtcdCluster) {
-				for _, name := range []string{"db-0", "db-2"} {
-					s.must(s.Delete(s.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}}))
-				}
-				s.must(s.hostlet.Kill(s.ns, "db-0"))
-				for _, name := range []string{"db-0", "db-2"} {
-					s.deletePod(name)
-				}
-				s.stalledWith(c, api.ReasonDataLost)
+				s.loseMajority(c)
 			},
 			change: func(*api.EtcdRestoreSpec) {},
 			aside:  []string{"db-1"},

@@ -41,6 +41,8 @@ type observed struct {
 	// next is the EtcdRestore that is to be carried out next; nil where there is none. deleted: the one that is carried out was deleted.
 	next    *api.ClusterRestore
 	deleted bool
+	// copies: the first member is to have the data of a former one, and has not started yet.
+	copies bool
 	// touched are the members that the step of this pass restarts, removes, or takes the leadership
 	// from. out are those that this pass takes out of the Service for clients.
 	touched, out []string
@@ -62,7 +64,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	seen.Former = seen.former.facts(c, r.limits(c, now))
 	seen.proves = r.prove(c, &seen, now)
 	r.compared(ctx, c, &seen)
-	if err := errors.Join(r.observeRestores(ctx, c, &seen, reader), r.searched(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
+	if err := errors.Join(r.observeRestores(ctx, c, &seen, reader), r.searched(ctx, c, &seen), r.copied(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
 		return observed{}, err
 	}
 	tries, cancel := context.WithTimeout(ctx, tryFor)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	batchv1ac "k8s.io/client-go/applyconfigurations/batch/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -31,7 +32,10 @@ func snapshotFacts(s *api.RestoredSnapshot) membership.Snapshot {
 	if version, err := membership.ParseVersion(s.EtcdVersion); err == nil {
 		facts.Version = version
 	}
-	if s.TakenAt != nil {
+	switch {
+	case api.MemberOf(s.Name) != "" && s.Revision > 0:
+		facts.About = fmt.Sprintf("revision %d at least", s.Revision)
+	case s.TakenAt != nil:
 		facts.About = fmt.Sprintf("revision %d, taken %s", s.Revision, s.TakenAt.UTC().Format(time.RFC3339))
 	}
 	return facts
@@ -67,6 +71,11 @@ func searches(c *api.EtcdCluster, seen observed) bool {
 // cache holds neither, and it is for some seconds in the life of a cluster.
 func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	if !searches(c, *seen) {
+		return nil
+	}
+	if r := c.Status.Restore; r.Asked() && r.Survivor != nil {
+		seen.found, seen.InPlace.Problem = survivor(c, seen.Observed)
+		seen.Search.Begun, seen.Search.Found = seen.found != nil, snapshotFacts(seen.found)
 		return nil
 	}
 	want, err := render.FindJob(c, r.AgentImage)
@@ -161,14 +170,19 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 	if err != nil {
 		return &invalidError{err}
 	}
+	return r.beginJob(ctx, c, step, want)
+}
+
+// beginJob creates a Job of a restore, or makes room for it where there is one of an earlier restore.
+func (r *Reconciler) beginJob(ctx context.Context, c *api.EtcdCluster, step membership.Step, want *batchv1ac.JobApplyConfiguration) error {
 	job := &batchv1.Job{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
 	switch {
 	case apierrors.IsNotFound(err):
 		if err := r.Client.Apply(ctx, want.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
 			return fmt.Errorf("create Job %s: %w", *want.Name, err)
 		}
-		r.event(c, step, "Find "+*want.Name)
+		r.event(c, step, string(step.Action)+" "+*want.Name)
 		return nil
 	case err != nil:
 		return fmt.Errorf("get Job %s: %w", *want.Name, err)
@@ -178,7 +192,7 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 	}
 	err = r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete Job %s, which has searched for what an earlier spec asked for: %w", job.Name, err)
+		return fmt.Errorf("delete Job %s, which is of an earlier restore: %w", job.Name, err)
 	}
 	return nil
 }

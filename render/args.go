@@ -23,6 +23,8 @@ const (
 	dataVolume = "data"
 	dataMount  = "/var/lib/etcd"
 	dataDir    = dataMount + "/data"
+
+	etcdProgram = "/usr/local/bin/etcd" // in its images
 )
 
 // The environment of the container that its arguments refer to. The names lack etcd's prefix ETCD_, so that etcd itself

@@ -166,24 +166,30 @@ func restoreArgs(b *api.EtcdBackup, version string) []string {
 	}
 }
 
-// scratchEtcd serves what was restored, beside the container that looks at it, and ends with that.
-func scratchEtcd(c *api.EtcdCluster, version string) *corev1ac.ContainerApplyConfiguration {
+// scratchResources are those of an etcd that serves a copy of the data, to be read once.
+func scratchResources(c *api.EtcdCluster) *corev1ac.ResourceRequirementsApplyConfiguration {
 	resources := corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
-		corev1.ResourceCPU:              etcdCPU.DeepCopy(),
-		corev1.ResourceMemory:           etcdMemory.DeepCopy(),
-		corev1.ResourceEphemeralStorage: scratchSize(c, 2), // the copy, and what is restored from it
+		corev1.ResourceCPU:    etcdCPU.DeepCopy(),
+		corev1.ResourceMemory: etcdMemory.DeepCopy(),
 	})
 	if r := c.Spec.Resources; r != nil {
 		if limit, ok := r.Limits[corev1.ResourceMemory]; ok && limit.Cmp(etcdMemory) >= 0 {
 			resources.WithLimits(corev1.ResourceList{corev1.ResourceMemory: limit.DeepCopy()})
 		}
 	}
+	return resources
+}
+
+// scratchEtcd serves what was restored, beside the container that looks at it, and ends with that.
+func scratchEtcd(c *api.EtcdCluster, version string) *corev1ac.ContainerApplyConfiguration {
+	resources := scratchResources(c)
+	(*resources.Requests)[corev1.ResourceEphemeralStorage] = scratchSize(c, 2) // the copy, and what is restored from it
 	return corev1ac.Container().
 		WithName(Container).
 		WithImage(Image(c, version)).
 		WithImagePullPolicy(pullPolicy(c)).
 		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
-		WithCommand("/usr/local/bin/etcd").
+		WithCommand(etcdProgram).
 		WithArgs(
 			"--name="+scratchName,
 			"--data-dir="+scratchData,

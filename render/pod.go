@@ -144,7 +144,7 @@ func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.Conta
 		WithName(Container).
 		WithImage(Image(c, m.Version)).
 		WithImagePullPolicy(pullPolicy(c)).
-		WithCommand("/usr/local/bin/etcd").
+		WithCommand(etcdProgram).
 		WithArgs(args(c, m, v)...).
 		WithEnv(
 			fromAnnotation(envInitialCluster, api.AnnotationInitialCluster),

@@ -62,7 +62,6 @@ func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration
 		return nil, err
 	}
 	spec.WithRestartPolicy(corev1.RestartPolicyOnFailure).WithContainers(readsFrom(agent(image, ContainerFind, "find", args...), store))
-	labels := agentLabels(c, "etcd-restore", c.Name)
 	podLabels := agentLabels(c, "etcd-restore", c.Name)
 	if store.Azure != nil && store.ServiceAccountName != "" {
 		podLabels[azureIdentity] = "true"
@@ -71,9 +70,15 @@ func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration
 	if r := c.Status.Restore; r != nil && restore == &r.Source {
 		search = append(search, r.UID) // what another EtcdRestore has found may not be the newest any more
 	}
-	own := annotations(c, map[string]string{api.AnnotationRevision: hash(search)})
-	job := batchv1ac.Job(c.FindJobName(), c.Namespace).
-		WithLabels(labels).
+	return persistentJob(c, c.FindJobName(), spec, podLabels, search), nil
+}
+
+// persistentJob is a Job of a restore that goes on until it has succeeded, or is not asked for any more. What it is made of tells it
+// from one of another restore.
+func persistentJob(c *api.EtcdCluster, name string, spec *corev1ac.PodSpecApplyConfiguration, podLabels map[string]string, of []any) *batchv1ac.JobApplyConfiguration {
+	own := annotations(c, map[string]string{api.AnnotationRevision: hash(of)})
+	job := batchv1ac.Job(name, c.Namespace).
+		WithLabels(agentLabels(c, "etcd-restore", c.Name)).
 		WithAnnotations(own).
 		WithOwnerReferences(owner(c)...).
 		WithSpec(batchv1ac.JobSpec().
@@ -83,7 +88,7 @@ func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration
 	if c.Spec.Metadata != nil && len(c.Spec.Metadata.Annotations) > 0 {
 		job.Spec.Template.WithAnnotations(c.Spec.Metadata.Annotations)
 	}
-	return job, nil
+	return job
 }
 
 // A search goes on until it has found something, or is not asked for any more. What it has found is
@@ -117,51 +122,27 @@ func instant(r *api.BootstrapRestore) string {
 // name the snapshot: once the cluster has formed, a member that finds no data has lost what it has
 // voted for, and must not come back with the data of the snapshot.
 func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member) error {
+	if m.AgentImage == "" {
+		return errors.New("the operator does not know its own image, with which members are restored: start it with --agent-image")
+	}
+	sum, name, _ := strings.Cut(m.Restore, " ")
+	if api.MemberOf(name) != "" {
+		pod.Spec.WithInitContainers(restorer(c, m, "expect-member", append(memberFlags(c, m), "--origin="+sum)))
+		return nil
+	}
 	restore, store, err := restoreOf(c)
 	if err != nil {
 		return err
-	}
-	if m.AgentImage == "" {
-		return errors.New("the operator does not know its own image, with which members are restored: start it with --agent-image")
 	}
 	config, err := storeConfig(store)
 	if err != nil {
 		return fmt.Errorf("the store of the snapshot: %w", err)
 	}
-	sum, name, _ := strings.Cut(m.Restore, " ")
-	members := make([]string, m.BootstrapSize)
-	for n := range members {
-		members[n] = c.MemberName(m.BootstrapBase + n)
-	}
-	bump := int64(defaultBump)
-	if restore.RevisionBump != nil {
-		bump = *restore.RevisionBump
-	}
-	args := []string{
-		"--wanted=$(" + envRestore + ")",
-		"--store=" + config,
-		"--snapshot=" + name,
-		"--sha256=" + sum,
-		"--scratch=" + scratchDir,
-		"--data-dir=" + dataDir,
-		"--name=" + m.Name,
-		"--initial-cluster=" + Bootstrap(c, members),
-		"--initial-cluster-token=" + m.Token,
-		"--initial-advertise-peer-urls=" + c.PeerURL(m.Name),
-		"--etcd-version=" + strings.TrimPrefix(m.Version, "v"),
-		"--quota-backend-bytes=" + strconv.FormatInt(Room(c), 10),
-		"--bump-revision=" + strconv.FormatInt(bump, 10),
-		"--mark-compacted=" + strconv.FormatBool(bump > 0),
-	}
+	args := append([]string{"--store=" + config, "--snapshot=" + name, "--sha256=" + sum, "--scratch=" + scratchDir}, memberFlags(c, m)...)
 	if restore.Identity != nil {
 		args = append(args, "--identity="+path.Join(identityMount, identityFile))
 	}
-	container := readsFrom(agent(m.AgentImage, ContainerRestore, "restore-member", args...), store).
-		WithEnv(fromAnnotation(envRestore, api.AnnotationRestore)).
-		WithVolumeMounts(corev1ac.VolumeMount().WithName(dataVolume).WithMountPath(dataMount))
-	if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
-		container.WithResources(resources(r)) // the Pod keeps its class
-	}
+	container := readsFrom(restorer(c, m, "restore-member", args), store)
 	spec := pod.Spec.WithVolumes(storeVolumes(store)...)
 	if restore.Identity != nil {
 		container.WithVolumeMounts(readOnly(identityVolume, identityMount))
@@ -178,6 +159,40 @@ func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member
 	}
 	spec.WithInitContainers(container)
 	return nil
+}
+
+// restorer is the init container of a first member, which sees to the data of that.
+func restorer(c *api.EtcdCluster, m Member, command string, args []string) *corev1ac.ContainerApplyConfiguration {
+	container := agent(m.AgentImage, ContainerRestore, command, append([]string{"--wanted=$(" + envRestore + ")"}, args...)...).
+		WithEnv(fromAnnotation(envRestore, api.AnnotationRestore)).
+		WithVolumeMounts(corev1ac.VolumeMount().WithName(dataVolume).WithMountPath(dataMount))
+	if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
+		container.WithResources(resources(r)) // the Pod keeps its class
+	}
+	return container
+}
+
+// memberFlags are what the agent is told of a first member whose data it makes.
+func memberFlags(c *api.EtcdCluster, m Member) []string {
+	members := make([]string, m.BootstrapSize)
+	for n := range members {
+		members[n] = c.MemberName(m.BootstrapBase + n)
+	}
+	bump := int64(defaultBump)
+	if restore := c.RestoreSource(); restore != nil && restore.RevisionBump != nil {
+		bump = *restore.RevisionBump
+	}
+	return []string{
+		"--data-dir=" + dataDir,
+		"--name=" + m.Name,
+		"--initial-cluster=" + Bootstrap(c, members),
+		"--initial-cluster-token=" + m.Token,
+		"--initial-advertise-peer-urls=" + c.PeerURL(m.Name),
+		"--etcd-version=" + strings.TrimPrefix(m.Version, "v"),
+		"--quota-backend-bytes=" + strconv.FormatInt(Room(c), 10),
+		"--bump-revision=" + strconv.FormatInt(bump, 10),
+		"--mark-compacted=" + strconv.FormatBool(bump > 0),
+	}
 }
 
 // readsFrom gives a container what its store needs to be read.

@@ -52,6 +52,9 @@ type RestoreOptions struct {
 	// password, and whose etcd no other client reaches.
 	AuthOff bool
 
+	// Origin is what the directory says that it was made of. Default: the SHA-256 of the snapshot.
+	Origin string
+
 	// Again makes nothing of a directory that this very restore has made before: of the same
 	// snapshot, for the same member.
 	Again bool

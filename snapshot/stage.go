@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,7 +77,7 @@ func (s *stage) release() { _ = s.lock.Close() } // and so unlocks
 
 // restore makes the directories, unless that was done.
 func (s *stage) restore(ctx context.Context, file string, d Description) error {
-	want := origin{SHA256: d.SHA256, Member: s.Name, Token: s.Token}
+	want := origin{SHA256: cmp.Or(s.Origin, d.SHA256), Member: s.Name, Token: s.Token}
 	if s.Again && readOrigin(s.DataDir) == want {
 		return s.clear()
 	}

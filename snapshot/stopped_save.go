@@ -68,8 +68,13 @@ func (o SaveStoppedOptions) saveCopy(ctx context.Context, store Store, dir strin
 	if err != nil {
 		return Manifest{}, err
 	}
-	from := Source{Endpoints: []string{"unix://" + filepath.Join(dir, clientSocket)}, Username: o.Username, Password: o.Password}
-	m, err := o.saveServed(ctx, from, store)
+	var m Manifest
+	socket, err := reachable(dir)
+	if err == nil {
+		from := Source{Endpoints: []string{"unix://" + socket.path}, Username: o.Username, Password: o.Password}
+		m, err = o.saveServed(ctx, from, store)
+		socket.close()
+	}
 	early := ctx.Err() != nil
 	stop()
 	<-served.ended
@@ -88,4 +93,37 @@ func (o SaveStoppedOptions) saveServed(ctx context.Context, from Source, store S
 	}
 	member.close()
 	return Save(ctx, from, store, o.SaveOptions)
+}
+
+// longestSocket is what the path of a socket may have, in bytes, on every system.
+const longestSocket = 103
+
+// clientPath is a path by which this process reaches the etcd that serves a copy.
+type clientPath struct {
+	path string
+	dir  *os.File
+}
+
+// reachable is the path of the socket within a directory, or where that is too long, one by the open directory.
+func reachable(dir string) (clientPath, error) {
+	socket := clientPath{path: filepath.Join(dir, clientSocket)}
+	if len(socket.path) <= longestSocket {
+		return socket, nil
+	}
+	open, err := os.Open(dir)
+	if err != nil {
+		return socket, err
+	}
+	short := fmt.Sprintf("/proc/self/fd/%d", open.Fd())
+	if _, err := os.Stat(short); err != nil {
+		_ = open.Close() // it was only read
+		return socket, fmt.Errorf("%s is too long for the path of a socket: give a scratch directory with a shorter name", socket.path)
+	}
+	return clientPath{path: filepath.Join(short, clientSocket), dir: open}, nil
+}
+
+func (c clientPath) close() {
+	if c.dir != nil {
+		_ = c.dir.Close() // it was only read
+	}
 }

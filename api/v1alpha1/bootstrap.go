@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Bootstrap says how a new cluster begins. By default it begins empty.
 type Bootstrap struct {
@@ -81,13 +85,14 @@ const (
 
 // RestoredSnapshot is the snapshot that a cluster was started from.
 type RestoredSnapshot struct {
-	// name of the snapshot in its store.
+	// name of the snapshot in its store. It is member/NAME where no snapshot was restored, but the data of that member.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// sha256 of its data. All members are restored from data with this hash, and from no other.
+	// sha256 of its data. All members are restored from data with this hash, and from no other. Of the data of a member it is
+	// the UID of its PersistentVolumeClaim instead.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -127,4 +132,16 @@ type RestoredSnapshot struct {
 	// verifiedAt is when it was verified; empty where it was not.
 	// +optional
 	VerifiedAt *metav1.Time `json:"verifiedAt,omitempty"`
+}
+
+// memberPrefix begins the name of a RestoredSnapshot that is the data of a member. No stored snapshot has a slash in its name.
+const memberPrefix = "member/"
+
+// MemberOf is the member whose data a snapshot of that name is (RestoredSnapshot); empty where it is a stored one.
+func MemberOf(snapshot string) string {
+	member, is := strings.CutPrefix(snapshot, memberPrefix)
+	if !is {
+		return ""
+	}
+	return member
 }

@@ -5,8 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EtcdRestore puts an etcd cluster back to a snapshot, in place, once. The newest verified snapshot
-// that fits spec.source is found first, while the cluster goes on. Then clients are shut out, all
+// EtcdRestore puts an etcd cluster back to a snapshot, in place, once, or to what a member has that
+// is left of it (spec.source.survivor). The newest verified snapshot that fits spec.source is found
+// first, while the cluster goes on. Then clients are shut out, all
 // members are stopped, and their volumes are set aside; new members start from the snapshot, on new
 // volumes and with a new cluster ID. Every write since the snapshot is lost. Until the new members
 // have formed a cluster, deleting the EtcdRestore brings the former members back with their data.
@@ -60,8 +61,8 @@ type EtcdRestoreSpec struct {
 	// +required
 	ClusterRef ClusterReference `json:"clusterRef"`
 
-	// source says which snapshot. Default: the newest verified snapshot of this cluster in
-	// spec.backup.store of its EtcdCluster.
+	// source says which snapshot, or which member. Default: the newest verified snapshot of this
+	// cluster in spec.backup.store of its EtcdCluster.
 	// +optional
 	Source RestoreSource `json:"source,omitempty"`
 
@@ -79,9 +80,10 @@ type EtcdRestoreSpec struct {
 	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
 }
 
-// RestoreSource says from which snapshot a cluster is restored. Without cluster, clusterID, snapshot and
-// backupRef it is one of the cluster that is restored, by its namespace and name.
+// RestoreSource says from what a cluster is restored: a stored snapshot, or the data of a member that is left. Without cluster,
+// clusterID, snapshot, backupRef and survivor it is a snapshot of the cluster that is restored, by its namespace and name.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.survivor) || !has(self.backupRef) && !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID) && !has(self.identity) && !has(self.unverified)",fieldPath=".survivor",message="source.survivor takes the data of a member, and no snapshot: beside it, write source.revisionBump alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.backupRef) || !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID)",fieldPath=".backupRef",message="source.backupRef says where the snapshot is and what it is called: leave out source.store, snapshot, before, cluster and clusterID"
 type RestoreSource struct {
 	BootstrapRestore `json:",inline"`
@@ -89,6 +91,21 @@ type RestoreSource struct {
 	// backupRef names a verified EtcdBackup of the same namespace, whose snapshot is taken.
 	// +optional
 	BackupRef *BackupReference `json:"backupRef,omitempty"`
+
+	// survivor takes the data of a member of the cluster itself, which has lost the majority of its members for good. It has every
+	// write of which that member knows; what the lost members acknowledged without it is lost.
+	// +optional
+	Survivor *Survivor `json:"survivor,omitempty"`
+}
+
+// Survivor is a member that still has its data where the majority of its cluster has not.
+type Survivor struct {
+	// member is its name, such as db-1. Default: the only member whose volume is there. Where several are there, name the one to
+	// take: no other is looked at.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Member string `json:"member,omitempty"`
 }
 
 // BackupReference names an EtcdBackup of the same namespace.
@@ -177,6 +194,10 @@ type ClusterRestore struct {
 	// +optional
 	Source BootstrapRestore `json:"source,omitempty"`
 
+	// survivor is that of spec.source of the EtcdRestore; source says nothing then but its revisionBump.
+	// +optional
+	Survivor *Survivor `json:"survivor,omitempty"`
+
 	// whenServing is that of the EtcdRestore.
 	// +optional
 	// +kubebuilder:validation:Enum=Refuse;Replace
@@ -240,6 +261,8 @@ func (r *EtcdRestore) SourceFor(c *EtcdCluster, b *EtcdBackup) (source Bootstrap
 	source = *r.Spec.Source.BootstrapRestore.DeepCopy()
 	ref := r.Spec.Source.BackupRef
 	switch {
+	case r.Spec.Source.Survivor != nil:
+		return source, ""
 	case ref == nil && source.Snapshot == "" && source.Cluster == "" && source.ClusterID == "":
 		source.Cluster = c.Namespace + "/" + c.Name
 		return source, ""

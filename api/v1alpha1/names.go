@@ -174,6 +174,9 @@ func (c *EtcdCluster) url(member string, port int) string {
 // FindJobName is the Job that looks for the snapshot from which the cluster is to start.
 func (c *EtcdCluster) FindJobName() string { return c.Name + "-find" }
 
+// CopyJobName is the Job that makes the data of the first member of what a former member has, in a restore in place.
+func (c *EtcdCluster) CopyJobName() string { return c.Name + "-copy" }
+
 // RestoreSource is what first members start from, or a snapshot is looked for: that of the EtcdRestore that goes on, or else
 // spec.bootstrap.restore; nil where there is neither.
 func (c *EtcdCluster) RestoreSource() *BootstrapRestore {

@@ -46,6 +46,10 @@ func (h *Hostlet) command(ctx context.Context, w *worker, c *corev1.Container, i
 	if program := h.program(c.Image); program != "" {
 		cmd.Path = program
 		argv = slices.Concat([]string{program}, argv, []string{"--result=" + h.resultFile(pod, c.Name)})
+	} else if installed := inMounts(argv[0], mounts); installed != argv[0] { // a program that another container has put there
+		cmd.Path = installed
+		mounts = append(mounts, mount{path: imagePrograms, dir: imageDir})
+		argv = append(slices.Clone(argv), "--result="+h.resultFile(pod, c.Name))
 	}
 	for _, arg := range argv {
 		cmd.Args = append(cmd.Args, local(arg))
@@ -66,6 +70,9 @@ func (h *Hostlet) command(ctx context.Context, w *worker, c *corev1.Container, i
 	}
 	return cmd, os.MkdirAll(cmd.Dir, 0o700)
 }
+
+// imagePrograms is where the programs of an etcd image are.
+const imagePrograms = "/usr/local/bin"
 
 // supported reports what a Pod asks for that would silently not be done.
 func supported(pod *corev1.Pod) error {

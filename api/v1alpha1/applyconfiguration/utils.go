@@ -108,6 +108,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.StorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StoreCredentials"):
 		return &apiv1alpha1.StoreCredentialsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Survivor"):
+		return &apiv1alpha1.SurvivorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeStore"):
 		return &apiv1alpha1.VolumeStoreApplyConfiguration{}
 

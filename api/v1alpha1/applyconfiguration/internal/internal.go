@@ -224,6 +224,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: survivor
+      type:
+        namedType: dev.quorate.api.v1alpha1.Survivor
     - name: uid
       type:
         scalar: string
@@ -794,6 +797,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: store
       type:
         namedType: dev.quorate.api.v1alpha1.BackupStore
+    - name: survivor
+      type:
+        namedType: dev.quorate.api.v1alpha1.Survivor
     - name: unverified
       type:
         namedType: dev.quorate.api.v1alpha1.UnverifiedPolicy
@@ -926,6 +932,12 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.SecretReference
 - name: dev.quorate.api.v1alpha1.StorePrefix
   scalar: string
+- name: dev.quorate.api.v1alpha1.Survivor
+  map:
+    fields:
+    - name: member
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.UnverifiedPolicy
   scalar: string
 - name: dev.quorate.api.v1alpha1.VerifyMode

@@ -25,6 +25,8 @@ type ClusterRestoreApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// source is which snapshot is looked for, with what spec.source of the EtcdRestore leaves out.
 	Source *BootstrapRestoreApplyConfiguration `json:"source,omitempty"`
+	// survivor is that of spec.source of the EtcdRestore; source says nothing then but its revisionBump.
+	Survivor *SurvivorApplyConfiguration `json:"survivor,omitempty"`
 	// whenServing is that of the EtcdRestore.
 	WhenServing *apiv1alpha1.ServingPolicy `json:"whenServing,omitempty"`
 	// formerVolumes is that of the EtcdRestore.
@@ -84,6 +86,14 @@ func (b *ClusterRestoreApplyConfiguration) WithMessage(value string) *ClusterRes
 // If called multiple times, the Source field is set to the value of the last call.
 func (b *ClusterRestoreApplyConfiguration) WithSource(value *BootstrapRestoreApplyConfiguration) *ClusterRestoreApplyConfiguration {
 	b.Source = value
+	return b
+}
+
+// WithSurvivor sets the Survivor field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Survivor field is set to the value of the last call.
+func (b *ClusterRestoreApplyConfiguration) WithSurvivor(value *SurvivorApplyConfiguration) *ClusterRestoreApplyConfiguration {
+	b.Survivor = value
 	return b
 }
 

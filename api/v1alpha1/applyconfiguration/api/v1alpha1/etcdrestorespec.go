@@ -13,8 +13,8 @@ import (
 type EtcdRestoreSpecApplyConfiguration struct {
 	// clusterRef names the EtcdCluster, of the same namespace. It must have formed.
 	ClusterRef *ClusterReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// source says which snapshot. Default: the newest verified snapshot of this cluster in
-	// spec.backup.store of its EtcdCluster.
+	// source says which snapshot, or which member. Default: the newest verified snapshot of this
+	// cluster in spec.backup.store of its EtcdCluster.
 	Source *RestoreSourceApplyConfiguration `json:"source,omitempty"`
 	// whenServing is what is done with a cluster that has a quorum. Refuse (default): this EtcdRestore is refused for good, and
 	// the cluster goes on, since all that was written after the snapshot would be lost. Replace: it is restored all the same.

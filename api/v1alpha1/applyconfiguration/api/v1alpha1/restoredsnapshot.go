@@ -11,9 +11,10 @@ import (
 //
 // RestoredSnapshot is the snapshot that a cluster was started from.
 type RestoredSnapshotApplyConfiguration struct {
-	// name of the snapshot in its store.
+	// name of the snapshot in its store. It is member/NAME where no snapshot was restored, but the data of that member.
 	Name *string `json:"name,omitempty"`
-	// sha256 of its data. All members are restored from data with this hash, and from no other.
+	// sha256 of its data. All members are restored from data with this hash, and from no other. Of the data of a member it is
+	// the UID of its PersistentVolumeClaim instead.
 	SHA256 *string `json:"sha256,omitempty"`
 	// location is where it is stored.
 	Location *string `json:"location,omitempty"`

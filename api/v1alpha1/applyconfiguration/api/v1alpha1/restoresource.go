@@ -10,12 +10,15 @@ import (
 // RestoreSourceApplyConfiguration represents a declarative configuration of the RestoreSource type for use
 // with apply.
 //
-// RestoreSource says from which snapshot a cluster is restored. Without cluster, clusterID, snapshot and
-// backupRef it is one of the cluster that is restored, by its namespace and name.
+// RestoreSource says from what a cluster is restored: a stored snapshot, or the data of a member that is left. Without cluster,
+// clusterID, snapshot, backupRef and survivor it is a snapshot of the cluster that is restored, by its namespace and name.
 type RestoreSourceApplyConfiguration struct {
 	BootstrapRestoreApplyConfiguration `json:""`
 	// backupRef names a verified EtcdBackup of the same namespace, whose snapshot is taken.
 	BackupRef *BackupReferenceApplyConfiguration `json:"backupRef,omitempty"`
+	// survivor takes the data of a member of the cluster itself, which has lost the majority of its members for good. It has every
+	// write of which that member knows; what the lost members acknowledged without it is lost.
+	Survivor *SurvivorApplyConfiguration `json:"survivor,omitempty"`
 }
 
 // RestoreSourceApplyConfiguration constructs a declarative configuration of the RestoreSource type for use with
@@ -93,5 +96,13 @@ func (b *RestoreSourceApplyConfiguration) WithRevisionBump(value int64) *Restore
 // If called multiple times, the BackupRef field is set to the value of the last call.
 func (b *RestoreSourceApplyConfiguration) WithBackupRef(value *BackupReferenceApplyConfiguration) *RestoreSourceApplyConfiguration {
 	b.BackupRef = value
+	return b
+}
+
+// WithSurvivor sets the Survivor field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Survivor field is set to the value of the last call.
+func (b *RestoreSourceApplyConfiguration) WithSurvivor(value *SurvivorApplyConfiguration) *RestoreSourceApplyConfiguration {
+	b.Survivor = value
 	return b
 }
