@@ -127,7 +127,8 @@ func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member
 	}
 	sum, name, _ := strings.Cut(m.Restore, " ")
 	if api.MemberOf(name) != "" {
-		pod.Spec.WithInitContainers(restorer(c, m, "expect-member", append(memberFlags(c, m), "--origin="+sum)))
+		args := append([]string{wanted, "--origin=" + sum}, memberFlags(c, m)...)
+		pod.Spec.WithInitContainers(restorer(c, agent(m.AgentImage, ContainerRestore, "expect-member", args...)))
 		return nil
 	}
 	restore, store, err := restoreOf(c)
@@ -138,11 +139,11 @@ func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member
 	if err != nil {
 		return fmt.Errorf("the store of the snapshot: %w", err)
 	}
-	args := append([]string{"--store=" + config, "--snapshot=" + name, "--sha256=" + sum, "--scratch=" + scratchDir}, memberFlags(c, m)...)
+	args := append([]string{wanted, "--store=" + config, "--snapshot=" + name, "--sha256=" + sum, "--scratch=" + scratchDir}, memberFlags(c, m)...)
 	if restore.Identity != nil {
 		args = append(args, "--identity="+path.Join(identityMount, identityFile))
 	}
-	container := readsFrom(restorer(c, m, "restore-member", args), store)
+	container := restorer(c, readsFrom(agent(m.AgentImage, ContainerRestore, "restore-member", args...), store))
 	spec := pod.Spec.WithVolumes(storeVolumes(store)...)
 	if restore.Identity != nil {
 		container.WithVolumeMounts(readOnly(identityVolume, identityMount))
@@ -161,9 +162,12 @@ func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member
 	return nil
 }
 
-// restorer is the init container of a first member, which sees to the data of that.
-func restorer(c *api.EtcdCluster, m Member, command string, args []string) *corev1ac.ContainerApplyConfiguration {
-	container := agent(m.AgentImage, ContainerRestore, command, append([]string{"--wanted=$(" + envRestore + ")"}, args...)...).
+// wanted tells the init container of a first member whether its data is still to be made, or found.
+const wanted = "--wanted=$(" + envRestore + ")"
+
+// restorer makes a container the init container of a first member, which sees to the data of that.
+func restorer(c *api.EtcdCluster, container *corev1ac.ContainerApplyConfiguration) *corev1ac.ContainerApplyConfiguration {
+	container.
 		WithEnv(fromAnnotation(envRestore, api.AnnotationRestore)).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(dataVolume).WithMountPath(dataMount))
 	if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
