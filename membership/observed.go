@@ -55,6 +55,10 @@ type Desired struct {
 	Restore, Identity bool
 	// DiscardFormer is the UID of the EtcdRestore whose former volumes are to be deleted; empty: those of none.
 	DiscardFormer string
+	// FromSurvivor, FromBackup: what is left is restored by itself where a majority is lost for good; at most one of both.
+	// LossPatience is how long that is waited with, as it is told to people.
+	FromSurvivor, FromBackup bool
+	LossPatience             string
 	// Volume is the size of a volume as the spec asks for, in bytes; 0: it is not known.
 	Volume int64
 	// BackUp: a snapshot is to be stored and verified before the members come to another version.
@@ -90,6 +94,8 @@ type Observed struct {
 	Backup Backup
 	// InPlace is the restore in place that is asked for, or goes on.
 	InPlace InPlace
+	// Loss of a majority, as it is known from earlier looks.
+	Loss Loss
 	// Former are the members of before a restore in place, by ordinal. They are no Instances.
 	Former []Instance
 }

@@ -62,24 +62,56 @@ func recorded(d Desired, o Observed) (Step, bool) {
 	}, len(unrecorded) > 0
 }
 
-func lostMajority(_ Desired, o Observed) (Step, bool) {
-	if o.Reach == ReachQuorum {
-		return Step{}, false
-	}
+// Loss is what is known of the loss of a majority. The zero Loss: it was not seen before.
+type Loss struct {
+	// Long: for as long as the spec wants to wait.
+	Long bool
+	// Restore is the name of the EtcdRestore that is made for it, and Made that it was.
+	Restore string
+	Made    bool
+}
+
+// lostMembers are the members whose data is gone, and those that have theirs.
+func (o Observed) lostMembers() (lost, left []string) {
 	members := o.knownVoters()
-	if o.guesses(members) {
-		return Step{}, false // those whose data is there will tell when they run
+	gone := func(i Instance) bool { return !o.holds(i) && !i.Volume.InDoubt() || i.Pod.EmptyLong }
+	return names(members, gone), names(members, func(i Instance) bool { return !gone(i) })
+}
+
+// MajorityLost reports whether a cluster that has formed has too few members left with their data for a quorum, as far as is known
+// without those that have yet to tell.
+func MajorityLost(o Observed) bool {
+	lost, left := o.lostMembers()
+	return o.Formed() && o.Reach != ReachQuorum && !o.guesses(o.knownVoters()) && len(left) < Quorum(len(lost)+len(left))
+}
+
+// lostMajority: nothing is started empty, ever. What is left is restored, by an EtcdRestore that a person makes, or, where the spec asks
+// for that, by one that is made when the loss has lasted.
+func lostMajority(d Desired, o Observed) (Step, bool) {
+	lost, left := o.lostMembers()
+	all := len(lost) + len(left)
+	message, restore := "every volume of the cluster is gone", "restore a snapshot (EtcdRestore)"
+	if len(left) > 0 {
+		message = fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(all, "member"), len(left), Quorum(all))
+		restore = "restore what " + list(left) + " has, or a snapshot (EtcdRestore)"
 	}
-	lost := names(members, func(i Instance) bool { return !o.holds(i) && !i.Volume.InDoubt() })
-	left := len(members) - len(lost)
-	message := fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(len(members), "member"), left, Quorum(len(members)))
-	if left == 0 {
-		message = "every volume of the cluster is gone"
+	step := Step{Action: Stall, Reason: DataLost, Members: lost, Message: message + ". No member is started empty under its old name. "}
+	what := "a snapshot"
+	if d.FromSurvivor {
+		what = "what " + list(left) + " has"
 	}
-	return Step{
-		Action: Stall, Reason: DataLost, Members: lost,
-		Message: message + ". No member is started empty under its old name. Bring the volumes back, or restore a snapshot (EtcdRestore); to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again",
-	}, left < Quorum(len(members))
+	switch asked := (d.FromSurvivor && len(left) > 0 || d.FromBackup) && !d.Ephemeral; {
+	case asked && o.Loss.Made:
+		step.Message += "EtcdRestore " + o.Loss.Restore + " was created for that (spec.recovery.quorumLoss): its conditions say how far it is, and where it was deleted, make another one"
+	case asked && o.Loss.Long:
+		step.Action, step.Reason = Recover, Restoring
+		step.Message = message + ": creating EtcdRestore " + o.Loss.Restore + " of " + what + ", as spec.recovery.quorumLoss asks for"
+	case asked:
+		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), EtcdRestore " + o.Loss.Restore + " of " + what + " is created"
+	default:
+		step.Message += "Bring the volumes back, or " + restore + "; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again"
+	}
+	return step, MajorityLost(o)
 }
 
 // knownVoters are the known members but for those that have said that they have no vote.

@@ -61,6 +61,8 @@ const (
 	SetAside      Action = "SetAside"
 	Readmit       Action = "Readmit"
 	DiscardFormer Action = "DiscardFormer"
+	// Recover creates the EtcdRestore of what is left where a majority is lost.
+	Recover Action = "Recover"
 	// CopyData begins to copy a former member's data to the volume of the named first member.
 	CopyData Action = "CopyData"
 	// Revert writes down that the former members are those of the cluster again.

@@ -252,6 +252,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return r.find(ctx, c, step)
 	case membership.Choose:
 		return r.choose(ctx, c, seen, step)
+	case membership.Recover:
+		return r.recover(ctx, c, step)
 	case membership.CopyData:
 		return r.copyData(ctx, c, seen, step)
 	case membership.Replace, membership.Revert, membership.StopFormer, membership.SetAside, membership.Readmit, membership.DiscardFormer:

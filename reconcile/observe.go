@@ -114,7 +114,7 @@ func (r *Reconciler) objects(ctx context.Context, c *api.EtcdCluster, reader cli
 
 // facts puts together what is known of each member, from whichever side.
 func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim, asked answers, l limits) membership.Observed {
-	o := membership.Observed{ClusterID: membership.ParseID(c.Status.ClusterID), Members: asked.members, Snapshot: snapshotFacts(c.Status.Restored), InPlace: inPlace(c, l)}
+	o := membership.Observed{ClusterID: membership.ParseID(c.Status.ClusterID), Members: asked.members, Snapshot: snapshotFacts(c.Status.Restored), InPlace: inPlace(c, l), Loss: lossFacts(c, l)}
 	all := roster{cluster: c, instances: map[string]*membership.Instance{}}
 	for name, claim := range claims {
 		all.at(name, func(i *membership.Instance) {

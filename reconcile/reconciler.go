@@ -192,7 +192,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
 	wait := again(seen, step, r.written.lately(request.NamespacedName))
-	return ctrl.Result{RequeueAfter: min(wait, soonRestored(seen))}, nil
+	return ctrl.Result{RequeueAfter: min(wait, soonRestored(seen), soonRecovered(cluster, seen, time.Now()))}, nil
 }
 
 // outcome is what has come of a step: the step, or what is told instead where an obstacle is met that is no error.
@@ -266,6 +266,10 @@ func desired(c *api.EtcdCluster) membership.Desired {
 		Identity: c.RestoreSource() != nil && c.RestoreSource().Identity != nil,
 		Volume:   c.Spec.Storage.Size.Value(),
 		BackUp:   c.BacksUpBeforeChange(),
+
+		FromSurvivor: onQuorumLoss(c) == api.QuorumLossFromSurvivor,
+		FromBackup:   onQuorumLoss(c) == api.QuorumLossFromBackup,
+		LossPatience: lossPatienceText(c),
 
 		DiscardFormer: discardsFormer(c),
 	}

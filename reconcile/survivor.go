@@ -49,6 +49,8 @@ func notLeft(o membership.Observed, i membership.Instance) string {
 		return "whose volume is another object than the one on which its data was written"
 	case !v.Recorded() || v.ClusterID != o.ID():
 		return "whose volume is not known to have data of this cluster"
+	case i.Pod.Empty:
+		return "whose volume came back empty"
 	case v.Aside != "":
 		return "whose volume was set aside for an earlier EtcdRestore"
 	}

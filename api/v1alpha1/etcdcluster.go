@@ -55,6 +55,8 @@ type EtcdClusterList struct {
 // +kubebuilder:validation:XValidation:rule="self.replicas > 0 || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".replicas",message="spec.replicas 0 hibernates the cluster on its volumes, but storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use storage.medium Disk"
 // +kubebuilder:validation:XValidation:rule="!has(self.options) || !has(self.options.quotaBackendSize) || !string(self.options.quotaBackendSize).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(self.storage.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.options.quotaBackendSize)).isLessThan(quantity(string(self.storage.size)))",fieldPath=".options.quotaBackendSize",message="options.quotaBackendSize must be smaller than storage.size, best less than half of it: the volume also holds the write-ahead log, snapshots and the copy that a defragmentation makes"
 // +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || has(self.bootstrap.restore.store) || has(self.backup) && has(self.backup.store)",fieldPath=".bootstrap.restore",message="bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss keeps the volumes that are left, and with storage.medium Memory there are none: leave it out"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup needs backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
 	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
@@ -108,7 +110,7 @@ type EtcdClusterSpec struct {
 	// +optional
 	Metadata *Metadata `json:"metadata,omitempty"`
 
-	// recovery says when a member is given up and replaced.
+	// recovery says when a member is given up and replaced, and what is done where the majority is lost.
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 
@@ -284,7 +286,7 @@ type Retention struct {
 	WhenScaled RetentionPolicy `json:"whenScaled,omitempty"`
 }
 
-// Recovery says when a member is given up and replaced.
+// Recovery says when a member is given up and replaced, and what is done where the majority is lost.
 type Recovery struct {
 	// replaceAfter is how long a member may be down before another one takes its place, from 10s to 24h. It is for what
 	// waiting may still mend: a node that does not answer, or data on which etcd does not start. A member whose volume is
@@ -304,7 +306,34 @@ type Recovery struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s"
 	ReplaceEmptyAfter *Duration `json:"replaceEmptyAfter,omitempty"`
+
+	// quorumLoss is what is done where the data of a majority of the members is gone for good: their
+	// PersistentVolumeClaims are deleted, or came back empty. Members that may come back, such as those of a node that is
+	// off, are waited for in any case. Manual (default): the status says what is lost and what is left, and nothing is
+	// done. FromSurvivor: an EtcdRestore of the data of the one member that is left is created; what the others had
+	// acknowledged without that member is lost. FromBackup: an EtcdRestore of the newest verified snapshot in
+	// backup.store is created; what was written since is lost. It is created once for one loss, named after the cluster
+	// and status.clusterID, and keeps the volumes that are left. Deleting it before it is completed takes it back.
+	// +optional
+	// +kubebuilder:validation:Enum=Manual;FromSurvivor;FromBackup
+	QuorumLoss QuorumLossPolicy `json:"quorumLoss,omitempty"`
+
+	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried out, from 10s to 24h.
+	// It is counted since that was first seen (status.quorumLoss.since). Default 10m.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m"
+	QuorumLossAfter *Duration `json:"quorumLossAfter,omitempty"`
 }
+
+// QuorumLossPolicy is what is done where the data of a majority is gone for good.
+type QuorumLossPolicy string
+
+// The policies.
+const (
+	QuorumLossManual       QuorumLossPolicy = "Manual"
+	QuorumLossFromSurvivor QuorumLossPolicy = "FromSurvivor"
+	QuorumLossFromBackup   QuorumLossPolicy = "FromBackup"
+)
 
 // Resources are the cpu and memory of each member's container.
 //

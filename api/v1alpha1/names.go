@@ -177,6 +177,10 @@ func (c *EtcdCluster) FindJobName() string { return c.Name + "-find" }
 // CopyJobName is the Job that makes the data of the first member of what a former member has, in a restore in place.
 func (c *EtcdCluster) CopyJobName() string { return c.Name + "-copy" }
 
+// QuorumLossRestoreName is the EtcdRestore that is created where the majority is lost (spec.recovery.quorumLoss). A restored
+// cluster has another ID, and so another name for the next loss.
+func (c *EtcdCluster) QuorumLossRestoreName() string { return c.Name + "-" + c.Status.ClusterID }
+
 // RestoreSource is what first members start from, or a snapshot is looked for: that of the EtcdRestore that goes on, or else
 // spec.bootstrap.restore; nil where there is neither.
 func (c *EtcdCluster) RestoreSource() *BootstrapRestore {

@@ -53,6 +53,10 @@ type EtcdClusterStatus struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	CarriedOut []string `json:"carriedOut,omitempty"`
 
+	// quorumLoss is since when the data of a majority is gone for good; empty where it is not.
+	// +optional
+	QuorumLoss *QuorumLoss `json:"quorumLoss,omitempty"`
+
 	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims with a lower one are of former
 	// members, which an EtcdRestore has replaced.
 	// +optional
@@ -92,6 +96,19 @@ type EtcdClusterStatus struct {
 	// a crash it is plain what may have happened.
 	// +optional
 	Operation *Operation `json:"operation,omitempty"`
+}
+
+// QuorumLoss is a loss of the data of a majority.
+type QuorumLoss struct {
+	// since is when it was first seen.
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No other one is created for this
+	// loss, also where a person has deleted that.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Restore string `json:"restore,omitempty"`
 }
 
 // MemberRole is the part a member plays in raft.

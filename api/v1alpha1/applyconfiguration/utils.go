@@ -88,6 +88,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OperationTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Options"):
 		return &apiv1alpha1.OptionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("QuorumLoss"):
+		return &apiv1alpha1.QuorumLossApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Recovery"):
 		return &apiv1alpha1.RecoveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Resources"):

@@ -522,6 +522,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: operation
       type:
         namedType: dev.quorate.api.v1alpha1.Operation
+    - name: quorumLoss
+      type:
+        namedType: dev.quorate.api.v1alpha1.QuorumLoss
     - name: readyReplicas
       type:
         scalar: numeric
@@ -750,9 +753,26 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: snapshotCount
       type:
         scalar: numeric
+- name: dev.quorate.api.v1alpha1.QuorumLoss
+  map:
+    fields:
+    - name: restore
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: dev.quorate.api.v1alpha1.QuorumLossPolicy
+  scalar: string
 - name: dev.quorate.api.v1alpha1.Recovery
   map:
     fields:
+    - name: quorumLoss
+      type:
+        namedType: dev.quorate.api.v1alpha1.QuorumLossPolicy
+    - name: quorumLossAfter
+      type:
+        namedType: dev.quorate.api.v1alpha1.Duration
     - name: replaceAfter
       type:
         namedType: dev.quorate.api.v1alpha1.Duration

@@ -36,7 +36,7 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// metadata is added to everything that Quorate creates for this cluster. A change is applied at once and restarts
 	// nothing.
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
-	// recovery says when a member is given up and replaced.
+	// recovery says when a member is given up and replaced, and what is done where the majority is lost.
 	Recovery *RecoveryApplyConfiguration `json:"recovery,omitempty"`
 	// backup says where snapshots of this cluster go. An EtcdBackup takes one, and one is taken
 	// before the version changes. A change restarts nothing.

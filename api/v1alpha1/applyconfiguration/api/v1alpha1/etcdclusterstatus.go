@@ -32,6 +32,8 @@ type EtcdClusterStatusApplyConfiguration struct {
 	// carriedOut are the names of the EtcdRestores that were carried out or refused, the last 16. An EtcdRestore of one of these names
 	// is not carried out.
 	CarriedOut []string `json:"carriedOut,omitempty"`
+	// quorumLoss is since when the data of a majority is gone for good; empty where it is not.
+	QuorumLoss *QuorumLossApplyConfiguration `json:"quorumLoss,omitempty"`
 	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims with a lower one are of former
 	// members, which an EtcdRestore has replaced.
 	FirstOrdinal *int32 `json:"firstOrdinal,omitempty"`
@@ -135,6 +137,14 @@ func (b *EtcdClusterStatusApplyConfiguration) WithCarriedOut(values ...string) *
 	for i := range values {
 		b.CarriedOut = append(b.CarriedOut, values[i])
 	}
+	return b
+}
+
+// WithQuorumLoss sets the QuorumLoss field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the QuorumLoss field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithQuorumLoss(value *QuorumLossApplyConfiguration) *EtcdClusterStatusApplyConfiguration {
+	b.QuorumLoss = value
 	return b
 }
 

@@ -9,7 +9,7 @@ import (
 // RecoveryApplyConfiguration represents a declarative configuration of the Recovery type for use
 // with apply.
 //
-// Recovery says when a member is given up and replaced.
+// Recovery says when a member is given up and replaced, and what is done where the majority is lost.
 type RecoveryApplyConfiguration struct {
 	// replaceAfter is how long a member may be down before another one takes its place, from 10s to 24h. It is for what
 	// waiting may still mend: a node that does not answer, or data on which etcd does not start. A member whose volume is
@@ -24,6 +24,17 @@ type RecoveryApplyConfiguration struct {
 	// replaceAfter, its successor's volume first, and where replaceAfter is shorter that counts. A
 	// change restarts nothing. Default 30s.
 	ReplaceEmptyAfter *apiv1alpha1.Duration `json:"replaceEmptyAfter,omitempty"`
+	// quorumLoss is what is done where the data of a majority of the members is gone for good: their
+	// PersistentVolumeClaims are deleted, or came back empty. Members that may come back, such as those of a node that is
+	// off, are waited for in any case. Manual (default): the status says what is lost and what is left, and nothing is
+	// done. FromSurvivor: an EtcdRestore of the data of the one member that is left is created; what the others had
+	// acknowledged without that member is lost. FromBackup: an EtcdRestore of the newest verified snapshot in
+	// backup.store is created; what was written since is lost. It is created once for one loss, named after the cluster
+	// and status.clusterID, and keeps the volumes that are left. Deleting it before it is completed takes it back.
+	QuorumLoss *apiv1alpha1.QuorumLossPolicy `json:"quorumLoss,omitempty"`
+	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried out, from 10s to 24h.
+	// It is counted since that was first seen (status.quorumLoss.since). Default 10m.
+	QuorumLossAfter *apiv1alpha1.Duration `json:"quorumLossAfter,omitempty"`
 }
 
 // RecoveryApplyConfiguration constructs a declarative configuration of the Recovery type for use with
@@ -45,5 +56,21 @@ func (b *RecoveryApplyConfiguration) WithReplaceAfter(value apiv1alpha1.Duration
 // If called multiple times, the ReplaceEmptyAfter field is set to the value of the last call.
 func (b *RecoveryApplyConfiguration) WithReplaceEmptyAfter(value apiv1alpha1.Duration) *RecoveryApplyConfiguration {
 	b.ReplaceEmptyAfter = &value
+	return b
+}
+
+// WithQuorumLoss sets the QuorumLoss field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the QuorumLoss field is set to the value of the last call.
+func (b *RecoveryApplyConfiguration) WithQuorumLoss(value apiv1alpha1.QuorumLossPolicy) *RecoveryApplyConfiguration {
+	b.QuorumLoss = &value
+	return b
+}
+
+// WithQuorumLossAfter sets the QuorumLossAfter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the QuorumLossAfter field is set to the value of the last call.
+func (b *RecoveryApplyConfiguration) WithQuorumLossAfter(value apiv1alpha1.Duration) *RecoveryApplyConfiguration {
+	b.QuorumLossAfter = &value
 	return b
 }

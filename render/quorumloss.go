@@ -1,0 +1,22 @@
+package render
+
+import (
+	api "quorate.dev/api/v1alpha1"
+	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+)
+
+// RestoreAfterLoss is the EtcdRestore that is created where a majority is lost for good: of the one member that is left, or of the
+// newest snapshot of the cluster. It goes with the EtcdCluster.
+func RestoreAfterLoss(c *api.EtcdCluster, policy api.QuorumLossPolicy) *apiac.EtcdRestoreApplyConfiguration {
+	labels := Labels(c, "")
+	labels["app.kubernetes.io/name"] = "etcd-restore"
+	spec := apiac.EtcdRestoreSpec().WithClusterRef(apiac.ClusterReference().WithName(c.Name))
+	if policy == api.QuorumLossFromSurvivor {
+		spec.WithSource(apiac.RestoreSource().WithSurvivor(apiac.Survivor()))
+	}
+	restore := apiac.EtcdRestore(c.QuorumLossRestoreName(), c.Namespace).WithLabels(labels).WithOwnerReferences(owner(c)...).WithSpec(spec)
+	if own := annotations(c, nil); len(own) > 0 {
+		restore.WithAnnotations(own)
+	}
+	return restore
+}
