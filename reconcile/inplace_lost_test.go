@@ -34,7 +34,6 @@ func TestFirstOrdinalOfLost(t *testing.T) {
 		On     []string
 	}
 	healthy := result{Next: membership.None}
-	unused := result{Next: membership.Discard, On: []string{"db-5"}} // as without the mark
 	cases := map[string]struct {
 		reason string
 		given  func(*world)
@@ -42,7 +41,7 @@ func TestFirstOrdinalOfLost(t *testing.T) {
 	}{
 		"NoMark":   {reason: "nothing was ever restored in place", given: func(*world) {}, want: healthy},
 		"Restored": {reason: "what the operator has set aside stays so", given: restored, want: result{First: 1, Former: []string{"db-0"}, Next: membership.None}},
-		"ByHand":   {reason: "the volume of no member was marked", given: func(w *world) { byHand(*w, "db-5", empty) }, want: unused},
+		"ByHand":   {reason: "the volume of no member was marked", given: func(w *world) { byHand(*w, "db-5", empty) }, want: healthy},
 		"ByHandOther": {
 			reason: "so was one with the data of another cluster", given: func(w *world) { byHand(*w, "db-5", elsewhere) }, want: result{Next: membership.Stall},
 		},
@@ -54,7 +53,7 @@ func TestFirstOrdinalOfLost(t *testing.T) {
 		"VolumeGone": {
 			reason: "the lowest member has lost its claim, and etcd lists it",
 			given:  func(w *world) { delete(w.claims, "db-0"); byHand(*w, "db-5", empty) },
-			want:   unused,
+			want:   result{Next: membership.Provision, On: []string{"db-6"}},
 		},
 	}
 	for name, tc := range cases {
