@@ -83,6 +83,12 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 			args:   []change{on(1, func(i *Instance) { stoppedAside(i); going(i) }), on(2, func(i *Instance) { i.Volume.Aside = "back-uid"; unrecorded(i) })},
 			want:   Step{Action: Record, Members: []string{"m-2"}, Reason: Recording, Message: "writing down whose data the volumes of m-2 hold"},
 		},
+		"MarkedByHand": {
+			reason: "A person has set the volume of no member aside: it stays",
+			base:   formed3,
+			args:   []change{leftover(3), on(3, noPod), on(3, unrecorded), on(3, func(i *Instance) { i.Volume.Aside = "by hand" })},
+			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
+		},
 
 		// formerDiscarded
 		"Discard": {

@@ -31,7 +31,7 @@ func retired(d Desired, o Observed) (Step, bool) {
 		return step, true
 	}
 	discard := names(former, func(i Instance) bool {
-		return i.Volume.Stays() && !i.Volume.Retired && !i.Volume.Replaced && (i.Volume.Spare || o.allServe())
+		return i.Volume.Stays() && !i.Volume.Retired && !i.Volume.Replaced && i.Volume.Aside == "" && (i.Volume.Spare || o.allServe())
 	})
 	step.Action, step.Members = Discard, discard
 	step.Message = "deleting the volumes of " + list(discard) + ", no members any more"

@@ -114,6 +114,21 @@ func halfAside(claim *corev1.PersistentVolumeClaim, seen *observed) bool {
 	return false
 }
 
+// firstOrdinal is the ordinal of the first member of today where the status was lost: above the former members, as their marks tell.
+// A person may have marked another claim by hand; so it is never above a member that etcd lists, or a volume that holds a member's data.
+func firstOrdinal(seen observed) int32 {
+	first := 0
+	for _, i := range seen.Former {
+		first = max(first, i.Ordinal+1)
+	}
+	for _, i := range seen.Instances {
+		if i.ID != 0 || i.Volume.Recorded() && i.Volume.Aside == "" {
+			first = min(first, i.Ordinal)
+		}
+	}
+	return int32(first)
+}
+
 // facts of the former members, by ordinal.
 func (of objectsOfFormer) facts(c *api.EtcdCluster, l limits) []membership.Instance {
 	all := roster{cluster: c, instances: map[string]*membership.Instance{}}

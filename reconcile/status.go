@@ -52,9 +52,7 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	}
 	s.ClusterID = seen.ID().String()
 	if c.Status.ClusterID == "" && s.ClusterID != "" && s.FirstOrdinal == 0 { // it was lost: what is set aside stays so
-		for _, i := range seen.Former {
-			s.FirstOrdinal = max(s.FirstOrdinal, int32(i.Ordinal+1))
-		}
+		s.FirstOrdinal = firstOrdinal(seen)
 	}
 	if s.Restored == nil {
 		s.Restored = restoredFrom(seen, step)

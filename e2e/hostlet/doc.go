@@ -16,7 +16,7 @@
 //     without ports and with addresses that lead nowhere, as late as
 //     [Hostlet.LagEndpoints] says;
 //   - the controllers that keep a claim while a Pod uses it, and note on it
-//     whether one does, and that collect Pods, claims, Services and disruption
+//     whether one does, and that collect Pods, claims, Services, Jobs and disruption
 //     budgets whose owners are gone.
 //
 // Tests disturb it with [Hostlet.Kill], [Hostlet.Starve], [Hostlet.Pause],

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +42,7 @@ func setupGarbage(mgr ctrl.Manager) error {
 		{kind: &corev1.Pod{}, list: &corev1.PodList{}},
 		{kind: &corev1.PersistentVolumeClaim{}, list: &corev1.PersistentVolumeClaimList{}},
 		{kind: &corev1.Service{}, list: &corev1.ServiceList{}},
+		{kind: &batchv1.Job{}, list: &batchv1.JobList{}},
 		{kind: &policyv1.PodDisruptionBudget{}, list: &policyv1.PodDisruptionBudgetList{}},
 	} {
 		c.mgr, c.watched = mgr, map[schema.GroupVersionKind]bool{}
