@@ -169,19 +169,18 @@ func (o Observed) exchanged(i Instance) bool {
 // that is forgotten, those of the first start.
 func (o Observed) known() []Instance {
 	var first First
-	for _, i := range o.Instances {
+	for n := range o.Instances {
+		i := &o.Instances[n]
 		if !o.Remembered && i.Volume.Recorded() && i.Volume.ClusterID == o.ID() && i.Volume.First.Size > first.Size {
 			first = i.Volume.First
 		}
 	}
-	var known []Instance
-	for _, i := range o.Instances {
-		switch {
-		case o.Reach == ReachQuorum && o.Member(i.ID) != nil, o.Reach != ReachQuorum && !i.Volume.Retired && (i.ID != 0 || first.Has(i.Ordinal)):
-			known = append(known, i)
+	return kept(o.Instances, func(i *Instance) bool {
+		if o.Reach == ReachQuorum {
+			return o.Member(i.ID) != nil
 		}
-	}
-	return known
+		return !i.Volume.Retired && (i.ID != 0 || first.Has(i.Ordinal))
+	})
 }
 
 // Member of that ID in etcd's list; nil where it has none, or the list is not known.
@@ -219,12 +218,28 @@ func (o Observed) Lost(i Instance) bool {
 // names of the instances for which keep holds, in order.
 func names(instances []Instance, keep func(Instance) bool) []string {
 	var names []string
-	for _, i := range instances {
-		if keep(i) {
-			names = append(names, i.Name)
+	for n := range instances {
+		if keep(instances[n]) {
+			names = append(names, instances[n].Name)
 		}
 	}
 	return names
+}
+
+// kept are copies of these instances, in their order; nil where there are none. An instance is large,
+// and there are few: they are copied once.
+func kept(instances []Instance, keep func(*Instance) bool) []Instance {
+	var kept []Instance
+	for n := range instances {
+		if !keep(&instances[n]) {
+			continue
+		}
+		if kept == nil {
+			kept = make([]Instance, 0, len(instances)-n)
+		}
+		kept = append(kept, instances[n])
+	}
+	return kept
 }
 
 // Quorum is how many of n voters must agree.

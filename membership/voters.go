@@ -13,13 +13,10 @@ func (o Observed) voters() []Instance   { return o.listed(false) }
 func (o Observed) learners() []Instance { return o.listed(true) }
 
 func (o Observed) listed(learner bool) []Instance {
-	var listed []Instance
-	for _, i := range o.Instances {
-		if m := o.Member(i.ID); m != nil && m.Learner == learner {
-			listed = append(listed, i)
-		}
-	}
-	return listed
+	return kept(o.Instances, func(i *Instance) bool {
+		m := o.Member(i.ID)
+		return m != nil && m.Learner == learner
+	})
 }
 
 // serving counts the voters that serve, but for those of that name.

@@ -105,8 +105,11 @@ func images(of registry) func(*hostlet.Options) {
 	return func(o *hostlet.Options) { o.EtcdDir = of }
 }
 
-// patient is a kubelet that waits as long as real ones before it starts again what ran lately.
-func patient(o *hostlet.Options) { o.BackoffBase, o.BackoffMax = 10*time.Second, 5*time.Minute }
+// patient is a kubelet that waits as long as real ones before it starts again what ran lately, of etcds with the heartbeats of
+// real ones: where a time is measured, it is that of a real cluster.
+func patient(o *hostlet.Options) {
+	o.BackoffBase, o.BackoffMax, o.Heartbeat = 10*time.Second, 5*time.Minute, 0
+}
 
 // newStageAlone is a stage that runs before those of newStage.
 func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
@@ -128,7 +131,8 @@ func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 		t.Fatal(err)
 	}
 	// The test's context ends before its clean-up, and the processes must outlive what stops them in order.
-	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Logf: func(string, ...any) {}}
+	// Dozens of etcds are at rest, and most of what they cost then is heartbeats. Elections take as long as ever.
+	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Heartbeat: 200 * time.Millisecond, Logf: func(string, ...any) {}}
 	for _, set := range with {
 		set(&options)
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -57,11 +58,12 @@ func (h *Hostlet) command(ctx context.Context, w *worker, c *corev1.Container, i
 	if filepath.Base(cmd.Path) == "etcd" {
 		// Processes are killed here, and no machine loses its power: what was written is there.
 		cmd.Args = append(cmd.Args, "--unsafe-no-fsync")
+		cmd.Args = append(cmd.Args, seldom(h.opts.Heartbeat, argv)...)
 	}
 	cmd.Stdout, cmd.Stderr = w.log, w.log
 	// Dozens of processes share a few processors, and each has little to do at a time: more threads only cost more. Without any
-	// variable it would have the test's own environment.
-	cmd.Env = []string{"GOMAXPROCS=1"}
+	// variable it would have the test's own environment. Memory is cheaper than processors, as for the API server.
+	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=400"}
 	for _, e := range env {
 		cmd.Env = append(cmd.Env, e.Name+"="+local(e.Value))
 	}
@@ -73,6 +75,17 @@ func (h *Hostlet) command(ctx context.Context, w *worker, c *corev1.Container, i
 
 // imagePrograms is where the programs of an etcd image are.
 const imagePrograms = "/usr/local/bin"
+
+// seldom are the flags of an etcd that has a heartbeat each so long, unless its command line decides.
+func seldom(heartbeat time.Duration, argv []string) []string {
+	decides := func(arg string) bool {
+		return strings.HasPrefix(arg, "--heartbeat-interval") || strings.HasPrefix(arg, "--election-timeout")
+	}
+	if heartbeat == 0 || slices.ContainsFunc(argv, decides) {
+		return nil
+	}
+	return []string{fmt.Sprintf("--heartbeat-interval=%d", heartbeat.Milliseconds())}
+}
 
 // supported reports what a Pod asks for that would silently not be done.
 func supported(pod *corev1.Pod) error {

@@ -2,6 +2,7 @@ package hostlet
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -105,6 +106,28 @@ func TestInMounts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, inMounts(tc.in, mounts)); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSeldom(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason    string
+		heartbeat time.Duration
+		argv      []string
+		want      []string
+	}{
+		"Asked":     {reason: "nothing decides against it", heartbeat: 200 * time.Millisecond, argv: []string{"etcd", "--name=m-0"}, want: []string{"--heartbeat-interval=200"}},
+		"NotAsked":  {reason: "etcd's own default", argv: []string{"etcd"}},
+		"Heartbeat": {reason: "what the Pod says is tested", heartbeat: 200 * time.Millisecond, argv: []string{"etcd", "--heartbeat-interval=50"}},
+		"Election":  {reason: "five must fit into it", heartbeat: 200 * time.Millisecond, argv: []string{"etcd", "--election-timeout=500"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, seldom(tc.heartbeat, tc.argv)); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -45,6 +45,10 @@ type Options struct {
 	BackoffBase time.Duration
 	// BackoffMax is where the doubling stops; 5 s by default.
 	BackoffMax time.Duration
+	// Heartbeat is the interval between heartbeats of an etcd whose Pod names
+	// neither that nor an election timeout; 0 is etcd's default, 100 ms. The
+	// election timeout stays at 1 s: more than 200 ms is not taken.
+	Heartbeat time.Duration
 	// NoEndpoints leaves Services without EndpointSlices, as where an API server
 	// is all there is.
 	NoEndpoints bool
@@ -77,6 +81,9 @@ func Start(ctx context.Context, cfg *rest.Config, opts Options) (*Hostlet, error
 	}
 	if opts.BackoffMax == 0 {
 		opts.BackoffMax = 5 * time.Second
+	}
+	if opts.Heartbeat > 200*time.Millisecond {
+		return nil, fmt.Errorf("a heartbeat each %s: etcd needs five within an election timeout of 1 s", opts.Heartbeat)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	h := &Hostlet{
