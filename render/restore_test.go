@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	batchv1ac "k8s.io/client-go/applyconfigurations/batch/v1"
 	podsecurity "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/yaml"
@@ -41,17 +42,31 @@ func restoredMember(c *api.EtcdCluster) Member {
 	m := firstMember(c)
 	m.InitialCluster, m.InitialClusterState = Resume(c, m.Name), StateExisting
 	m.Snapshot, m.Restore, m.AgentImage = chosen, chosen, agentImage
+	if r := c.Status.Restored; r != nil { // the first member of a restore in place
+		m.Name, m.BootstrapSize, m.BootstrapBase = c.MemberName(int(c.Status.FirstOrdinal)), 1, int(c.Status.FirstOrdinal)
+		m.InitialCluster, m.Token = Resume(c, m.Name), c.Status.Restore.UID
+		m.Snapshot = r.SHA256 + " " + r.Name
+		m.Restore = m.Snapshot
+	}
 	return m
+}
+
+// firstJob looks for the snapshot, or copies what a survivor has.
+func firstJob(c *api.EtcdCluster, m Member) (*batchv1ac.JobApplyConfiguration, error) {
+	if r := c.Status.Restored; r != nil {
+		return CopyJob(c, m, r.EtcdVersion)
+	}
+	return FindJob(c, agentImage)
 }
 
 func restoreObjects(t *testing.T, c *api.EtcdCluster) []runtime.ApplyConfiguration {
 	t.Helper()
-	job, err := FindJob(c, agentImage)
+	m := restoredMember(c)
+	job, err := firstJob(c, m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	objects := []runtime.ApplyConfiguration{job}
-	m := restoredMember(c)
 	if claim := Volume(c, m); claim != nil {
 		objects = append(objects, claim)
 	}

@@ -122,6 +122,38 @@ func TestAdmitRecovery(t *testing.T) {
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 25h}}`},
 			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "25h": recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
 		},
+		"LossFromSurvivor": {
+			reason: "a member that is left needs no store",
+			args:   args{object: `spec: {recovery: {quorumLoss: FromSurvivor, quorumLossAfter: 10s}}`},
+		},
+		"LossFromBackup": {
+			reason: "the newest snapshot in the store",
+			args:   args{object: `spec: {recovery: {quorumLoss: FromBackup, quorumLossAfter: 24h}, backup: {store: {s3: {bucket: etcd-backups}}}}`},
+		},
+		"LossFromNoBackup": {
+			reason: "there is no store",
+			args:   args{object: `spec: {recovery: {quorumLoss: FromBackup}}`},
+			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss FromBackup needs backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual`},
+		},
+		"LossInMemory": {
+			reason: "no volume is left",
+			args:   args{object: `spec: {recovery: {quorumLoss: FromSurvivor}, storage: {medium: Memory}}`},
+			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss keeps the volumes that are left, and with storage.medium Memory there are none: leave it out`},
+		},
+		"LossManualInMemory": {
+			reason: "the default, written out",
+			args:   args{object: `spec: {recovery: {quorumLoss: Manual}, storage: {medium: Memory}}`},
+		},
+		"LossUnknown": {
+			reason: "no policy",
+			args:   args{object: `spec: {recovery: {quorumLoss: Always}}`},
+			want:   []string{`spec.recovery.quorumLoss: Unsupported value: "Always": supported values: "Manual", "FromSurvivor", "FromBackup"`},
+		},
+		"LossTooShort": {
+			reason: "the volumes may be brought back",
+			args:   args{object: `spec: {recovery: {quorumLossAfter: 9s}}`},
+			want:   []string{`spec.recovery.quorumLossAfter: Invalid value: "9s": recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m`},
+		},
 		"EmptyNoUnit": {
 			reason: "a unit is needed",
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: '30'}}`},

@@ -11,6 +11,7 @@ func TestAdmitRestore(t *testing.T) {
 		store = `{s3: {bucket: etcd-backups}}`
 		other = `{s3: {bucket: other}}`
 		alone = `spec.source.backupRef: Invalid value: source.backupRef says where the snapshot is and what it is called: leave out source.store, snapshot, before, cluster and clusterID`
+		left  = `spec.source.survivor: Invalid value: source.survivor takes the data of a member, and no snapshot: beside it, write source.revisionBump alone`
 		fixed = `spec: Invalid value: spec cannot be changed: make another EtcdRestore`
 	)
 	source := func(fields string) string { return `spec: {source: {` + fields + `}}` }
@@ -28,6 +29,14 @@ func TestAdmitRestore(t *testing.T) {
 			reason: "an EtcdBackup says where its snapshot is; the rest may be said beside it",
 			args:   args{object: source(`backupRef: {name: monday}, identity: {secretRef: {name: age}}, unverified: Allow, revisionBump: 5`)},
 		},
+		"Survivor":              {reason: "the only member that is left", args: args{object: source(`survivor: {}`)}},
+		"SurvivorNamed":         {reason: "one of several that are left", args: args{object: source(`survivor: {member: db-1}, revisionBump: 5`)}},
+		"SurvivorEmpty":         {reason: "no name", args: args{object: source(`survivor: {member: ''}`)}, want: []string{`spec.source.survivor.member: Invalid value: "": spec.source.survivor.member in body should be at least 1 chars long`}},
+		"SurvivorAndStore":      {reason: "its data is in no store", args: args{object: source(`survivor: {}, store: ` + store)}, want: []string{left}},
+		"SurvivorAndSnapshot":   {reason: "one of both", args: args{object: source(`survivor: {}, snapshot: db-1`)}, want: []string{left}},
+		"SurvivorAndBackup":     {reason: "one of both", args: args{object: source(`survivor: {}, backupRef: {name: monday}`)}, want: []string{left}},
+		"SurvivorAndIdentity":   {reason: "nothing is encrypted", args: args{object: source(`survivor: {}, identity: {secretRef: {name: age}}`)}, want: []string{left}},
+		"SurvivorAndUnverified": {reason: "it cannot be verified before", args: args{object: source(`survivor: {}, unverified: Allow`)}, want: []string{left}},
 		"NoCluster": {
 			reason: "nothing to put back",
 			args:   args{object: `spec: {clusterRef: null}`},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,19 +78,14 @@ func agentCopyMember() *cobra.Command {
 		if vacant(restore.DataDir) != nil {
 			return r, errors.New("the volume of the first member has other data, and nothing is written over")
 		}
-		stored := filepath.Join(scratch, "store")
-		if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(stored, 0o700)); err != nil { // what a killed one has left is of no use
-			return r, err
-		}
-		store, err := snapshot.OpenStore(cmd.Context(), snapshot.Config{Directory: &snapshot.Directory{Path: stored}})
-		if err != nil {
+		if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(scratch, 0o700)); err != nil { // what a killed one has left is of no use
 			return r, err
 		}
 		options.StoppedMember, options.Scratch = from, scratch
 		options.Name, options.Cluster, options.Keep = copyName, owner, scratch
 		options.Progress = reporter(cmd.ErrOrStderr(), false)
-		m, err := snapshot.SaveStopped(cmd.Context(), store, options)
-		if err = errors.Join(err, store.Close()); err != nil {
+		m, err := snapshot.SaveStopped(cmd.Context(), nowhere{}, options)
+		if err != nil {
 			return r, fmt.Errorf("read the data of the former member: %w", err)
 		}
 		r.Manifest = &m
@@ -102,6 +98,22 @@ func agentCopyMember() *cobra.Command {
 
 // copyName is the snapshot that is taken on the way.
 const copyName = "copy"
+
+// nowhere is the store of a snapshot of which only the plain copy is wanted: the volume has room for that, and not for more.
+type nowhere struct{}
+
+func (nowhere) Create(_ context.Context, _ string, write func(io.Writer) error) error {
+	return write(io.Discard)
+}
+
+func (nowhere) Open(_ context.Context, key string) (io.ReadCloser, error) {
+	return nil, fmt.Errorf("%s: %w", key, snapshot.ErrNotFound)
+}
+
+func (nowhere) List(context.Context, string, func(snapshot.Object) error) error { return nil }
+func (nowhere) Delete(context.Context, string) error                            { return nil }
+func (nowhere) Location(key string) string                                      { return key }
+func (nowhere) Close() error                                                    { return nil }
 
 // agentExpectMember is the init container of a first member whose data was copied by agentCopyMember: etcd is not started without
 // that, and is whenever the Pod starts on its node later.
