@@ -65,6 +65,7 @@ var lives = map[string]life{
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
 	"restore": {reason: "started from a stored snapshot", forgets: true, run: restore},
 	"inplace": {reason: "put back to a stored snapshot while it serves", forgets: true, run: putInPlace},
+	"survive": {reason: "put back to what the one member has that is left", forgets: true, run: survive},
 	"delete":  {reason: "deleted with its volumes, and created again at once", forgets: true, run: recreate(api.RetentionDelete)},
 	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
 }
@@ -281,6 +282,21 @@ func putInPlace(s *stage, f *fault) (*api.EtcdCluster, data) {
 	s.create(e)
 	s.restores(e)
 	s.wentBack(c, before, m, kept)
+	return c, kept
+}
+
+// survive restores a cluster from the data of a survivor: the volumes of two of three members are gone.
+func survive(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c := s.cluster("db", 3)
+	kept := s.born(c)
+	contract.Watch(s, c)
+	s.loseMajority(c)
+	e := s.etcdRestore("back", survivorOf(""))
+	f.arm()
+	s.create(e)
+	s.restores(e)
+	s.ready(c)
+	s.write(c, kept)
 	return c, kept
 }
 
