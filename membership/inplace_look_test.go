@@ -151,8 +151,12 @@ func (l *swapLook) roster(size int, op swapCareless, o *Observed) {
 		}
 	}
 	if formed := o.Formed(); !formed || !o.Remembered { // as package reconcile has it (roster.expect)
+		first := size
+		if (st.phase == swapRestoring || st.phase == swapReverting) && memberOf(st.chosen) >= 0 {
+			first = 1
+		}
 		for n := range l.members {
-			expected := !formed && n >= int(st.first) && n < int(st.first)+size
+			expected := !formed && n >= int(st.first) && n < int(st.first)+first
 			for _, g := range o.Instances {
 				expected = expected || g.Volume.First.Has(n)
 			}
