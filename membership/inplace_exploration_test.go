@@ -69,8 +69,17 @@ var swapBounds = map[string]struct {
 		bound:  swapBound{size: 1, survivor: true, states: 400_000, budget: swapBudget{restores: 1, kills: 2}},
 	},
 	"OneSurvivorStale": {
-		reason: "An operator acts on old views",
+		reason: "An operator acts on an old EtcdCluster",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, behind: []staleness{oldCluster}, states: 400_000, budget: swapBudget{restores: 1, delays: 1}},
+	},
+	"OneSurvivorPaused": {
+		reason: "An operator pauses before it begins a copy",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, behind: []staleness{oldDecision}, late: CopyData, states: 400_000, budget: swapBudget{restores: 1, kills: 1, delays: 1}},
+	},
+	"OneSurvivorStaleAny": {
+		reason: "An operator acts on any old view",
 		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, delays: 1}},
+		full:   true,
 	},
 	"OneSurvivorTwice": {
 		reason: "Another EtcdRestore comes after the first, or in its place",
@@ -87,6 +96,14 @@ var swapBounds = map[string]struct {
 	"OneSurvivorLateWiped": {
 		reason: "The same, and a disk is wiped",
 		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, wipes: 1, flights: 1}},
+	},
+	"OneSurvivorTwiceWiped": {
+		reason: "The status of two restores is wiped, and names come again",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 2, statusWipes: 1}},
+	},
+	"OneSurvivorFaults": {
+		reason: "Requests arrive late, Pods go, volumes are deleted and disks wiped",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 4_000_000, budget: swapBudget{restores: 1, kills: 1, losses: 1, wipes: 1, flights: 1}},
 	},
 	"ThreeSurvivor": {
 		reason: "A cluster of three goes on with the data of the one member that is left",
