@@ -152,6 +152,12 @@ func (w *swap) copies() (violation string) {
 	return violation
 }
 
+// hasCopy reports whether the data of a first start was copied to a volume, or a Job says so: the volume may have lost it since.
+func (w *swap) hasCopy(n int, f First) bool {
+	m := w.members[n]
+	return w.copy.done && int(w.copy.to) == n || m.disk == lineageOf(f) && m.from == swapStored(f.Snapshot)
+}
+
 // copied is what an operator sees of the copy.
 func (l *swapLook) copied(op swapCareless) Copy {
 	st, c := l.status, l.copy

@@ -18,7 +18,7 @@ func (x *swapExplorer) effect(w *swap, l swapLook, t swapDecision, n int, same b
 		if t.step.First.Snapshot == "" {
 			return "S3: a cluster that had formed is begun empty", false
 		}
-		if of := t.step.First; memberOf(swapStored(of.Snapshot)) >= 0 && !(w.copy.done && int(w.copy.to) == n) && (m.disk != lineageOf(of) || m.from != swapStored(of.Snapshot)) {
+		if memberOf(swapStored(t.step.First.Snapshot)) >= 0 && !w.hasCopy(n, t.step.First) {
 			return "R5: a new member gets a Pod, and its data was not copied yet", false
 		}
 		return "", swapCreate(m, newSwapPod(t.step.First))
