@@ -13,10 +13,13 @@ func (x *swapExplorer) effect(w *swap, l swapLook, t swapDecision, n int, same b
 			m.made++
 			m.claim.uid = m.made
 		}
-		m.claim.first, m.claim.snapshot = lineageOf(t.step.First), storedAs(t.step.First.Snapshot)
+		m.claim.first, m.claim.snapshot = lineageOf(t.step.First), swapStored(t.step.First.Snapshot)
 	case Bootstrap:
 		if t.step.First.Snapshot == "" {
 			return "S3: a cluster that had formed is begun empty", false
+		}
+		if memberOf(swapStored(t.step.First.Snapshot)) >= 0 && !w.hasCopy(n, t.step.First) {
+			return "R5: a new member gets a Pod, and its data was not copied yet", false
 		}
 		return "", swapCreate(m, newSwapPod(t.step.First))
 	case Start:
@@ -47,7 +50,7 @@ func (x *swapExplorer) effect(w *swap, l swapLook, t swapDecision, n int, same b
 		}
 		violation = w.discarded(n, x.bound)
 		w.deleteClaim(n)
-	case None, Wait, Stall, Find:
+	case None, Wait, Stall, Find, CopyData:
 	default:
 		return "the step has an action that is not known", false
 	}
@@ -55,7 +58,7 @@ func (x *swapExplorer) effect(w *swap, l swapLook, t swapDecision, n int, same b
 }
 
 func newSwapPod(f First) swapPod {
-	return swapPod{phase: pending, told: lineageOf(f), restores: true, snapshot: storedAs(f.Snapshot)}
+	return swapPod{phase: pending, told: lineageOf(f), restores: true, snapshot: swapStored(f.Snapshot)}
 }
 
 // swapCreate makes a Pod where there is none.
@@ -110,9 +113,9 @@ func (x *swapExplorer) replacing(w *swap, l swapLook, t swapDecision) swapStatus
 	}
 	s.next = s.first
 	if !op.reusesNames {
-		s.next += uint8(x.bound.size)
+		s.next += uint8(x.bound.firstSize())
 	}
-	s.chosen = storedAs(t.step.Snapshot.ID())
+	s.chosen = swapStored(t.step.Snapshot.ID())
 	s.latch, s.remembered, s.intent, s.targets = 0, 0, false, [swapMost]uint8{}
 	s.turn = w.status.turn + 1
 	w.asked[s.restore].snapshot = s.chosen
@@ -140,7 +143,7 @@ func (x *swapExplorer) next(l swapLook, t swapDecision) swapStatus {
 		s.chosen = t.snapshot
 	}
 	if t.step.Action == Choose {
-		s.chosen = storedAs(t.step.Snapshot.ID())
+		s.chosen = swapStored(t.step.Snapshot.ID())
 	}
 	if t.step.Reason == Formed {
 		s.latch = t.list
@@ -211,10 +214,10 @@ func (x *swapExplorer) report(w swap, l swapLook, t swapDecision, yield func(swa
 		}
 	}
 	violation := ""
-	if st := w.status; st.phase == swapCompleted && was.phase != swapCompleted && st.latch != lineage(st.restore<<4|st.first) {
+	if st := w.status; st.phase == swapCompleted && was.phase != swapCompleted && st.latch != st.restored() {
 		violation = "R9: a restore is called completed, and the cluster is not of its snapshot"
 	}
-	if st := w.status; st.phase == swapReverting && w.served == lineage(st.restore<<4|st.first) {
+	if st := w.status; st.phase == swapReverting && w.served == st.restored() {
 		violation = "R3: a cluster is reverted that has served clients"
 	}
 	yield(swapOutcome{done: done, world: w, violation: violation})

@@ -56,6 +56,63 @@ var swapBounds = map[string]struct {
 		reason: "A cluster that has lost its quorum is restored",
 		bound:  swapBound{size: 3, lost: 2, breaks: true, states: 400_000, budget: swapBudget{restores: 1}},
 	},
+	"OneSurvivor": {
+		reason: "A cluster of one goes on with its own data while it serves; its Pods go, its node starts again, its disk is wiped",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, kills: 1, wipes: 1}},
+	},
+	"OneSurvivorLosses": {
+		reason: "A person deletes the volumes of both members meanwhile",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, losses: 2}},
+	},
+	"OneSurvivorDown": {
+		reason: "It goes on with its own data where it does not serve, and not otherwise",
+		bound:  swapBound{size: 1, survivor: true, states: 400_000, budget: swapBudget{restores: 1, kills: 2}},
+	},
+	"OneSurvivorStale": {
+		reason: "An operator acts on an old EtcdCluster",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, behind: []staleness{oldCluster}, states: 400_000, budget: swapBudget{restores: 1, delays: 1}},
+	},
+	"OneSurvivorPaused": {
+		reason: "An operator pauses before it begins a copy",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, behind: []staleness{oldDecision}, late: CopyData, states: 400_000, budget: swapBudget{restores: 1, kills: 1, delays: 1}},
+	},
+	"OneSurvivorStaleAny": {
+		reason: "An operator acts on any old view",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, delays: 1}},
+		full:   true,
+	},
+	"OneSurvivorTwice": {
+		reason: "Another EtcdRestore comes after the first, or in its place",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 2}},
+	},
+	"OneSurvivorWiped": {
+		reason: "The status is wiped at any time",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, statusWipes: 1}},
+	},
+	"OneSurvivorLate": {
+		reason: "A request arrives late, that for a Job too",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, kills: 1, flights: 1}},
+	},
+	"OneSurvivorLateWiped": {
+		reason: "The same, and a disk is wiped",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, wipes: 1, flights: 1}},
+	},
+	"OneSurvivorTwiceWiped": {
+		reason: "The status of two restores is wiped, and names come again",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 2, statusWipes: 1}},
+	},
+	"OneSurvivorFaults": {
+		reason: "Requests arrive late, Pods go, volumes are deleted and disks wiped",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 4_000_000, budget: swapBudget{restores: 1, kills: 1, losses: 1, wipes: 1, flights: 1}},
+	},
+	"ThreeSurvivor": {
+		reason: "A cluster of three goes on with the data of the one member that is left",
+		bound:  swapBound{size: 3, survivor: true, lost: 2, states: 400_000, budget: swapBudget{restores: 1, kills: 1}},
+	},
+	"ThreeSurvivorNamed": {
+		reason: "One of three is named, while all serve",
+		bound:  swapBound{size: 3, survivor: true, named: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1}},
+	},
 	"ThreeLate": {
 		reason: "A request for a member of three arrives late",
 		bound:  swapBound{size: 3, anyway: true, states: 400_000, budget: swapBudget{restores: 1, flights: 1}},
@@ -105,8 +162,12 @@ var swapBounds = map[string]struct {
 // completed is of the snapshot), S2 and S3; and from each state follows how it goes on when nothing more goes wrong, which must end with
 // the restored cluster, or the former one, healthy, or at a stall that a person must end (L1 to L5).
 //
-// One window is accepted, and is the life of a request: the Pod of a former member that was asked for before its volume was set aside,
-// and that the API server makes after that, runs until it is seen, and then is stopped. Nothing else comes of it.
+// Where the data of a member is restored (survivor), R5 is of its copy: a new member has that which was made for it, of what the former
+// member had, and R10 is that no process writes what is copied. No copy is ever written to a former volume.
+//
+// Two windows are accepted, and are the life of a request. The Pod of a former member that was asked for before its volume was set aside,
+// and that the API server makes after that, runs until it is seen, and then is stopped. The Job of a copy that was asked for before the
+// restore was taken back, and that is made after that, has no volume to copy to, and stays until the next copy. Nothing else comes of them.
 func TestExploreInPlace(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range swapBounds {

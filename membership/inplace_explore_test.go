@@ -27,6 +27,7 @@ type swapFlight struct {
 	claim  swapClaim // that it changes, as it was seen
 	pod    swapPod   // that it creates
 	aside  uint8
+	copy   swapCopy // that it creates
 }
 
 // inFlight is the request of a step for one member.
@@ -50,6 +51,13 @@ func inFlight(l swapLook, t swapDecision, n int) swapFlight {
 func (f swapFlight) arrive(w *swap) (happens bool) {
 	m := &w.members[f.n]
 	switch {
+	case f.copy.of != 0:
+		if w.copy.of != 0 {
+			return false
+		}
+		w.copy = f.copy
+		w.copy.late = w.status.phase != swapRestoring || w.status.restore != f.copy.of // it did when the operator looked
+		return true
 	case f.pod != (swapPod{}):
 		f.pod.late = m.claim.aside != 0 // it was not when the operator looked
 		return !swapCreate(m, f.pod)
@@ -70,10 +78,20 @@ type swapBound struct {
 	breaks   bool        // the store may break
 	newer    bool        // a newer snapshot may be stored
 	lost     uint8       // volumes that the cluster has lost before
+	survivor bool        // EtcdRestores take the data of a member, and begin a cluster of one
+	named    bool        // that is m-0; otherwise the only one that is left
 	behind   []staleness // what an operator may not be told of; nil: anything
 	late     Action      // the only step that an operator with an old view may be about to take; empty: any
 	safety   bool        // look for safety only, and not how it goes on
 	states   int         // at most
+}
+
+// firstSize is how many members a restore begins with.
+func (b *swapBound) firstSize() int {
+	if b.survivor {
+		return 1
+	}
+	return b.size
 }
 
 type swapEdge struct {
@@ -140,7 +158,6 @@ func (x *swapExplorer) start() swapState {
 	w.status = swapStatus{latch: original, remembered: original, next: uint8(x.bound.size)}
 	for n := range x.bound.size {
 		if n < int(x.bound.lost) {
-			w.hurt = true
 			continue
 		}
 		w.members[n] = swapMember{made: 1, claim: swapClaim{uid: 1, record: original, first: original}, pod: swapPod{phase: up, told: original}, disk: original}
@@ -190,7 +207,7 @@ func (x *swapExplorer) believes(s *swapState) swapLook {
 	if s.stale == oldDecision {
 		return l
 	}
-	l.service = now.service
+	l.service, l.copy = now.service, now.copy
 	if s.stale == oldPods || s.stale == oldClaims {
 		l.status, l.asked = now.status, now.asked
 	}

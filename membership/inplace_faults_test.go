@@ -64,6 +64,7 @@ func (x *swapExplorer) successors(s swapState, visit func(swapEdge)) {
 			x.misfortune(n, change)
 		}
 	}
+	x.jobs(change)
 	x.people(change)
 }
 
@@ -76,7 +77,7 @@ func (x *swapExplorer) machines(n int, change swapChanger) {
 		if !m.mounted() || !m.pod.restores || m.pod.restored {
 			return "", false
 		}
-		return s.world.fetch(n)
+		return s.world.fetch(n, x.operator)
 	})
 	change("its container starts", n, func(s *swapState) (string, bool) {
 		m := &s.world.members[n]
@@ -130,7 +131,7 @@ func (x *swapExplorer) misfortune(n int, change swapChanger) {
 			return "", false
 		}
 		s.budget.losses--
-		s.world.hurt = true
+		s.world.hurt = s.world.hurt || !s.world.unused(n)
 		s.world.deleteClaim(n)
 		return "", true
 	})
@@ -142,8 +143,17 @@ func (x *swapExplorer) misfortune(n int, change swapChanger) {
 		s.budget.wipes--
 		s.world.hurt = true
 		m.disk, m.from, m.pod.phase, m.pod.restored = 0, 0, pending, false
+		if s.world.mounts(n) {
+			s.world.endCopy() // it ran there
+		}
 		return "", true
 	})
+}
+
+// unused reports whether a volume is one of a restore that goes on, and nothing has been started on it: it is simply made again.
+func (w *swap) unused(n int) bool {
+	m, st := w.members[n], w.status
+	return st.phase == swapRestoring && n >= int(st.first) && !st.intent && m.pod.phase == absent && m.claim.record == 0
 }
 
 // people make EtcdRestores and delete them, and take the status away. The operator that is behind stops being told.

@@ -11,6 +11,7 @@ type swapLook struct {
 	asked   [swapRestores]swapRestore
 	service bool
 	search  swapSearch
+	copy    swapCopy
 	members [swapMost]swapGlimpse
 	overdue bool
 }
@@ -23,7 +24,7 @@ type swapGlimpse struct {
 }
 
 func (w *swap) look(size int) swapLook {
-	l := swapLook{status: w.status, asked: w.asked, service: w.service, search: w.search}
+	l := swapLook{status: w.status, asked: w.asked, service: w.service, search: w.search, copy: w.copy}
 	for n, m := range w.members {
 		l.members[n] = swapGlimpse{claim: m.claim, pod: m.pod}
 	}
@@ -90,7 +91,7 @@ func (l *swapLook) facts(b *swapBound, op swapCareless) (Desired, Observed) {
 	if st.phase == swapCompleted && b.discards&(1<<st.restore) != 0 {
 		d.DiscardFormer = uid(st.restore)
 	}
-	o := Observed{ClusterID: st.latch.clusterID(), Snapshot: inStore(st.chosen), Remembered: st.remembered != 0}
+	o := Observed{ClusterID: st.latch.clusterID(), Snapshot: swapSnapshot(st.chosen), Remembered: st.remembered != 0}
 	if st.phase == swapPending || st.phase == swapRestoring || st.phase == swapReverting {
 		o.InPlace = InPlace{Name: fmt.Sprint(st.restore), UID: uid(st.restore), Begun: st.phase == swapRestoring, Reverted: st.phase == swapReverting, Anyway: b.anyway}
 		if st.phase == swapPending && l.deleted() {
@@ -102,6 +103,12 @@ func (l *swapLook) facts(b *swapBound, op swapCareless) (Desired, Observed) {
 		o.Search.Found = inStore(l.search.found)
 	}
 	l.roster(b.size, op, &o)
+	if b.survivor {
+		o.Copy = l.copied(op)
+	}
+	if b.survivor && asks {
+		l.survivor(b, &o)
+	}
 	return d, o
 }
 
@@ -121,7 +128,7 @@ func (l *swapLook) roster(size int, op swapCareless, o *Observed) {
 	}
 	if list != 0 {
 		o.Reach = ReachQuorum
-		for n := list.base(); n < list.base()+size; n++ {
+		for n := list.base(); n < list.base()+list.size(size); n++ {
 			known[n] = true
 			o.Members = append(o.Members, Member{ID: list.memberID(size, n), Name: name(n)})
 		}
@@ -144,8 +151,12 @@ func (l *swapLook) roster(size int, op swapCareless, o *Observed) {
 		}
 	}
 	if formed := o.Formed(); !formed || !o.Remembered { // as package reconcile has it (roster.expect)
+		first := size
+		if (st.phase == swapRestoring || st.phase == swapReverting) && memberOf(st.chosen) >= 0 {
+			first = 1
+		}
 		for n := range l.members {
-			expected := !formed && n >= int(st.first) && n < int(st.first)+size
+			expected := !formed && n >= int(st.first) && n < int(st.first)+first
 			for _, g := range o.Instances {
 				expected = expected || g.Volume.First.Has(n)
 			}
@@ -198,7 +209,7 @@ func (g swapGlimpse) volume(size, n int) Volume {
 		ClusterID: g.claim.record.clusterID(), MemberID: g.claim.record.memberID(size, n),
 	}
 	if f := g.claim.first; f != 0 {
-		v.First = First{Token: fmt.Sprint(f.token()), Size: size, Base: f.base(), Snapshot: inStore(g.claim.snapshot).ID()}
+		v.First = First{Token: fmt.Sprint(f.token()), Size: f.size(size), Base: f.base(), Snapshot: swapSnapshot(g.claim.snapshot).ID()}
 	}
 	return v
 }

@@ -41,7 +41,7 @@ func (p *swapPlanner) decide(l swapLook, b *swapBound) swapDecision {
 		t.high = max(t.high, uint8(i.Ordinal+1))
 		t.fenced = t.fenced && l.members[i.Ordinal].pod.snapshot == 0
 		if i.Volume.Stays() && t.snapshot == 0 {
-			t.snapshot = storedAs(i.Volume.First.Snapshot)
+			t.snapshot = swapStored(i.Volume.First.Snapshot)
 		}
 	}
 	return t
@@ -82,6 +82,11 @@ type swapCareless struct {
 	startsFromCache      bool // without another look at the claim
 	marksFromCache       bool // sets aside and readmits without another look
 	forgetsFormer        bool // status.restore does not keep the cluster ID of before
+	takesAnyCopy         bool // the Job of another copy is taken for that of this one
+	takesEarlierCopy     bool // the Job that has copied to an earlier volume of the member is taken for that of this one
+	expectsNothing       bool // etcd is started on whatever the volume has
+	keepsCopying         bool // the Job of a copy goes on when the restore is taken back
+	copiesOn             bool // a Job of a copy that has yet to start goes on when the new members have formed
 }
 
 // pass yields every way in which a pass that was decided on this look can go.
@@ -96,9 +101,28 @@ func (x *swapExplorer) pass(w swap, l swapLook, t swapDecision, same [swapMost]b
 	if l.deleted() && l.status.phase == swapPending && w.search.of == l.status.restore {
 		w.search = swapSearch{}
 	}
+	forms := l.status.phase == swapRestoring && (t.formed || t.step.Reason == Formed)
+	if w.copy.of != 0 && (l.status.phase == swapReverting && !op.keepsCopying || forms && !w.copy.done && !op.copiesOn) {
+		w.stopCopy()
+		crash("deletes the Job of the copy", [swapMost]bool{}, w, "")
+	}
 	switch t.step.Action { //nolint:exhaustive // the others change no status here
+	case CopyData:
+		if !x.confirmed(&w, l, t) {
+			return
+		}
+		job := newCopy(l, t)
+		if l.status.phase != swapRestoring {
+			yield(swapOutcome{done: "CopyData", world: w, violation: "R5: data is copied for no restore"})
+			return
+		}
+		if w.copy.of == 0 {
+			yield(swapOutcome{done: "CopyData is asked for", world: w, flight: swapFlight{action: CopyData, copy: job}})
+		}
+		job.begin(&w)
+		crash("CopyData", [swapMost]bool{}, w, "")
 	case Find:
-		if w.search.of != l.status.restore {
+		if !x.bound.survivor && w.search.of != l.status.restore {
 			w.search = swapSearch{of: l.status.restore}
 			crash("begins the search", [swapMost]bool{}, w, "")
 		}

@@ -52,14 +52,14 @@ func (x *swapExplorer) calm(w swap) (swap, string) {
 	if w.search.of != 0 {
 		w.search.found = max(w.search.found, 1)
 	}
-	violation := ""
+	violation := w.calmCopy()
 	for n := range w.members {
 		m := &w.members[n]
 		if m.pod.terminating {
 			w.vanish(n)
 		}
 		if m.mounted() && m.pod.restores && !m.pod.restored {
-			v, _ := w.fetch(n)
+			v, _ := w.fetch(n, x.operator)
 			violation = cmpOr(violation, v)
 		}
 		if m.mounted() && (!m.pod.restores || m.pod.restored) {
@@ -80,7 +80,7 @@ func (x *swapExplorer) rest(w swap) string {
 	st := w.status
 	unread := w.broken && st.phase == swapRestoring // a person must take the restore back
 	switch {
-	case swapGoesOnElsewhere(t) && w.hurt:
+	case swapGoesOnElsewhere(t) && (w.hurt || st.phase == swapCompleted && st.latch.size(x.bound.size) < x.bound.size): // and the others join
 		return ""
 	case t.Acts():
 		return "L5: it does the same over and over, and nothing comes of it: " + t.String()
@@ -90,13 +90,15 @@ func (x *swapExplorer) rest(w swap) string {
 		return "L2: the restore does not come to its end: " + t.String()
 	case t.Action == None && !x.wellServed(&w):
 		return "it says that all is well: " + t.String()
+	case t.Action == None && w.copy.of != 0 && !w.copy.done && !w.copy.late:
+		return "L4: a Job is left, for which there is nothing to do"
 	case t.Action == None && l.next() != 0:
 		return "L2: an EtcdRestore is not carried out"
 	case t.Action == None:
 		return w.leftovers(x.bound)
 	case unread && strings.Contains(t.Message, "delete EtcdRestore"):
 		return ""
-	case !w.hurt && (!w.wiped || t.Reason != DataLost):
+	case !w.hurt && (!w.wiped || t.Reason != DataLost) && (x.bound.lost == 0 || st.latch != original):
 		return "L1: it stalls though nothing was lost: " + t.String()
 	case !tellsWhatToDo(t.Message):
 		return "its message does not tell what to do: " + t.String()
@@ -108,7 +110,7 @@ func (x *swapExplorer) rest(w swap) string {
 // wellServed: all members of the cluster of the status run on their data, and clients reach them.
 func (x *swapExplorer) wellServed(w *swap) bool {
 	e := w.status.latch
-	for n := e.base(); n < e.base()+x.bound.size; n++ {
+	for n := e.base(); n < e.base()+e.size(x.bound.size); n++ {
 		m := w.members[n]
 		if m.disk != e || m.claim.record != e || m.pod.phase != up || m.pod.terminating || m.pod.snapshot != 0 {
 			return false

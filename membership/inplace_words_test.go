@@ -12,6 +12,22 @@ func (e lineage) String() string {
 	return fmt.Sprintf("%d/%d", e.token(), e.base())
 }
 
+func (w *swap) copyWords() string {
+	var b strings.Builder
+	for _, job := range []struct {
+		what string
+		of   swapCopy
+	}{{"Job", w.copy}, {"its Pod", w.copier.job}} {
+		if c := job.of; c.of != 0 {
+			fmt.Fprintf(&b, ", %s of restore %d copies m-%d to volume %d of m-%d for %s (done %v, failed %v)", job.what, c.of, memberOf(c.data), c.volume, c.to, c.makes, c.done, c.failed)
+		}
+	}
+	if w.copier.going {
+		b.WriteString(" terminating")
+	}
+	return b.String()
+}
+
 func (w *swap) String() string {
 	var b strings.Builder
 	st := w.status
@@ -26,6 +42,7 @@ func (w *swap) String() string {
 		}
 	}
 	fmt.Fprintf(&b, ", search for %d found %d, Service %v, served %s", w.search.of, w.search.found, w.service, w.served)
+	b.WriteString(w.copyWords())
 	for n, m := range w.members {
 		if m == (swapMember{}) {
 			continue

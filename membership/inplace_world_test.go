@@ -17,15 +17,19 @@ func lineageOf(f First) lineage {
 	if f.Size == 0 {
 		return 0
 	}
-	return lineage(f.Token[0]-'0')<<4 | lineage(f.Base)
+	e := lineage(f.Token[0]-'0')<<4 | lineage(f.Base)
+	if f.Size == 1 && ParseSnapshot(f.Snapshot).member() != "" {
+		e |= alone
+	}
+	return e
 }
 
 func (e lineage) token() uint8 { return uint8(e >> 4) }
-func (e lineage) base() int    { return int(e & 15) }
+func (e lineage) base() int    { return int(e & 7) }
 
-// has reports whether a member with that ordinal is one of the cluster, which has so many.
+// has reports whether a member with that ordinal is one of the cluster, which has so many unless it is alone.
 func (e lineage) has(size, ordinal int) bool {
-	return e != 0 && ordinal >= e.base() && ordinal < e.base()+size
+	return e != 0 && ordinal >= e.base() && ordinal < e.base()+e.size(size)
 }
 
 func (e lineage) clusterID() ID { return ID(e) }
@@ -45,6 +49,8 @@ type swap struct {
 	search  swapSearch
 	newest  uint8 // snapshot in the store
 	broken  bool  // the store cannot be read any more
+	copy    swapCopy
+	copier  swapCopier
 
 	served lineage         // the cluster that has served clients last
 	marks  [swapMost]uint8 // what was set aside when the restore began that goes on
@@ -142,7 +148,7 @@ func (w *swap) quorate(size int, e lineage) bool {
 			n++
 		}
 	}
-	return e != 0 && n >= Quorum(size)
+	return e != 0 && n >= Quorum(e.size(size))
 }
 
 // launch starts the container of a Pod, for the first time or again.
@@ -150,20 +156,29 @@ func (w *swap) launch(n int) (violation string) {
 	m := &w.members[n]
 	if m.disk == 0 {
 		m.pod.phase = exited // none is told to start empty
+		if m.pod.snapshot != 0 {
+			return "R5: a new member starts without the data that was chosen for it"
+		}
 		return ""
 	}
 	m.pod.phase = starting
-	if token := m.pod.told.token(); token > 1 && (m.disk != m.pod.told || m.from != w.asked[token].snapshot) {
+	if token := m.pod.told.token(); token > 1 && (m.disk != m.pod.told || m.claim.record == 0 && m.from != w.asked[token].snapshot) {
 		return "R5: a new member starts with other data than that of the chosen snapshot"
 	}
 	return ""
 }
 
 // fetch runs the init container of a Pod. It leaves data alone that it finds, and fails where that is of another snapshot.
-func (w *swap) fetch(n int) (violation string, done bool) {
+//
+// Where the data is that of a member, it makes none itself.
+func (w *swap) fetch(n int, op swapCareless) (violation string, done bool) {
 	m := &w.members[n]
 	switch {
 	case m.pod.snapshot == 0:
+	case memberOf(m.pod.snapshot) >= 0:
+		if (m.disk != m.pod.told || m.from != m.pod.snapshot) && !op.expectsNothing {
+			return "", false
+		}
 	case w.broken, m.disk != 0 && m.from != m.pod.snapshot:
 		return "", false
 	case m.disk == 0:
@@ -189,7 +204,7 @@ func (w *swap) kill(n int) {
 func (w *swap) vanish(n int) {
 	m := &w.members[n]
 	m.pod = swapPod{}
-	if m.claim.terminating {
+	if m.claim.terminating && !w.mounts(n) {
 		m.claim, m.disk, m.from = swapClaim{}, 0, 0
 	}
 }
@@ -244,6 +259,11 @@ func (w *swap) faulty() string {
 			return "R1: a former member runs beside a new one"
 		}
 		running = m.disk
+	}
+	if c := w.copier.job; c.of != 0 {
+		if p := w.members[memberOf(c.data)].pod; p.runs() && !p.late {
+			return "R10: data is copied that a process writes"
+		}
 	}
 	return ""
 }

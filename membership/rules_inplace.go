@@ -152,6 +152,9 @@ func copied(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Members: waiting, First: f, Version: d.Version, Reason: Restoring}
 	step.Message = fmt.Sprintf("copying %s to the volume of %s", s, list(waiting))
 	switch {
+	case !o.InPlace.Begun:
+		step.Action, step.Reason = Stall, DataLost
+		step.Message = fmt.Sprintf("%s was to start from %s, and nothing tells any more of the restore in place for which that was to be copied: %s", list(waiting), s, o.startOver())
 	case o.Copy.Problem != "":
 		step.Action, step.Reason = Stall, RestoreFailed
 		step.Message += ": " + o.Copy.Problem + ". Its volume is as it was, and the copy is tried again; if it cannot succeed, " + o.startOver()

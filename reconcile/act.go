@@ -28,7 +28,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if !c.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if err := r.stopJobs(ctx, c, seen); err != nil || c.Spec.Suspend {
+	if err := r.stopJobs(ctx, c, seen, step); err != nil || c.Spec.Suspend {
 		return err
 	}
 	invalid := valid(c)

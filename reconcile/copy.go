@@ -110,6 +110,7 @@ func (r *Reconciler) copyJob(c *api.EtcdCluster, seen observed, step membership.
 		return nil, errors.New("status.restored does not say of which member the data is: delete the EtcdRestore")
 	}
 	m := firstMember(c, seen, step, first)
-	m.AgentImage = r.AgentImage
+	i, _ := seen.Instance(first)
+	m.AgentImage, m.VolumeUID = r.AgentImage, i.Volume.UID
 	return render.CopyJob(c, m, cmp.Or(c.Status.Restored.EtcdVersion, m.Version))
 }

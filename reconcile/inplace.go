@@ -265,23 +265,28 @@ func setRestore(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, now
 	}
 }
 
-// stopJobs deletes the Jobs of a restore in place that is not asked for any more.
-func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+// stopJobs deletes the Jobs of a restore in place that is not asked for any more. Before clients are let in, it also deletes one that
+// has yet to copy to a first member that runs by now: it must find no blank disk there later. One that has done so stays for ten
+// minutes, so that a request for it that was made before does not make another one.
+func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	restore := c.Status.Restore
+	always := func(*batchv1.Job) bool { return true }
 	switch {
 	case restore.Asked() && (seen.deleted || membership.InPlaceRefused(seen.Observed)):
-		return r.stopJob(ctx, c, c.FindJobName())
+		return r.stopJob(ctx, c, c.FindJobName(), always)
 	case restore != nil && restore.Phase == api.RestoreReverting && restore.Survivor != nil:
-		return r.stopJob(ctx, c, c.CopyJobName())
+		return r.stopJob(ctx, c, c.CopyJobName(), always)
+	case restore != nil && restore.Phase == api.RestoreRestoring && restore.Survivor != nil && (seen.Formed() || step.Reason == membership.Formed):
+		return r.stopJob(ctx, c, c.CopyJobName(), func(job *batchv1.Job) bool { return job.Status.Succeeded == 0 })
 	default:
 		return nil
 	}
 }
 
-func (r *Reconciler) stopJob(ctx context.Context, c *api.EtcdCluster, name string) error {
+func (r *Reconciler) stopJob(ctx context.Context, c *api.EtcdCluster, name string, goes func(*batchv1.Job) bool) error {
 	job := &batchv1.Job{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, job)
-	if err != nil || !metav1.IsControlledBy(job, c) || !job.DeletionTimestamp.IsZero() {
+	if err != nil || !metav1.IsControlledBy(job, c) || !job.DeletionTimestamp.IsZero() || !goes(job) {
 		return client.IgnoreNotFound(err)
 	}
 	err = r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))

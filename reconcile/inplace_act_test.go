@@ -372,7 +372,7 @@ func TestStopSearch(t *testing.T) {
 				objects = append(objects, job)
 			}
 			s := newStub(t, nil, objects...)
-			if err := s.stopJobs(t.Context(), c, seen); err != nil {
+			if err := s.stopJobs(t.Context(), c, seen, membership.Step{}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, s.writes); diff != "" {

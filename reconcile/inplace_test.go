@@ -368,11 +368,15 @@ func TestExpect(t *testing.T) {
 		reason string
 		first  map[string]membership.First
 		base   int32
+		phase  api.RestorePhase // of a restore from the data of a member; empty: there is none
 		formed bool
 		want   []string
 	}{
 		"New":       {reason: "as the spec asks for", want: []string{"db-0", "db-1", "db-2"}},
 		"InPlace":   {reason: "from the first ordinal of today", base: 3, want: []string{"db-3", "db-4", "db-5"}},
+		"Survivor":  {reason: "there is one copy, and the next names are for those that join", base: 3, phase: api.RestoreRestoring, want: []string{"db-3"}},
+		"Reverting": {reason: "no more were begun", base: 3, phase: api.RestoreReverting, want: []string{"db-3"}},
+		"Asked":     {reason: "a first start that goes on is not that of an EtcdRestore that waits", phase: api.RestorePending, want: []string{"db-0", "db-1", "db-2"}},
 		"Formed":    {reason: "the spec's size is for later then", formed: true, base: 3},
 		"Begun":     {reason: "with another size than the spec has by now", base: 3, first: map[string]membership.First{"db-4": {Token: "t", Size: 5, Base: 3}}, want: []string{"db-3", "db-4", "db-5", "db-6", "db-7"}},
 		"FormedFew": {reason: "one of the first start is missing", formed: true, base: 3, first: map[string]membership.First{"db-5": {Token: "t", Size: 3, Base: 3}}, want: []string{"db-3", "db-4", "db-5"}},
@@ -382,6 +386,9 @@ func TestExpect(t *testing.T) {
 			t.Parallel()
 			r := roster{cluster: newCluster(), instances: map[string]*membership.Instance{}}
 			r.cluster.Status.FirstOrdinal = tc.base
+			if tc.phase != "" {
+				r.cluster.Status.Restore = inPhase(tc.phase, fromMember)
+			}
 			for name, first := range tc.first {
 				r.at(name, func(i *membership.Instance) { i.Volume.First = first })
 			}

@@ -34,7 +34,11 @@ func (r roster) at(name string, add func(*membership.Instance)) {
 func (r roster) expect(formed bool) {
 	var starts []membership.First
 	if !formed {
-		starts = append(starts, membership.First{Base: int(r.cluster.Status.FirstOrdinal), Size: size(r.cluster)})
+		of := size(r.cluster)
+		if shutsClientsOut(r.cluster) {
+			of = firstSize(r.cluster)
+		}
+		starts = append(starts, membership.First{Base: int(r.cluster.Status.FirstOrdinal), Size: of})
 	}
 	for _, i := range r.instances {
 		starts = append(starts, i.Volume.First)

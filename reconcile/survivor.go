@@ -15,7 +15,7 @@ import (
 // survivor is the data from which the cluster is restored, or why there is none.
 func survivor(c *api.EtcdCluster, o membership.Observed) (*api.RestoredSnapshot, string) {
 	left := slices.DeleteFunc(slices.Clone(o.Instances), func(i membership.Instance) bool { return notLeft(o, i) != "" })
-	var names []string
+	names := make([]string, 0, len(left))
 	for _, i := range left {
 		names = append(names, i.Name+committed(i))
 	}

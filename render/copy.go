@@ -67,7 +67,7 @@ func CopyJob(c *api.EtcdCluster, m Member, ran string) (*batchv1ac.JobApplyConfi
 			claimed(formerVolume, api.MemberOf(name)),
 			claimed(dataVolume, m.Name),
 		)
-	return persistentJob(c, c.CopyJobName(), spec, agentLabels(c, "etcd-restore", c.Name), []any{args, ran, m.AgentImage, c.Status.Restore.UID}), nil
+	return persistentJob(c, c.CopyJobName(), spec, agentLabels(c, "etcd-restore", c.Name), []any{args, ran, m.AgentImage, m.VolumeUID, c.Status.Restore.UID}), nil
 }
 
 func claimed(volume, claim string) *corev1ac.VolumeApplyConfiguration {

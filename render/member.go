@@ -55,7 +55,7 @@ type Member struct {
 	// ClusterID and MemberID are etcd's own, in hexadecimal, as the claim's data is known to carry them; empty before.
 	ClusterID, MemberID string
 
-	// VolumeUID goes on a claim that has these (AnnotationVolumeUID).
+	// VolumeUID goes on a claim that has these (AnnotationVolumeUID). A CopyJob is of the claim that has it, and of no later one.
 	VolumeUID string
 
 	// Storage goes on a claim that is there (AnnotationStorage); on a new one goes what the spec says.

@@ -1,0 +1,140 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMutantsSurvivor shows that the exploration would find what makes the data of a member that of a new one missing or weakened.
+func TestMutantsSurvivor(t *testing.T) {
+	one := swapBound{size: 1, survivor: true, anyway: true, states: 100_000, budget: swapBudget{restores: 1}}
+	three := swapBound{size: 3, survivor: true, lost: 2, states: 100_000, budget: swapBudget{restores: 1}}
+	with := func(b swapBound, faults swapBudget) swapBound { b.budget = faults; return b }
+	safely := func(b swapBound) swapBound { b.safety = true; return b }
+	careless := func(op swapCareless) swapPlanner { return swapPlanner{rules: rules, operator: op} }
+	mutant := func(p planner) swapPlanner { return swapPlanner{rules: p.rules} }
+	behind := func() planner {
+		p := without(copied)
+		n := slices.IndexFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(bootstrapped) })
+		return planner{rules: slices.Insert(slices.Clone(p.rules), n+1, copied)}
+	}
+	all := planner{rules: slices.Clone(rules)}
+	for n, r := range rules {
+		switch nameOf(r) {
+		case nameOf(provisioned), nameOf(bootstrapped):
+			all.rules[n] = ofAll(r)
+		case nameOf(copied):
+			all.rules[n] = func(d Desired, o Observed) (Step, bool) {
+				step, ok := copied(d, o)
+				step.First.Size = d.Size
+				return step, ok
+			}
+		}
+	}
+
+	cases := map[string]struct {
+		reason string
+		bound  swapBound
+		mutant swapPlanner
+		want   string // how the violation begins
+	}{
+		"WithoutCopied": {
+			reason: "The first member starts, and nothing makes its data", bound: safely(one), mutant: mutant(without(copied)), want: "R5",
+		},
+		"CopiedBehind": {
+			reason: "The data comes after the Pod", bound: safely(one), mutant: mutant(behind()), want: "R5",
+		},
+		"CopyBelieved": {
+			reason: "A copy that goes on is taken for one that is done", bound: one, want: "R5",
+			mutant: mutant(replace(copied, func(d Desired, o Observed) (Step, bool) {
+				o.Copy.Done = o.Copy.Begun
+				return copied(d, o)
+			})),
+		},
+		"CopyNotBegun": {
+			reason: "Nothing begins the copy", bound: one, want: "L",
+			mutant: mutant(replace(copied, func(d Desired, o Observed) (Step, bool) {
+				step, ok := copied(d, o)
+				if step.Action == CopyData {
+					step.Action = Wait
+				}
+				return step, ok
+			})),
+		},
+		"FailureNotTold": {
+			reason: "A copy that cannot be made is waited for", bound: with(one, swapBudget{restores: 1, losses: 1}), want: "L3",
+			mutant: mutant(replace(copied, func(d Desired, o Observed) (Step, bool) {
+				o.Copy.Problem = ""
+				return copied(d, o)
+			})),
+		},
+		"FirstAll": {
+			reason: "There is one copy, and all members are started at once", bound: safely(three), mutant: mutant(all), want: "R5",
+		},
+		"ExpectsNothing": {
+			reason: "The init container does not look for the data", bound: with(one, swapBudget{restores: 1, wipes: 1}), mutant: careless(swapCareless{expectsNothing: true}), want: "R5",
+		},
+		"TakesAnyCopy": {
+			reason: "The Job of an earlier restore is taken for that of this one", bound: safely(with(one, swapBudget{restores: 2})), mutant: careless(swapCareless{takesAnyCopy: true}), want: "R5",
+		},
+		"TakesEarlierCopy": {
+			reason: "What was copied to a volume that is gone is taken for done", bound: with(one, swapBudget{restores: 1, losses: 1}), mutant: careless(swapCareless{takesEarlierCopy: true}), want: "L1",
+		},
+		"KeepsCopying": {
+			reason: "The Job goes on when the restore was taken back", bound: one, mutant: careless(swapCareless{keepsCopying: true}), want: "L",
+		},
+		"CopiesOn": {
+			reason: "A Job that was late copies to a disk that comes back blank", bound: with(one, swapBudget{restores: 1, wipes: 1, flights: 1}), mutant: careless(swapCareless{copiesOn: true}), want: "S2",
+		},
+		"RevertsBeforeVolume": {
+			reason: "The former member comes back while the copy holds the new volume", bound: one, want: "R8",
+			mutant: mutant(replace(revertedTo, func(d Desired, o Observed) (Step, bool) {
+				return revertedTo(d, each(o, func(i *Instance) {
+					if i.Volume.Terminating && !i.Pod.Exists() {
+						i.Volume = Volume{}
+					}
+				}))
+			})),
+		},
+		"SetAsideNot": {
+			reason: "The former volumes are not set aside, and an operator with an old view starts one while it is copied", want: "R",
+			bound: swapBound{size: 1, survivor: true, anyway: true, safety: true, behind: []staleness{oldCluster}, states: 200_000, budget: swapBudget{restores: 1, delays: 1}},
+			mutant: mutant(replace(formerStopped, func(d Desired, o Observed) (Step, bool) {
+				step, ok := formerStopped(d, o)
+				return step, ok && step.Action != SetAside
+			})),
+		},
+	}
+	found := counted(t, "mutants")
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, bad := exploreSwap(tc.bound, tc.mutant)
+			if bad == nil {
+				t.Fatalf("%s: not found in %d states", tc.reason, len(x.states))
+			}
+			if !strings.HasPrefix(bad.violation, tc.want) {
+				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
+			}
+			found.Add(1)
+			t.Logf("%.70s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.story))
+		})
+	}
+}
+
+// ofAll is a rule of first members that starts all whom the spec asks for, as if a snapshot were in a store.
+func ofAll(r rule) rule {
+	stored := func(id string) string { return strings.Replace(id, memberPrefix, "", 1) }
+	return func(d Desired, o Observed) (Step, bool) {
+		if o.Snapshot.member() == "" {
+			return r(d, o)
+		}
+		o.Snapshot.Name = stored(o.Snapshot.Name)
+		step, ok := r(d, each(o, func(i *Instance) { i.Volume.First.Snapshot = stored(i.Volume.First.Snapshot) }))
+		if s := ParseSnapshot(step.First.Snapshot); s.Name != "" {
+			step.First.Snapshot = Snapshot{Name: memberPrefix + s.Name, SHA256: s.SHA256}.ID()
+		}
+		return step, ok
+	}
+}
