@@ -125,6 +125,8 @@ func chosen(d Desired, o Observed) (Step, bool) {
 func unusable(d Desired, o Observed, s Snapshot) string {
 	needs := 2*s.Size + spareForWAL // it is fetched, and then restored beside that
 	switch {
+	case s.Version.Minor > d.Version.Minor && s.member() != "":
+		return fmt.Sprintf("%s is of etcd %s, and etcd %s cannot read it: set spec.version to %d.%d or newer", s, s.Version, d.Version, s.Version.Major, s.Version.Minor)
 	case s.Version.Minor > d.Version.Minor:
 		return fmt.Sprintf("%s was taken from etcd %s, and etcd %s cannot read its data: set spec.version to %d.%d or newer, or choose an earlier snapshot", s, s.Version, d.Version, s.Version.Major, s.Version.Minor)
 	case s.Encrypted && !d.Identity && o.InPlace.Name != "":

@@ -45,6 +45,9 @@ func lossPatience(c *api.EtcdCluster) time.Duration {
 
 // lossFacts is the loss as the planner sees it.
 func lossFacts(c *api.EtcdCluster, l limits) membership.Loss {
+	if onQuorumLoss(c) == api.QuorumLossManual {
+		return membership.Loss{}
+	}
 	facts := membership.Loss{Restore: c.QuorumLossRestoreName()}
 	if loss := c.Status.QuorumLoss; loss != nil {
 		facts.Long, facts.Made = l.now.Sub(loss.Since.Time) >= lossPatience(c), loss.Restore != ""

@@ -1,0 +1,133 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+var lostAt = metav1.NewTime(time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC))
+
+// onLoss is a cluster that asks for what is done where its majority is lost.
+func onLoss(policy api.QuorumLossPolicy, after api.Duration, loss *api.QuorumLoss) *api.EtcdCluster {
+	c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db"}}
+	c.Spec.Recovery = &api.Recovery{QuorumLoss: policy}
+	if after != "" {
+		c.Spec.Recovery.QuorumLossAfter = &after
+	}
+	c.Status.ClusterID, c.Status.QuorumLoss = "c1", loss
+	return c
+}
+
+// TestLossFacts: what is known of a loss from earlier looks.
+func TestLossFacts(t *testing.T) {
+	t.Parallel()
+	since, made := &api.QuorumLoss{Since: lostAt}, &api.QuorumLoss{Since: lostAt, Restore: "db-c1"}
+	for name, tc := range map[string]struct {
+		reason string
+		args   *api.EtcdCluster
+		at     time.Duration // since the loss
+		want   membership.Loss
+	}{
+		"Manual":    {reason: "nothing is asked for", args: onLoss(api.QuorumLossManual, "", since), at: time.Hour},
+		"Unset":     {reason: "that is the default", args: onLoss("", "", since), at: time.Hour},
+		"None":      {reason: "nothing is lost", args: onLoss(api.QuorumLossFromBackup, "", nil), want: membership.Loss{Restore: "db-c1"}},
+		"Early":     {reason: "ten minutes by default", args: onLoss(api.QuorumLossFromBackup, "", since), at: 10*time.Minute - time.Second, want: membership.Loss{Restore: "db-c1"}},
+		"Long":      {reason: "they are over", args: onLoss(api.QuorumLossFromBackup, "", since), at: 10 * time.Minute, want: membership.Loss{Restore: "db-c1", Long: true}},
+		"Own":       {reason: "as the spec says", args: onLoss(api.QuorumLossFromSurvivor, "30s", since), at: 30 * time.Second, want: membership.Loss{Restore: "db-c1", Long: true}},
+		"Made":      {reason: "once for one loss", args: onLoss(api.QuorumLossFromSurvivor, "30s", made), at: time.Hour, want: membership.Loss{Restore: "db-c1", Long: true, Made: true}},
+		"ClockBack": {reason: "the clock was set back: it takes longer", args: onLoss(api.QuorumLossFromSurvivor, "30s", since), at: -time.Hour, want: membership.Loss{Restore: "db-c1"}},
+		"NoTime":    {reason: "what the schema refuses is waited with for a day", args: onLoss(api.QuorumLossFromSurvivor, "soon", since), at: 23 * time.Hour, want: membership.Loss{Restore: "db-c1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := lossFacts(tc.args, limits{now: lostAt.Add(tc.at)})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// lostFacts are those of a cluster of three that has lost two, or whose quorum answers.
+func lostFacts(reach membership.Reach) observed {
+	seen := observed{}
+	seen.ClusterID, seen.Reach, seen.Remembered = 0xc1, reach, true
+	for n, name := range []string{"db-0", "db-1", "db-2"} {
+		i := membership.Instance{Name: name, Ordinal: n, ID: membership.ID(0xa0 + n)}
+		if n == 1 || reach == membership.ReachQuorum {
+			i.Volume = membership.Volume{UID: name, ClusterID: 0xc1, MemberID: i.ID}
+		}
+		seen.Instances = append(seen.Instances, i)
+		seen.Members = append(seen.Members, membership.Member{ID: i.ID, Name: name})
+	}
+	return seen
+}
+
+// TestSetQuorumLoss: since when a majority is lost, and what was created for that.
+func TestSetQuorumLoss(t *testing.T) {
+	t.Parallel()
+	now := metav1.NewTime(lostAt.Add(time.Hour))
+	since, made := &api.QuorumLoss{Since: lostAt}, &api.QuorumLoss{Since: lostAt, Restore: "db-c1"}
+	notFormed := lostFacts(membership.ReachSome)
+	notFormed.ClusterID = 0
+	for n := range notFormed.Instances {
+		notFormed.Instances[n].Volume = membership.Volume{}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		loss   *api.QuorumLoss
+		seen   observed
+		action membership.Action
+		want   *api.QuorumLoss
+	}{
+		"First":   {reason: "it is seen for the first time", seen: lostFacts(membership.ReachSome), action: membership.Stall, want: &api.QuorumLoss{Since: now}},
+		"Goes on": {reason: "its time goes on", loss: since, seen: lostFacts(membership.ReachNone), action: membership.Stall, want: since},
+		"Made":    {reason: "an EtcdRestore was created", loss: since, seen: lostFacts(membership.ReachSome), action: membership.Recover, want: made},
+		"Over":    {reason: "a quorum answers", loss: made, seen: lostFacts(membership.ReachQuorum), action: membership.None},
+		"Restored": {
+			reason: "it is being restored: where that is taken back, it is the same loss", loss: made, seen: notFormed, action: membership.Wait, want: made,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := onLoss(api.QuorumLossFromSurvivor, "", tc.loss)
+			s := *c.Status.DeepCopy()
+			setQuorumLoss(&s, c, tc.seen, membership.Step{Action: tc.action}, now)
+			if diff := cmp.Diff(tc.want, s.QuorumLoss); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestSoonRecovered: the end of the patience is not slept through.
+func TestSoonRecovered(t *testing.T) {
+	t.Parallel()
+	since := &api.QuorumLoss{Since: lostAt}
+	for name, tc := range map[string]struct {
+		reason string
+		args   *api.EtcdCluster
+		seen   observed
+		at     time.Duration
+		want   time.Duration
+	}{
+		"Manual": {reason: "nothing is done by itself", args: onLoss(api.QuorumLossManual, "20s", since), seen: lostFacts(membership.ReachSome), want: atRest},
+		"Serves": {reason: "nothing is lost", args: onLoss(api.QuorumLossFromBackup, "20s", nil), seen: lostFacts(membership.ReachQuorum), want: atRest},
+		"First":  {reason: "it was just seen", args: onLoss(api.QuorumLossFromBackup, "20s", nil), seen: lostFacts(membership.ReachSome), want: min(atRest, 20*time.Second)},
+		"Left":   {reason: "what is left of it", args: onLoss(api.QuorumLossFromBackup, "20s", since), seen: lostFacts(membership.ReachSome), at: 15 * time.Second, want: 5 * time.Second},
+		"Over":   {reason: "at once", args: onLoss(api.QuorumLossFromBackup, "20s", since), seen: lostFacts(membership.ReachSome), at: time.Minute, want: afterChange},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := soonRecovered(tc.args, tc.seen, lostAt.Add(tc.at)); got != tc.want {
+				t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
