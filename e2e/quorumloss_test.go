@@ -58,7 +58,8 @@ func TestQuorumLoss(t *testing.T) {
 			}
 			s.change(c, func() { c.Spec.Suspend = false })
 			lost := time.Now()
-			e := &api.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: c.Name + "-" + before.Cluster}}
+			s.await(c, "lost", func() bool { return c.Status.QuorumLoss != nil })
+			e := &api.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: c.QuorumLossRestoreName()}}
 			s.await(e, "completed", func() bool { return e.Status.CompletedAt != nil })
 			s.ready(c)
 			took := time.Since(lost)

@@ -42,7 +42,7 @@ func TestPlanCopied(t *testing.T) {
 			args:   []change{on(0, noVolume), func(_ *Desired, o *Observed) { o.Snapshot.Version = etcd37 }},
 			want: Step{
 				Action: Stall, Reason: RestoreFailed,
-				Message: "the data of m-1 was taken from etcd " + etcd37.String() + ", and etcd " + etcd36.String() + " cannot read its data: set spec.version to 3.7 or newer, or choose an earlier snapshot",
+				Message: "the data of m-1 is of etcd " + etcd37.String() + ", and etcd " + etcd36.String() + " cannot read it: set spec.version to 3.7 or newer",
 			},
 		},
 		"Provision": {

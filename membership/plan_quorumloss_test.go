@@ -10,7 +10,7 @@ func asksFor(survivor, backup bool) change {
 	}
 }
 
-func lostLong(_ *Desired, o *Observed) { o.Loss.Long = true }
+func lostLong(_ *Desired, o *Observed)   { o.Loss.Long = true }
 func recovering(_ *Desired, o *Observed) { o.Loss.Made = true }
 
 func cameBackEmpty(i *Instance) {
@@ -37,7 +37,7 @@ func TestPlanQuorumLoss(t *testing.T) {
 			reason: "The volumes may be brought back",
 			base:   formed3,
 			args:   with(asksFor(true, false)),
-			want:   stall("Bring the volumes back; when they have been gone for 10m (spec.recovery.quorumLossAfter), EtcdRestore m-c1 of what m-0 has is created"),
+			want:   stall("Bring the volumes back; when they have been gone for 10m (spec.recovery.quorumLossAfter), an EtcdRestore of what m-0 has is created"),
 		},
 		"FromSurvivor": {
 			reason: "They were not",

@@ -71,10 +71,12 @@ type Loss struct {
 	Made    bool
 }
 
-// lostMembers are the members whose data is gone, and those that have theirs.
+// lostMembers are the members whose data is gone, and the others. A learner that has not started has none to lose.
 func (o Observed) lostMembers() (lost, left []string) {
 	members := o.knownVoters()
-	gone := func(i Instance) bool { return !o.holds(i) && !i.Volume.InDoubt() || i.Pod.EmptyLong }
+	gone := func(i Instance) bool {
+		return !o.holds(i) && !i.Volume.InDoubt() && (i.ID == 0 || i.Volume.Joins != i.ID) || i.Pod.EmptyLong
+	}
 	return names(members, gone), names(members, func(i Instance) bool { return !gone(i) })
 }
 
@@ -83,6 +85,18 @@ func (o Observed) lostMembers() (lost, left []string) {
 func MajorityLost(o Observed) bool {
 	lost, left := o.lostMembers()
 	return o.Formed() && o.Reach != ReachQuorum && !o.guesses(o.knownVoters()) && len(left) < Quorum(len(lost)+len(left))
+}
+
+// recovers reports whether a lost majority is to be restored by itself, and can be: where it is certain that it is lost, also if one of
+// the members that do not answer is a learner and has no vote; where no kubelet finds that a member serves; and where no EtcdRestore is
+// asked for.
+func recovers(d Desired, o Observed) bool {
+	lost, left := o.lostMembers()
+	if !o.Remembered || len(left) >= Quorum(len(lost)+len(left)-1) || o.mayServe() || o.InPlace.asked() || d.Ephemeral {
+		return false
+	}
+	survivors := names(o.knownVoters(), func(i Instance) bool { return o.holds(i) && !i.Pod.EmptyLong })
+	return d.FromBackup || d.FromSurvivor && len(survivors) == 1
 }
 
 // lostMajority: nothing is started empty, ever. What is left is restored, by an EtcdRestore that a person makes, or, where the spec asks
@@ -95,19 +109,19 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 		message = fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(all, "member"), len(left), Quorum(all))
 		restore = "restore what " + list(left) + " has, or a snapshot (EtcdRestore)"
 	}
-	step := Step{Action: Stall, Reason: DataLost, Members: lost, Message: message + ". No member is started empty under its old name. "}
 	what := "a snapshot"
 	if d.FromSurvivor {
 		what = "what " + list(left) + " has"
 	}
-	switch asked := (d.FromSurvivor && len(left) > 0 || d.FromBackup) && !d.Ephemeral; {
+	step := Step{Action: Stall, Reason: DataLost, Members: lost, Message: message + ". No member is started empty under its old name. "}
+	switch asked := d.FromSurvivor || d.FromBackup; {
 	case asked && o.Loss.Made:
 		step.Message += "EtcdRestore " + o.Loss.Restore + " was created for that (spec.recovery.quorumLoss): its conditions say how far it is, and where it was deleted, make another one"
-	case asked && o.Loss.Long:
+	case recovers(d, o) && o.Loss.Long:
 		step.Action, step.Reason = Recover, Restoring
 		step.Message = message + ": creating EtcdRestore " + o.Loss.Restore + " of " + what + ", as spec.recovery.quorumLoss asks for"
-	case asked:
-		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), EtcdRestore " + o.Loss.Restore + " of " + what + " is created"
+	case recovers(d, o):
+		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), an EtcdRestore of " + what + " is created"
 	default:
 		step.Message += "Bring the volumes back, or " + restore + "; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again"
 	}

@@ -23,6 +23,8 @@ type InPlace struct {
 	Reverted bool
 	// Anyway: a cluster that serves is restored as well.
 	Anyway bool
+	// OnLoss: it was created because a majority was lost, and is only for as long as that is so.
+	OnLoss bool
 	// Lately: the cluster stopped serving too lately to call that lasting.
 	Lately bool
 	// Problem is why it cannot be begun, as was found out beside the plan; empty where nothing is known.
@@ -54,6 +56,8 @@ func InPlaceWaits(d Desired, o Observed) (why string, passes bool) {
 		return "", false
 	case InPlaceRefused(o):
 		return "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, make another EtcdRestore, of another name, with spec.whenServing Replace", false
+	case o.InPlace.OnLoss && !MajorityLost(o):
+		return "the data of a majority is there again: its members are waited for", true
 	case d.Suspended:
 		return "spec.suspend of the EtcdCluster is true: set it to false", false
 	case d.Ephemeral:
@@ -155,6 +159,9 @@ func copied(d Desired, o Observed) (Step, bool) {
 	case !o.InPlace.Begun:
 		step.Action, step.Reason = Stall, DataLost
 		step.Message = fmt.Sprintf("%s was to start from %s, and nothing tells any more of the restore in place for which that was to be copied: %s", list(waiting), s, o.startOver())
+	case !chosenIsThere(o, s):
+		step.Action, step.Reason = Stall, RestoreFailed
+		step.Message += ": the volume of " + s.member() + " is gone, or is another object than the one that was chosen; " + o.startOver()
 	case o.Copy.Problem != "":
 		step.Action, step.Reason = Stall, RestoreFailed
 		step.Message += ": " + o.Copy.Problem + ". Its volume is as it was, and the copy is tried again; if it cannot succeed, " + o.startOver()
@@ -162,6 +169,13 @@ func copied(d Desired, o Observed) (Step, bool) {
 		step.Action = CopyData
 	}
 	return step, true
+}
+
+// chosenIsThere reports whether the former volume is there of which the data is to be copied, that very one.
+func chosenIsThere(o Observed, s Snapshot) bool {
+	return slices.ContainsFunc(o.Former, func(i Instance) bool {
+		return i.Name == s.member() && i.Volume.Exists() && i.Volume.UID == s.SHA256
+	})
 }
 
 // strayFormer: volumes were set aside, and nothing tells for what: the EtcdCluster was deleted, or its status, while it was

@@ -35,6 +35,7 @@ func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
 		UID:      r.UID,
 		Begun:    r.Phase == api.RestoreRestoring,
 		Reverted: r.Phase == api.RestoreReverting,
+		OnLoss:   r.OnQuorumLoss,
 		Anyway:   r.WhenServing == api.ServingReplace,
 		Lately:   unavailableSince(c, l.now).After(l.overdue),
 	}
@@ -157,6 +158,10 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
 		return fmt.Errorf("list EtcdRestores: %w", err)
 	}
+	for i := range list.Items {
+		e := &list.Items[i]
+		seen.Loss.Made = seen.Loss.Made || seen.Loss.Restore != "" && e.Name == seen.Loss.Restore && madeOnLoss(c, e)
+	}
 	current := c.Status.Restore
 	if current.Asked() || current != nil && current.Phase == api.RestoreRestoring {
 		is := func(e *api.EtcdRestore) bool {
@@ -220,7 +225,7 @@ func (r *Reconciler) nextRestore(ctx context.Context, c *api.EtcdCluster, all []
 		}
 		return &api.ClusterRestore{
 			Name: e.Name, UID: string(e.UID), Phase: api.RestorePending,
-			Source: source, Survivor: e.Spec.Source.Survivor.DeepCopy(), WhenServing: e.Spec.WhenServing, FormerVolumes: e.Spec.FormerVolumes,
+			Source: source, Survivor: e.Spec.Source.Survivor.DeepCopy(), OnQuorumLoss: madeOnLoss(c, e), WhenServing: e.Spec.WhenServing, FormerVolumes: e.Spec.FormerVolumes,
 		}, nil
 	}
 	return nil, nil

@@ -193,7 +193,8 @@ func (r *Reconciler) tryFirstMember(ctx context.Context, c *api.EtcdCluster) err
 	if err != nil {
 		return &invalidError{err}
 	}
-	if err := r.Client.Apply(ctx, job, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll); err != nil {
+	err = r.Client.Apply(ctx, job.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
+	if err != nil && !apierrors.IsConflict(err) { // that of an earlier restore makes room later
 		return fmt.Errorf("try to create Job %s: %w", *job.Name, err)
 	}
 	return nil

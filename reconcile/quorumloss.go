@@ -43,44 +43,56 @@ func lossPatience(c *api.EtcdCluster) time.Duration {
 	return d
 }
 
-// lossFacts is the loss as the planner sees it.
+// lossFacts is the loss as the planner sees it. What is known of another cluster ID counts for nothing.
 func lossFacts(c *api.EtcdCluster, l limits) membership.Loss {
-	if onQuorumLoss(c) == api.QuorumLossManual {
+	loss := c.Status.QuorumLoss
+	if loss == nil || loss.ClusterID != c.Status.ClusterID || onQuorumLoss(c) == api.QuorumLossManual {
 		return membership.Loss{}
 	}
-	facts := membership.Loss{Restore: c.QuorumLossRestoreName()}
-	if loss := c.Status.QuorumLoss; loss != nil {
-		facts.Long, facts.Made = l.now.Sub(loss.Since.Time) >= lossPatience(c), loss.Restore != ""
+	return membership.Loss{
+		Long: l.now.Sub(loss.Since.Time) >= lossPatience(c), Restore: c.QuorumLossRestoreName(), Made: loss.Restore != "",
 	}
-	return facts
 }
 
-// setQuorumLoss notes since when a majority is lost, and what was created for that. While the cluster is restored, that stays.
-func setQuorumLoss(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, step membership.Step, now metav1.Time) {
+// setQuorumLoss notes since when a majority is lost, and what was created for that, as it was seen. While the cluster is restored, that
+// stays.
+func setQuorumLoss(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	switch {
 	case !seen.Formed():
 	case !membership.MajorityLost(seen.Observed):
 		s.QuorumLoss = nil
-	case s.QuorumLoss == nil:
-		s.QuorumLoss = &api.QuorumLoss{Since: now}
-	case step.Action == membership.Recover:
-		s.QuorumLoss.Restore = c.QuorumLossRestoreName()
+	case s.QuorumLoss == nil || s.QuorumLoss.ClusterID != s.ClusterID:
+		s.QuorumLoss = &api.QuorumLoss{ClusterID: s.ClusterID, Since: now}
+	case seen.Loss.Made:
+		s.QuorumLoss.Restore = seen.Loss.Restore
 	}
 }
 
-// recover creates the EtcdRestore, after a look past the cache. One of its name that is there was created before, and that was not
-// written down.
+// madeOnLoss reports whether an EtcdRestore is one that was created for a loss of the cluster.
+func madeOnLoss(c *api.EtcdCluster, e *api.EtcdRestore) bool {
+	return e.Labels[api.LabelQuorumLoss] == string(c.UID) && e.Spec.ClusterRef.Name == c.Name
+}
+
+// recover creates the EtcdRestore, after a look past the cache. That it is there is written down when it is seen.
 func (r *Reconciler) recover(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err
 	}
 	want := render.RestoreAfterLoss(c, onQuorumLoss(c))
+	name := *want.GetName()
 	err := r.Client.Apply(ctx, want.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership)
 	if apierrors.IsConflict(err) {
-		return nil
+		live := &api.EtcdRestore{}
+		if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, live); err != nil {
+			return fmt.Errorf("get EtcdRestore %s: %w", name, err)
+		}
+		if !madeOnLoss(c, live) {
+			return &foreignError{kind: "EtcdRestore", name: name, whose: "another one than this EtcdCluster"}
+		}
+		return apply.ErrChanged // the cache soon has it
 	}
 	if err != nil {
-		return fmt.Errorf("create EtcdRestore %s: %w", *want.GetName(), err)
+		return fmt.Errorf("create EtcdRestore %s: %w", name, err)
 	}
 	r.event(c, step, step.Message)
 	return nil

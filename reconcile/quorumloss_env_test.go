@@ -20,10 +20,10 @@ func (s *stage) onLoss(policy api.QuorumLossPolicy) *api.EtcdCluster {
 	return c
 }
 
-// madeFor waits for the EtcdRestore that is created for a loss of the cluster with that ID.
-func (s *stage) madeFor(c *api.EtcdCluster, clusterID string) *api.EtcdRestore {
+// madeFor waits for the EtcdRestore that is created for the loss of the cluster.
+func (s *stage) madeFor(c *api.EtcdCluster) *api.EtcdRestore {
 	s.Helper()
-	e := &api.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: c.Name + "-" + clusterID, Namespace: s.ns}}
+	e := &api.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: c.QuorumLossRestoreName(), Namespace: s.ns}}
 	s.awaitObject(e, "created", func() bool { return e.UID != "" })
 	return e
 }
@@ -58,12 +58,11 @@ func TestQuorumLoss(t *testing.T) {
 			s.write(c, kept)
 			s.snapshot(c, "monday")
 			s.put(s.etcd(c), "later", "value")
-			before := identityOf(c)
 			s.loseMajority(c)
 			if loss := c.Status.QuorumLoss; loss == nil || loss.Restore != "" {
-				t.Errorf("status.quorumLoss is %+v when the loss was just seen", loss)
+				t.Fatalf("status.quorumLoss is %+v when the loss was just seen", loss)
 			}
-			e := s.madeFor(c, before.Cluster)
+			e := s.madeFor(c)
 			s.restores(e)
 			etcd := s.ready(c)
 			if r := e.Status.Restored; r == nil || r.Name != tc.from {
@@ -90,9 +89,8 @@ func TestQuorumLossDeleted(t *testing.T) {
 	s.ready(c)
 	kept := data{}
 	s.write(c, kept)
-	before := identityOf(c)
 	s.loseMajority(c)
-	e := s.madeFor(c, before.Cluster)
+	e := s.madeFor(c)
 	s.await(c, "it was written down", func() bool { return c.Status.QuorumLoss != nil && c.Status.QuorumLoss.Restore == e.Name })
 	s.must(s.Delete(t.Context(), e))
 	s.gone(e)

@@ -11,7 +11,10 @@ import (
 	"quorate.dev/membership"
 )
 
-var lostAt = metav1.NewTime(time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC))
+// lossRestore is the EtcdRestore that is created for a loss at lostAt.
+const lossRestore = "db-lost-20261001t030000z"
+
+var lostAt = metav1.NewTime(time.Date(2026, 10, 1, 3, 0, 0, 0, time.UTC))
 
 // onLoss is a cluster that asks for what is done where its majority is lost.
 func onLoss(policy api.QuorumLossPolicy, after api.Duration, loss *api.QuorumLoss) *api.EtcdCluster {
@@ -27,7 +30,7 @@ func onLoss(policy api.QuorumLossPolicy, after api.Duration, loss *api.QuorumLos
 // TestLossFacts: what is known of a loss from earlier looks.
 func TestLossFacts(t *testing.T) {
 	t.Parallel()
-	since, made := &api.QuorumLoss{Since: lostAt}, &api.QuorumLoss{Since: lostAt, Restore: "db-c1"}
+	since, made := &api.QuorumLoss{ClusterID: "c1", Since: lostAt}, &api.QuorumLoss{ClusterID: "c1", Since: lostAt, Restore: lossRestore}
 	for name, tc := range map[string]struct {
 		reason string
 		args   *api.EtcdCluster
@@ -36,13 +39,14 @@ func TestLossFacts(t *testing.T) {
 	}{
 		"Manual":    {reason: "nothing is asked for", args: onLoss(api.QuorumLossManual, "", since), at: time.Hour},
 		"Unset":     {reason: "that is the default", args: onLoss("", "", since), at: time.Hour},
-		"None":      {reason: "nothing is lost", args: onLoss(api.QuorumLossFromBackup, "", nil), want: membership.Loss{Restore: "db-c1"}},
-		"Early":     {reason: "ten minutes by default", args: onLoss(api.QuorumLossFromBackup, "", since), at: 10*time.Minute - time.Second, want: membership.Loss{Restore: "db-c1"}},
-		"Long":      {reason: "they are over", args: onLoss(api.QuorumLossFromBackup, "", since), at: 10 * time.Minute, want: membership.Loss{Restore: "db-c1", Long: true}},
-		"Own":       {reason: "as the spec says", args: onLoss(api.QuorumLossFromSurvivor, "30s", since), at: 30 * time.Second, want: membership.Loss{Restore: "db-c1", Long: true}},
-		"Made":      {reason: "once for one loss", args: onLoss(api.QuorumLossFromSurvivor, "30s", made), at: time.Hour, want: membership.Loss{Restore: "db-c1", Long: true, Made: true}},
-		"ClockBack": {reason: "the clock was set back: it takes longer", args: onLoss(api.QuorumLossFromSurvivor, "30s", since), at: -time.Hour, want: membership.Loss{Restore: "db-c1"}},
-		"NoTime":    {reason: "what the schema refuses is waited with for a day", args: onLoss(api.QuorumLossFromSurvivor, "soon", since), at: 23 * time.Hour, want: membership.Loss{Restore: "db-c1"}},
+		"None":      {reason: "nothing is lost", args: onLoss(api.QuorumLossFromBackup, "", nil)},
+		"Early":     {reason: "ten minutes by default", args: onLoss(api.QuorumLossFromBackup, "", since), at: 10*time.Minute - time.Second, want: membership.Loss{Restore: lossRestore}},
+		"Long":      {reason: "they are over", args: onLoss(api.QuorumLossFromBackup, "", since), at: 10 * time.Minute, want: membership.Loss{Restore: lossRestore, Long: true}},
+		"Own":       {reason: "as the spec says", args: onLoss(api.QuorumLossFromSurvivor, "30s", since), at: 30 * time.Second, want: membership.Loss{Restore: lossRestore, Long: true}},
+		"Made":      {reason: "once for one loss", args: onLoss(api.QuorumLossFromSurvivor, "30s", made), at: time.Hour, want: membership.Loss{Restore: lossRestore, Long: true, Made: true}},
+		"Another":   {reason: "it was the loss of another cluster ID", args: onLoss(api.QuorumLossFromBackup, "", &api.QuorumLoss{ClusterID: "c0", Since: lostAt, Restore: "db-c0"}), at: time.Hour},
+		"ClockBack": {reason: "the clock was set back: it takes longer", args: onLoss(api.QuorumLossFromSurvivor, "30s", since), at: -time.Hour, want: membership.Loss{Restore: lossRestore}},
+		"NoTime":    {reason: "what the schema refuses is waited with for a day", args: onLoss(api.QuorumLossFromSurvivor, "soon", since), at: 23 * time.Hour, want: membership.Loss{Restore: lossRestore}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,32 +77,37 @@ func lostFacts(reach membership.Reach) observed {
 func TestSetQuorumLoss(t *testing.T) {
 	t.Parallel()
 	now := metav1.NewTime(lostAt.Add(time.Hour))
-	since, made := &api.QuorumLoss{Since: lostAt}, &api.QuorumLoss{Since: lostAt, Restore: "db-c1"}
+	since, made := &api.QuorumLoss{ClusterID: "c1", Since: lostAt}, &api.QuorumLoss{ClusterID: "c1", Since: lostAt, Restore: lossRestore}
 	notFormed := lostFacts(membership.ReachSome)
 	notFormed.ClusterID = 0
 	for n := range notFormed.Instances {
 		notFormed.Instances[n].Volume = membership.Volume{}
 	}
+	of := func(reach membership.Reach, loss membership.Loss) observed {
+		seen := lostFacts(reach)
+		seen.Loss = loss
+		return seen
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		loss   *api.QuorumLoss
 		seen   observed
-		action membership.Action
 		want   *api.QuorumLoss
 	}{
-		"First":   {reason: "it is seen for the first time", seen: lostFacts(membership.ReachSome), action: membership.Stall, want: &api.QuorumLoss{Since: now}},
-		"Goes on": {reason: "its time goes on", loss: since, seen: lostFacts(membership.ReachNone), action: membership.Stall, want: since},
-		"Made":    {reason: "an EtcdRestore was created", loss: since, seen: lostFacts(membership.ReachSome), action: membership.Recover, want: made},
-		"Over":    {reason: "a quorum answers", loss: made, seen: lostFacts(membership.ReachQuorum), action: membership.None},
-		"Restored": {
-			reason: "it is being restored: where that is taken back, it is the same loss", loss: made, seen: notFormed, action: membership.Wait, want: made,
+		"First":  {reason: "it is seen for the first time", seen: lostFacts(membership.ReachSome), want: &api.QuorumLoss{ClusterID: "c1", Since: now}},
+		"GoesOn": {reason: "its time goes on", loss: since, seen: of(membership.ReachNone, membership.Loss{Restore: lossRestore, Long: true}), want: since},
+		"Made":   {reason: "an EtcdRestore was created, and seen", loss: since, seen: of(membership.ReachSome, membership.Loss{Restore: lossRestore, Made: true}), want: made},
+		"Another": {
+			reason: "another cluster ID was lost before", loss: &api.QuorumLoss{ClusterID: "c0", Since: lostAt, Restore: "db-c0"}, seen: lostFacts(membership.ReachSome),
+			want: &api.QuorumLoss{ClusterID: "c1", Since: now},
 		},
+		"Over":     {reason: "a quorum answers", loss: made, seen: lostFacts(membership.ReachQuorum)},
+		"Restored": {reason: "it is being restored: where that is taken back, it is the same loss", loss: made, seen: notFormed, want: made},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := onLoss(api.QuorumLossFromSurvivor, "", tc.loss)
-			s := *c.Status.DeepCopy()
-			setQuorumLoss(&s, c, tc.seen, membership.Step{Action: tc.action}, now)
+			s := *onLoss(api.QuorumLossFromSurvivor, "", tc.loss).Status.DeepCopy()
+			setQuorumLoss(&s, tc.seen, now)
 			if diff := cmp.Diff(tc.want, s.QuorumLoss); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -109,7 +118,7 @@ func TestSetQuorumLoss(t *testing.T) {
 // TestSoonRecovered: the end of the patience is not slept through.
 func TestSoonRecovered(t *testing.T) {
 	t.Parallel()
-	since := &api.QuorumLoss{Since: lostAt}
+	since := &api.QuorumLoss{ClusterID: "c1", Since: lostAt}
 	for name, tc := range map[string]struct {
 		reason string
 		args   *api.EtcdCluster

@@ -64,7 +64,7 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	if seen.Formed() || step.Reason == membership.Formed {
 		s.NextOrdinal = int32(nextOrdinal(c, seen.Instances))
 	}
-	setQuorumLoss(&s, c, seen, step, metav1.Now())
+	setQuorumLoss(&s, seen, metav1.Now())
 	setRestore(&s, c, seen, metav1.Now())
 	setMembers(&s, seen, metav1.Now())
 	setConditions(&s, c, seen, step)

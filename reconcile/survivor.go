@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,28 +13,74 @@ import (
 // Where a majority is lost for good, a cluster can be restored in place from what one member has that is left (spec.source.survivor
 // of an EtcdRestore). Its data is what is restored, as if it were a stored snapshot.
 
-// survivor is the data from which the cluster is restored, or why there is none.
+// survivor is the data from which the cluster is restored, or why there is none. One that is not named must tell itself that it is no
+// learner: that may have any part of the data.
 func survivor(c *api.EtcdCluster, o membership.Observed) (*api.RestoredSnapshot, string) {
 	left := slices.DeleteFunc(slices.Clone(o.Instances), func(i membership.Instance) bool { return notLeft(o, i) != "" })
-	names := make([]string, 0, len(left))
-	for _, i := range left {
-		names = append(names, i.Name+committed(i))
-	}
 	if asked := c.Status.Restore.Survivor.Member; asked != "" {
 		i, _ := o.Instance(asked)
-		if why := notLeft(o, i); why != "" {
-			return nil, fmt.Sprintf("spec.source.survivor.member is %s, %s%s", asked, why, instead(names))
+		if why := cmp.Or(setAside(o, asked), notLeft(o, i)); why != "" {
+			return nil, fmt.Sprintf("spec.source.survivor.member is %s, %s%s", asked, why, instead(left))
 		}
 		return dataOf(c, i), ""
 	}
-	switch len(left) {
-	case 1:
-		return dataOf(c, left[0]), ""
-	case 0:
-		return nil, "no member is left with a volume that has its data: delete the EtcdRestore, and make one of a stored snapshot"
+	voters := slices.DeleteFunc(slices.Clone(left), func(i membership.Instance) bool { return i.Endpoint.Learner })
+	switch {
+	case len(voters) == 1 && voters[0].Endpoint.Answered() && !accused(voters[0]):
+		return dataOf(c, voters[0]), ""
+	case len(voters) > 1:
+		return nil, fmt.Sprintf("there are several volumes with data of the cluster, those of %s: if these members can come back, bring back their nodes, and delete the EtcdRestore; if a majority of the cluster cannot, delete the EtcdRestore, and apply it again with spec.source.survivor.member, the one to take",
+			withLogs(voters))
+	case len(left) == 0:
+		return nil, "no member is left with a volume that has its data: delete the EtcdRestore, and make one of a stored snapshot" + stillAside(o)
 	}
-	return nil, fmt.Sprintf("there are several volumes with data of the cluster, those of %s: if these members can come back, bring back their nodes, and delete the EtcdRestore; if a majority of the cluster cannot, delete the EtcdRestore, and apply it again with spec.source.survivor.member, the one to take",
-		strings.Join(names, ", "))
+	i := left[0]
+	why := "it does not answer, so that nothing tells whether it has a vote"
+	switch {
+	case i.Endpoint.Learner:
+		why = "it is a learner, and may have any part of the data"
+	case accused(i):
+		why = "etcd has raised the alarm CORRUPT for it: its data may be wrong"
+	}
+	return nil, fmt.Sprintf("%s is left with its data, and %s: to take it all the same, delete the EtcdRestore, and apply it again with spec.source.survivor.member %s", i.Name, why, i.Name)
+}
+
+// accused reports whether etcd says of the data of a member that it differs.
+func accused(i membership.Instance) bool {
+	return slices.ContainsFunc(i.Endpoint.Alarms, func(a membership.Alarm) bool {
+		return a.Kind == membership.AlarmCorrupt && (a.Member == 0 || a.Member == i.Endpoint.MemberID)
+	})
+}
+
+// setAside is said of a former member; empty where it is none.
+func setAside(o membership.Observed, member string) string {
+	if slices.ContainsFunc(o.Former, func(i membership.Instance) bool { return i.Name == member && i.Volume.Exists() }) {
+		return "whose volume was set aside for an earlier EtcdRestore, and can only be read by hand (docs/snapshots-by-hand.md)"
+	}
+	return ""
+}
+
+// stillAside names the volumes of former members that are there.
+func stillAside(o membership.Observed) string {
+	var former []string
+	for _, i := range o.Former {
+		if i.Volume.Exists() {
+			former = append(former, i.Name)
+		}
+	}
+	if len(former) == 0 {
+		return ""
+	}
+	return ". The volumes of " + strings.Join(former, ", ") + ", which were set aside for an earlier EtcdRestore, are there, and can be read by hand (docs/snapshots-by-hand.md)"
+}
+
+// withLogs are the names of members, and how much each is known to have.
+func withLogs(members []membership.Instance) string {
+	names := make([]string, len(members))
+	for n, i := range members {
+		names[n] = i.Name + committed(i)
+	}
+	return strings.Join(names, ", ")
 }
 
 // notLeft is why a member is none whose data could be taken; empty where it is one.
@@ -43,8 +90,8 @@ func notLeft(o membership.Observed, i membership.Instance) string {
 		return "which has no volume"
 	case v.Terminating:
 		return "whose volume is being deleted"
-	case v.Retired:
-		return "which was removed from the cluster earlier"
+	case v.Retired, o.Remembered && i.ID == 0:
+		return "which is no member of the cluster any more"
 	case v.Replaced:
 		return "whose volume is another object than the one on which its data was written"
 	case !v.Recorded() || v.ClusterID != o.ID():
@@ -65,11 +112,11 @@ func committed(i membership.Instance) string {
 	return fmt.Sprintf(" (log up to entry %d at least)", i.Endpoint.RaftIndex)
 }
 
-func instead(names []string) string {
-	if len(names) == 0 {
+func instead(left []membership.Instance) string {
+	if len(left) == 0 {
 		return ", and no other is left with its data: delete the EtcdRestore, and make one of a stored snapshot"
 	}
-	return ": delete the EtcdRestore, and apply it again with one of those that are left, " + strings.Join(names, ", ")
+	return ": delete the EtcdRestore, and apply it again with one of those that are left, " + withLogs(left)
 }
 
 // dataOf is the data of a member as that from which a cluster is started.
@@ -91,7 +138,11 @@ func dataOf(c *api.EtcdCluster, i membership.Instance) *api.RestoredSnapshot {
 // lastRan is the newest version that may have written the data of a member: the next minor reads it as well, one before does not.
 func lastRan(c *api.EtcdCluster, i membership.Instance) membership.Version {
 	newest := i.Volume.Version
-	for _, v := range []membership.Version{i.Endpoint.Version, i.Pod.Version, i.Volume.Next} {
+	next := i.Volume.Next
+	if i.Pod.Exists() { // its image tells whether that was tried
+		next = membership.Version{}
+	}
+	for _, v := range []membership.Version{i.Endpoint.Version, i.Pod.Version, next} {
 		if newest.Compare(v) < 0 {
 			newest = v
 		}

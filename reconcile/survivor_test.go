@@ -46,8 +46,12 @@ func TestSurvivor(t *testing.T) {
 	}{
 		"Only":  {reason: "there is no choice", args: args{seen: only()}, want: result{Data: data("db-1")}},
 		"Named": {reason: "the others may have more or less", args: args{member: "db-2"}, want: result{Data: data("db-2")}},
+		"SilentUnnamed": {
+			reason: "it may be a learner", args: args{seen: only(silent)},
+			want: result{Why: "db-1 is left with its data, and it does not answer, so that nothing tells whether it has a vote: to take it all the same, delete the EtcdRestore, and apply it again with spec.source.survivor.member db-1"},
+		},
 		"Silent": {
-			reason: "a member that does not run has its data all the same, and the status tells how much that is", args: args{seen: only(silent)},
+			reason: "a member that does not run has its data all the same, and a person takes it", args: args{member: "db-1", seen: only(silent)},
 			want: result{Data: &api.RestoredSnapshot{Name: "member/db-1", SHA256: "claim-of-db-1", ClusterID: "c0", EtcdVersion: "3.6.16"}},
 		},
 		"Answers": {
@@ -59,8 +63,10 @@ func TestSurvivor(t *testing.T) {
 		},
 		"Updating": {
 			reason: "the next minor may have written to it, and reads what this one has written",
-			args:   args{seen: only(silent, func(i *membership.Instance) { i.Volume.Next = membership.Version{Major: 3, Minor: 7} })},
-			want:   result{Data: &api.RestoredSnapshot{Name: "member/db-1", SHA256: "claim-of-db-1", ClusterID: "c0", EtcdVersion: "3.7.0"}},
+			args: args{member: "db-1", seen: only(silent, func(i *membership.Instance) {
+				i.Pod, i.Volume.Next = membership.Pod{}, membership.Version{Major: 3, Minor: 7}
+			})},
+			want: result{Data: &api.RestoredSnapshot{Name: "member/db-1", SHA256: "claim-of-db-1", ClusterID: "c0", EtcdVersion: "3.7.0"}},
 		},
 		"Several": {
 			reason: "which has all that was acknowledged only a person can know",
@@ -94,7 +100,7 @@ func TestSurvivor(t *testing.T) {
 		},
 		"NamedRetired": {
 			reason: "the cluster has gone on without it", args: args{member: "db-1", seen: []func([]membership.Instance){on(1, func(i *membership.Instance) { i.Volume.Retired = true })}},
-			want: result{Why: without("which was removed from the cluster earlier")},
+			want: result{Why: without("which is no member of the cluster any more")},
 		},
 		"NamedUnrecorded": {
 			reason: "it may be blank", args: args{member: "db-1", seen: []func([]membership.Instance){on(1, func(i *membership.Instance) { i.Volume.MemberID = 0 })}},

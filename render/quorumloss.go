@@ -10,6 +10,7 @@ import (
 func RestoreAfterLoss(c *api.EtcdCluster, policy api.QuorumLossPolicy) *apiac.EtcdRestoreApplyConfiguration {
 	labels := Labels(c, "")
 	labels["app.kubernetes.io/name"] = "etcd-restore"
+	labels[api.LabelQuorumLoss] = string(c.UID)
 	spec := apiac.EtcdRestoreSpec().WithClusterRef(apiac.ClusterReference().WithName(c.Name))
 	if policy == api.QuorumLossFromSurvivor {
 		spec.WithSource(apiac.RestoreSource().WithSurvivor(apiac.Survivor()))

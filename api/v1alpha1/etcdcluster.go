@@ -312,8 +312,8 @@ type Recovery struct {
 	// off, are waited for in any case. Manual (default): the status says what is lost and what is left, and nothing is
 	// done. FromSurvivor: an EtcdRestore of the data of the one member that is left is created; what the others had
 	// acknowledged without that member is lost. FromBackup: an EtcdRestore of the newest verified snapshot in
-	// backup.store is created; what was written since is lost. It is created once for one loss, named after the cluster
-	// and status.clusterID, and keeps the volumes that are left. Deleting it before it is completed takes it back.
+	// backup.store is created; what was written since is lost. It is created once for one loss, is named after the
+	// cluster and the time of the loss, and keeps the volumes that are left. Deleting it before it is completed takes it back.
 	// +optional
 	// +kubebuilder:validation:Enum=Manual;FromSurvivor;FromBackup
 	QuorumLoss QuorumLossPolicy `json:"quorumLoss,omitempty"`

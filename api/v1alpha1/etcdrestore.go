@@ -198,6 +198,10 @@ type ClusterRestore struct {
 	// +optional
 	Survivor *Survivor `json:"survivor,omitempty"`
 
+	// onQuorumLoss is whether Quorate has created it (spec.recovery.quorumLoss). It begins only while the majority is lost.
+	// +optional
+	OnQuorumLoss bool `json:"onQuorumLoss,omitempty"`
+
 	// whenServing is that of the EtcdRestore.
 	// +optional
 	// +kubebuilder:validation:Enum=Refuse;Replace

@@ -30,6 +30,9 @@ const (
 	// EtcdCluster changed, and is the UID of that. LabelCluster beside it is its name. There is no
 	// owner reference: it stays when the EtcdCluster is deleted.
 	LabelBeforeChange = "etcd.quorate.dev/before-change"
+	// LabelQuorumLoss says, on an EtcdRestore, that it was created because the majority of its
+	// cluster was lost. Its value is the UID of the EtcdCluster.
+	LabelQuorumLoss = "etcd.quorate.dev/quorum-loss"
 
 	// AnnotationTakenFor says, on such an EtcdBackup, for which generation of the spec it is taken,
 	// where that was edited while the snapshot was under way. Its name has the generation that it was
@@ -177,9 +180,14 @@ func (c *EtcdCluster) FindJobName() string { return c.Name + "-find" }
 // CopyJobName is the Job that makes the data of the first member of what a former member has, in a restore in place.
 func (c *EtcdCluster) CopyJobName() string { return c.Name + "-copy" }
 
-// QuorumLossRestoreName is the EtcdRestore that is created where the majority is lost (spec.recovery.quorumLoss). A restored
-// cluster has another ID, and so another name for the next loss.
-func (c *EtcdCluster) QuorumLossRestoreName() string { return c.Name + "-" + c.Status.ClusterID }
+// QuorumLossRestoreName is the EtcdRestore that is created where the majority is lost (spec.recovery.quorumLoss), such as
+// db-lost-20261126t030000z: each loss has its own. Empty where nothing is lost.
+func (c *EtcdCluster) QuorumLossRestoreName() string {
+	if c.Status.QuorumLoss == nil {
+		return ""
+	}
+	return c.Name + "-lost-" + c.Status.QuorumLoss.Since.UTC().Format("20060102t150405z")
+}
 
 // RestoreSource is what first members start from, or a snapshot is looked for: that of the EtcdRestore that goes on, or else
 // spec.bootstrap.restore; nil where there is neither.

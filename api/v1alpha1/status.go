@@ -100,6 +100,11 @@ type EtcdClusterStatus struct {
 
 // QuorumLoss is a loss of the data of a majority.
 type QuorumLoss struct {
+	// clusterID is etcd's own ID of the cluster that was lost, in hexadecimal.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	ClusterID string `json:"clusterID"`
+
 	// since is when it was first seen.
 	// +required
 	Since metav1.Time `json:"since"`

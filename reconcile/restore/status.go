@@ -91,7 +91,11 @@ func carriedOut(o Observed) said {
 
 func completed(e *api.EtcdRestore, s api.EtcdRestoreStatus) string {
 	message := "the cluster was restored"
-	if s.Restored != nil {
+	switch {
+	case s.Restored == nil:
+	case api.MemberOf(s.Restored.Name) != "":
+		message += " from the data of " + api.MemberOf(s.Restored.Name)
+	default:
 		message += " from snapshot " + s.Restored.Name
 	}
 	if e.Spec.FormerVolumes != api.RetentionDelete {

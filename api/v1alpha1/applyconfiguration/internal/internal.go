@@ -215,6 +215,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: onQuorumLoss
+      type:
+        scalar: boolean
     - name: phase
       type:
         namedType: dev.quorate.api.v1alpha1.RestorePhase
@@ -756,6 +759,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.QuorumLoss
   map:
     fields:
+    - name: clusterID
+      type:
+        scalar: string
     - name: restore
       type:
         scalar: string

@@ -27,6 +27,8 @@ type ClusterRestoreApplyConfiguration struct {
 	Source *BootstrapRestoreApplyConfiguration `json:"source,omitempty"`
 	// survivor is that of spec.source of the EtcdRestore; source says nothing then but its revisionBump.
 	Survivor *SurvivorApplyConfiguration `json:"survivor,omitempty"`
+	// onQuorumLoss is whether Quorate has created it (spec.recovery.quorumLoss). It begins only while the majority is lost.
+	OnQuorumLoss *bool `json:"onQuorumLoss,omitempty"`
 	// whenServing is that of the EtcdRestore.
 	WhenServing *apiv1alpha1.ServingPolicy `json:"whenServing,omitempty"`
 	// formerVolumes is that of the EtcdRestore.
@@ -94,6 +96,14 @@ func (b *ClusterRestoreApplyConfiguration) WithSource(value *BootstrapRestoreApp
 // If called multiple times, the Survivor field is set to the value of the last call.
 func (b *ClusterRestoreApplyConfiguration) WithSurvivor(value *SurvivorApplyConfiguration) *ClusterRestoreApplyConfiguration {
 	b.Survivor = value
+	return b
+}
+
+// WithOnQuorumLoss sets the OnQuorumLoss field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnQuorumLoss field is set to the value of the last call.
+func (b *ClusterRestoreApplyConfiguration) WithOnQuorumLoss(value bool) *ClusterRestoreApplyConfiguration {
+	b.OnQuorumLoss = &value
 	return b
 }
 

@@ -11,6 +11,8 @@ import (
 //
 // QuorumLoss is a loss of the data of a majority.
 type QuorumLossApplyConfiguration struct {
+	// clusterID is etcd's own ID of the cluster that was lost, in hexadecimal.
+	ClusterID *string `json:"clusterID,omitempty"`
 	// since is when it was first seen.
 	Since *v1.Time `json:"since,omitempty"`
 	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No other one is created for this
@@ -22,6 +24,14 @@ type QuorumLossApplyConfiguration struct {
 // apply.
 func QuorumLoss() *QuorumLossApplyConfiguration {
 	return &QuorumLossApplyConfiguration{}
+}
+
+// WithClusterID sets the ClusterID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClusterID field is set to the value of the last call.
+func (b *QuorumLossApplyConfiguration) WithClusterID(value string) *QuorumLossApplyConfiguration {
+	b.ClusterID = &value
+	return b
 }
 
 // WithSince sets the Since field in the declarative configuration to the given value
