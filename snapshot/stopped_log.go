@@ -45,7 +45,7 @@ func readLog(ctx context.Context, files []string) (logState, error) {
 	l := logState{metadata: &etcdserverpb.Metadata{}, state: &raftpb.HardState{}, snapshot: &walpb.Snapshot{}}
 	for n, file := range files {
 		err := l.readFile(ctx, file)
-		if errors.Is(err, io.ErrUnexpectedEOF) && n == len(files)-1 {
+		if n == len(files)-1 && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
 			l.unreadable, err = l.behind(file)
 		}
 		if err != nil {

@@ -42,6 +42,9 @@ func SaveStopped(ctx context.Context, store Store, o SaveStoppedOptions) (Manife
 	if err := state.Refuses(version); err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w", o.Etcd, err)
 	}
+	if err := state.damagedLog(); err != nil {
+		return Manifest{}, err
+	}
 	dir, err := os.MkdirTemp(o.Scratch, "quorate-stopped-")
 	if err == nil {
 		dir, err = filepath.Abs(dir) // sockets are named within it
@@ -126,4 +129,13 @@ func (c clientPath) close() {
 	if c.dir != nil {
 		_ = c.dir.Close() // it was only read
 	}
+}
+
+// damagedLog says that the log has lost entries that were in it: the database has what they have changed, and nothing is written there
+// before it is safe in the log. Entries that only the log had are lost with them, and nothing tells how many.
+func (s StoppedState) damagedLog() error {
+	if s.DatabaseIndex <= s.LastIndex {
+		return nil
+	}
+	return fmt.Errorf("the write-ahead log can be read up to entry %d, and the database has entries up to %d: the log is damaged, and %d bytes behind that entry are lost", s.LastIndex, s.DatabaseIndex, s.Unreadable)
 }
