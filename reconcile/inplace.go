@@ -158,32 +158,12 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
 		return fmt.Errorf("list EtcdRestores: %w", err)
 	}
-	for i := range list.Items {
-		e := &list.Items[i]
-		seen.Loss.Made = seen.Loss.Made || seen.Loss.Restore != "" && e.Name == seen.Loss.Restore && madeOnLoss(c, e)
-	}
+	seen.Loss.Made = seen.Loss.Made || slices.ContainsFunc(list.Items, func(e api.EtcdRestore) bool {
+		return e.Name == seen.Loss.Restore && madeOnLoss(c, &e)
+	})
 	current := c.Status.Restore
 	if current.Asked() || current != nil && current.Phase == api.RestoreRestoring {
-		is := func(e *api.EtcdRestore) bool {
-			return e.Name == current.Name && string(e.UID) == current.UID && e.DeletionTimestamp.IsZero()
-		}
-		for i := range list.Items {
-			if is(&list.Items[i]) {
-				return nil
-			}
-		}
-		live := &api.EtcdRestore{}
-		err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: current.Name}, live)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("get EtcdRestore %s: %w", current.Name, err)
-		}
-		switch seen.deleted = err != nil || !is(live); {
-		case seen.deleted && current.Asked():
-			seen.InPlace = membership.InPlace{} // it is not begun any more
-		case seen.deleted:
-			seen.InPlace.Withdrawn = true
-		}
-		return nil
+		return r.observeDeletion(ctx, current, seen, c.Namespace, list.Items)
 	}
 	if slices.ContainsFunc(list.Items, func(e api.EtcdRestore) bool { return untold(current, &e) }) {
 		return nil
@@ -194,6 +174,30 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	next, err := r.nextRestore(ctx, c, list.Items)
 	seen.next = next
 	return err
+}
+
+// observeDeletion finds out whether the EtcdRestore that is carried out was deleted.
+func (r *Reconciler) observeDeletion(ctx context.Context, current *api.ClusterRestore, seen *observed, namespace string, all []api.EtcdRestore) error {
+	is := func(e *api.EtcdRestore) bool {
+		return e.Name == current.Name && string(e.UID) == current.UID && e.DeletionTimestamp.IsZero()
+	}
+	for i := range all {
+		if is(&all[i]) {
+			return nil
+		}
+	}
+	live := &api.EtcdRestore{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: current.Name}, live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get EtcdRestore %s: %w", current.Name, err)
+	}
+	switch seen.deleted = err != nil || !is(live); {
+	case seen.deleted && current.Asked():
+		seen.InPlace = membership.InPlace{} // it is not begun any more
+	case seen.deleted:
+		seen.InPlace.Withdrawn = true
+	}
+	return nil
 }
 
 // untold reports whether an EtcdRestore has ended, and does not say so itself yet. It learns of that from status.restore alone, which
