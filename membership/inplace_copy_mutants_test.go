@@ -63,7 +63,7 @@ func TestMutantsSurvivor(t *testing.T) {
 			})),
 		},
 		"FailureNotTold": {
-			reason: "A copy that cannot be made is waited for", bound: with(one, swapBudget{restores: 1, losses: 1}), want: "L3",
+			reason: "A copy that cannot be made is waited for", bound: with(one, swapBudget{restores: 1, wipes: 1}), want: "L3",
 			mutant: mutant(replace(copied, func(d Desired, o Observed) (Step, bool) {
 				o.Copy.Problem = ""
 				return copied(d, o)
