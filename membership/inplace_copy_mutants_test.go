@@ -33,12 +33,7 @@ func TestMutantsSurvivor(t *testing.T) {
 		}
 	}
 
-	cases := map[string]struct {
-		reason string
-		bound  swapBound
-		mutant swapPlanner
-		want   string // how the violation begins
-	}{
+	cases := map[string]swapMutant{
 		"WithoutCopied": {
 			reason: "The first member starts, and nothing makes its data", bound: safely(one), mutant: mutant(without(copied)), want: "R5",
 		},
@@ -106,24 +101,10 @@ func TestMutantsSurvivor(t *testing.T) {
 			})),
 		},
 	}
-	found := counted(t, "mutants")
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			x, bad := exploreSwap(tc.bound, tc.mutant)
-			if bad == nil {
-				t.Fatalf("%s: not found in %d states", tc.reason, len(x.states))
-			}
-			if !strings.HasPrefix(bad.violation, tc.want) {
-				t.Errorf("%s: want a violation of %s, got %s", tc.reason, tc.want, bad)
-			}
-			found.Add(1)
-			t.Logf("%.70s: found after %d states, in %d steps", bad.violation, len(x.states), len(bad.story))
-		})
-	}
+	findSwapMutants(t, cases)
 }
 
-// ofAll is a rule of first members that starts all whom the spec asks for, as if a snapshot were in a store.
+// ofAll is a rule of first members that starts all that the spec asks for, as if a snapshot were in a store.
 func ofAll(r rule) rule {
 	stored := func(id string) string { return strings.Replace(id, memberPrefix, "", 1) }
 	return func(d Desired, o Observed) (Step, bool) {

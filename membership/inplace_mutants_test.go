@@ -19,12 +19,7 @@ func TestMutantsInPlace(t *testing.T) {
 	careless := func(op swapCareless) swapPlanner { return swapPlanner{rules: rules, operator: op} }
 	mutant := func(p planner) swapPlanner { return swapPlanner{rules: p.rules} }
 
-	cases := map[string]struct {
-		reason string
-		bound  swapBound
-		mutant swapPlanner
-		want   string // how the violation begins
-	}{
+	cases := map[string]swapMutant{
 		"WithoutFormerStopped": {
 			reason: "The former members run on", bound: one, mutant: mutant(without(formerStopped)), want: "R1",
 		},
@@ -166,6 +161,20 @@ func TestMutantsInPlace(t *testing.T) {
 			reason: "A status that was lost during a restore, and has the EtcdRestore again, does too", bound: wiped, mutant: careless(swapCareless{knowsFormerByRestore: true}), want: "",
 		},
 	}
+	findSwapMutants(t, cases)
+}
+
+// swapMutant is a planner, or an operator, with a fault.
+type swapMutant struct {
+	reason string
+	bound  swapBound
+	mutant swapPlanner
+	want   string // how the violation begins
+}
+
+// findSwapMutants fails for each that the exploration does not find.
+func findSwapMutants(t *testing.T, cases map[string]swapMutant) {
+	t.Helper()
 	found := counted(t, "mutants")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -83,8 +83,11 @@ func (o Observed) lostMembers() (lost, left []string) {
 // MajorityLost reports whether a cluster that has formed has too few members left with their data for a quorum, as far as is known
 // without those that have yet to tell.
 func MajorityLost(o Observed) bool {
+	if !o.Formed() || o.Reach == ReachQuorum || o.guesses(o.knownVoters()) {
+		return false
+	}
 	lost, left := o.lostMembers()
-	return o.Formed() && o.Reach != ReachQuorum && !o.guesses(o.knownVoters()) && len(left) < Quorum(len(lost)+len(left))
+	return len(left) < Quorum(len(lost)+len(left))
 }
 
 // recovers reports whether a lost majority is to be restored by itself, and can be: where it is certain that it is lost, also if one of
@@ -102,6 +105,9 @@ func recovers(d Desired, o Observed) bool {
 // lostMajority: nothing is started empty, ever. What is left is restored, by an EtcdRestore that a person makes, or, where the spec asks
 // for that, by one that is made when the loss has lasted.
 func lostMajority(d Desired, o Observed) (Step, bool) {
+	if !MajorityLost(o) {
+		return Step{}, false
+	}
 	lost, left := o.lostMembers()
 	all := len(lost) + len(left)
 	message, restore := "every volume of the cluster is gone", "restore a snapshot (EtcdRestore)"
@@ -114,18 +120,18 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 		what = "what " + list(left) + " has"
 	}
 	step := Step{Action: Stall, Reason: DataLost, Members: lost, Message: message + ". No member is started empty under its old name. "}
-	switch asked := d.FromSurvivor || d.FromBackup; {
-	case asked && o.Loss.Made:
+	switch bySelf := recovers(d, o); {
+	case o.Loss.Made && (d.FromSurvivor || d.FromBackup):
 		step.Message += "EtcdRestore " + o.Loss.Restore + " was created for that (spec.recovery.quorumLoss): its conditions say how far it is, and where it was deleted, make another one"
-	case recovers(d, o) && o.Loss.Long:
+	case bySelf && o.Loss.Long:
 		step.Action, step.Reason = Recover, Restoring
 		step.Message = message + ": creating EtcdRestore " + o.Loss.Restore + " of " + what + ", as spec.recovery.quorumLoss asks for"
-	case recovers(d, o):
+	case bySelf:
 		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), an EtcdRestore of " + what + " is created"
 	default:
 		step.Message += "Bring the volumes back, or " + restore + "; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again"
 	}
-	return step, MajorityLost(o)
+	return step, true
 }
 
 // knownVoters are the known members but for those that have said that they have no vote.
