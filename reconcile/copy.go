@@ -4,26 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	batchv1ac "k8s.io/client-go/applyconfigurations/batch/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
-	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
 // The data of a former member is copied to the volume of the first member by a Job, before that member has a Pod.
 
-// copied looks at what has come of the copy, where one is made. The Job and its Pod are read from the API server itself, as those of
-// a search are.
+// copied looks at what has come of the copy, where one is made.
 func (r *Reconciler) copied(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	restore := c.Status.Restore
 	if restore == nil || restore.Survivor == nil || restore.Phase != api.RestoreRestoring || seen.Formed() || r.AgentImage == "" {
@@ -38,31 +32,17 @@ func (r *Reconciler) copied(ctx context.Context, c *api.EtcdCluster, seen *obser
 	if err != nil {
 		return nil //nolint:nilerr // it is told where the Job is to be made
 	}
-	job := &batchv1.Job{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
-	if apierrors.IsNotFound(err) {
-		return nil
+	job, pods, err := r.jobOf(ctx, c, want)
+	if job == nil || err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("get Job %s: %w", *want.Name, err)
-	}
-	if !metav1.IsControlledBy(job, c) || !job.DeletionTimestamp.IsZero() || job.Annotations[api.AnnotationRevision] != want.Annotations[api.AnnotationRevision] {
-		return nil // it is not of this copy: copyData makes room for that
-	}
-	pods := &corev1.PodList{}
-	if err := r.Reader.List(ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(job.UID)}); err != nil {
-		return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
-	}
-	seen.Copy = copyFacts(job, pods.Items, time.Now().Add(-r.StallAfter))
+	seen.Copy = copyFacts(job, pods, time.Now().Add(-r.StallAfter))
 	return nil
 }
 
 // copyFacts is what has come of the copy. Its Pods may be gone by the time that it is done.
 func copyFacts(job *batchv1.Job, pods []corev1.Pod, overdue time.Time) membership.Copy {
-	of := membership.Copy{Begun: true, Done: job.Status.Succeeded > 0}
-	if len(pods) == 0 && !of.Done && job.CreationTimestamp.Time.Before(overdue) {
-		of.Problem = "Job " + job.Name + " has no Pod: kubectl describe job " + job.Name + " says why (a quota, a policy, a ServiceAccount that does not exist)"
-	}
+	of := membership.Copy{Begun: true, Done: job.Status.Succeeded > 0, Problem: podless(job, pods, overdue)}
 	for n := range pods {
 		pod := &pods[n]
 		of.Done = of.Done || pod.Status.Phase == corev1.PodSucceeded
@@ -81,13 +61,7 @@ func copyProblem(pod *corev1.Pod, overdue time.Time) string {
 			return failure.Message
 		}
 	}
-	if pod.CreationTimestamp.After(overdue) {
-		return ""
-	}
-	if problem := podstatus.Pending(pod); problem != "" {
-		return "the Pod " + pod.Name + " " + problem
-	}
-	return ""
+	return notStarted(pod, overdue)
 }
 
 // copyData begins the copy, of an EtcdCluster that has not changed since it was read.

@@ -292,16 +292,6 @@ func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen obse
 	}
 }
 
-func (r *Reconciler) stopJob(ctx context.Context, c *api.EtcdCluster, name string, goes func(*batchv1.Job) bool) error {
-	job := &batchv1.Job{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, job)
-	if err != nil || !metav1.IsControlledBy(job, c) || !job.DeletionTimestamp.IsZero() || !goes(job) {
-		return client.IgnoreNotFound(err)
-	}
-	err = r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	return client.IgnoreNotFound(err)
-}
-
 // soonRestored is when to look again at the latest for the sake of a restore in place, of which no watch tells.
 func soonRestored(seen observed) time.Duration {
 	switch {

@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	batchv1ac "k8s.io/client-go/applyconfigurations/batch/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -67,8 +63,7 @@ func searches(c *api.EtcdCluster, seen observed) bool {
 	return c.Status.Restored == nil && !seen.Formed()
 }
 
-// searched looks at what has come of the search, where there is one. The Job and its Pod are read from the API server itself: the
-// cache holds neither, and it is for some seconds in the life of a cluster.
+// searched looks at what has come of the search, where there is one.
 func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	if !searches(c, *seen) {
 		return nil
@@ -82,28 +77,15 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 	if err != nil {
 		return nil //nolint:nilerr // it is told where the Job is to be made
 	}
-	job := &batchv1.Job{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("get Job %s: %w", *want.Name, err)
-	}
-	if !metav1.IsControlledBy(job, c) || !job.DeletionTimestamp.IsZero() || job.Annotations[api.AnnotationRevision] != want.Annotations[api.AnnotationRevision] {
-		return nil // it is not of this search: find makes room for that
-	}
-	pods := &corev1.PodList{}
-	if err := r.Reader.List(ctx, pods, client.InNamespace(c.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(job.UID)}); err != nil {
-		return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
+	job, pods, err := r.jobOf(ctx, c, want)
+	if job == nil || err != nil {
+		return err
 	}
 	seen.Search.Begun = true
 	overdue := time.Now().Add(-r.StallAfter)
-	if len(pods.Items) == 0 && job.CreationTimestamp.Time.Before(overdue) {
-		seen.Search.Problem = "Job " + job.Name + " has no Pod: kubectl describe job " + job.Name + " says why (a quota, a policy, a ServiceAccount that does not exist)"
-	}
-	for n := range pods.Items {
-		pod := &pods.Items[n]
+	seen.Search.Problem = podless(job, pods, overdue)
+	for n := range pods {
+		pod := &pods[n]
 		result := agentResult(pod, render.ContainerFind)
 		if m := result.Manifest; m != nil && result.Failure == nil {
 			seen.found = found(c, *m, result.Verification)
@@ -141,13 +123,7 @@ func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result,
 		}
 		return problem
 	}
-	if pod.CreationTimestamp.After(overdue) {
-		return ""
-	}
-	if problem := podstatus.Pending(pod); problem != "" {
-		return "the Pod " + pod.Name + " " + problem
-	}
-	return ""
+	return notStarted(pod, overdue)
 }
 
 // allowUnverified is what to do for a snapshot to be taken that was not verified. The spec of an EtcdRestore cannot be changed.
@@ -171,30 +147,6 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 		return &invalidError{err}
 	}
 	return r.beginJob(ctx, c, step, want)
-}
-
-// beginJob creates a Job of a restore, or makes room for it where there is one of an earlier restore.
-func (r *Reconciler) beginJob(ctx context.Context, c *api.EtcdCluster, step membership.Step, want *batchv1ac.JobApplyConfiguration) error {
-	job := &batchv1.Job{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
-	switch {
-	case apierrors.IsNotFound(err):
-		if err := r.Client.Apply(ctx, want.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
-			return fmt.Errorf("create Job %s: %w", *want.Name, err)
-		}
-		r.event(c, step, string(step.Action)+" "+*want.Name)
-		return nil
-	case err != nil:
-		return fmt.Errorf("get Job %s: %w", *want.Name, err)
-	}
-	if err := applicable(c, job, "Job"); err != nil {
-		return err
-	}
-	err = r.Client.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete Job %s, which is of an earlier restore: %w", job.Name, err)
-	}
-	return nil
 }
 
 // choose writes down the snapshot that was found, under the condition that the EtcdCluster has not changed since it was
