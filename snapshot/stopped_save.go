@@ -72,18 +72,11 @@ func (o SaveStoppedOptions) saveCopy(ctx context.Context, store Store, dir strin
 		return Manifest{}, err
 	}
 	var m Manifest
-	socket, err := reachable(dir)
-	if err == nil {
-		from := Source{Endpoints: []string{"unix://" + socket.path}, Username: o.Username, Password: o.Password}
+	err = served.during(ctx, stop, func(endpoint string) (err error) {
+		from := Source{Endpoints: []string{endpoint}, Username: o.Username, Password: o.Password}
 		m, err = o.saveServed(ctx, from, store)
-		socket.close()
-	}
-	early := ctx.Err() != nil
-	stop()
-	<-served.ended
-	if err != nil && early {
-		err = fmt.Errorf("%w (etcd has ended: %w: %s)", err, served.err, served.log)
-	}
+		return err
+	})
 	return m, err
 }
 
@@ -96,39 +89,6 @@ func (o SaveStoppedOptions) saveServed(ctx context.Context, from Source, store S
 	}
 	member.close()
 	return Save(ctx, from, store, o.SaveOptions)
-}
-
-// longestSocket is what the path of a socket may have, in bytes, on every system.
-const longestSocket = 103
-
-// clientPath is a path by which this process reaches the etcd that serves a copy.
-type clientPath struct {
-	path string
-	dir  *os.File
-}
-
-// reachable is the path of the socket within a directory, or where that is too long, one by the open directory.
-func reachable(dir string) (clientPath, error) {
-	socket := clientPath{path: filepath.Join(dir, clientSocket)}
-	if len(socket.path) <= longestSocket {
-		return socket, nil
-	}
-	open, err := os.Open(dir)
-	if err != nil {
-		return socket, err
-	}
-	short := fmt.Sprintf("/proc/self/fd/%d", open.Fd())
-	if _, err := os.Stat(short); err != nil {
-		_ = open.Close() // it was only read
-		return socket, fmt.Errorf("%s is too long for the path of a socket: give a scratch directory with a shorter name", socket.path)
-	}
-	return clientPath{path: filepath.Join(short, clientSocket), dir: open}, nil
-}
-
-func (c clientPath) close() {
-	if c.dir != nil {
-		_ = c.dir.Close() // it was only read
-	}
 }
 
 // damagedLog says that the log has lost entries that were in it: the database has what they have changed, and nothing is written there

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -188,7 +190,11 @@ func TestVerifyAuth(t *testing.T) {
 		if _, err := Save(c.Context(), from, store, SaveOptions{Name: "good"}); err != nil {
 			c.Fatal(err)
 		}
-		if _, err := Verify(c.Context(), store, "good", VerifyOptions{Etcd: c.binary, Scratch: c.TempDir()}); err != nil {
+		deep := filepath.Join(c.TempDir(), strings.Repeat("d", longestSocket)) // no socket has so long a path
+		if err := os.Mkdir(deep, 0o700); err != nil {
+			c.Fatal(err)
+		}
+		if _, err := Verify(c.Context(), store, "good", VerifyOptions{Etcd: c.binary, Scratch: deep}); err != nil {
 			c.Error(err)
 		}
 		restored := newEtcds(c.T, version, 1)

@@ -45,13 +45,11 @@ func verifyRestored(ctx context.Context, store Store, name string, o VerifyOptio
 	if err != nil {
 		return Verification{}, err
 	}
-	v, err := VerifyServed(ctx, file, "unix://"+filepath.Join(dir, clientSocket), manifest)
-	early := ctx.Err() != nil
-	stop()
-	<-served.ended
-	if err != nil && early {
-		err = fmt.Errorf("%w (etcd has ended: %w: %s)", err, served.err, served.log)
-	}
+	var v Verification
+	err = served.during(ctx, stop, func(endpoint string) (err error) {
+		v, err = VerifyServed(ctx, file, endpoint, manifest)
+		return err
+	})
 	return v, err
 }
 
@@ -79,9 +77,10 @@ const clientSocket, peerSocket = "client", "peer"
 
 // running is an etcd.
 type running struct {
-	log   *logTail
-	ended chan struct{}
-	err   error // how it has ended
+	client *socket
+	log    *logTail
+	ended  chan struct{}
+	err    error // how it has ended
 }
 
 // servedDir is the data directory of the etcd, in its working directory.
@@ -90,13 +89,18 @@ const servedDir = "data"
 // serve starts an etcd on the data directory in dir. It ends with the context, and stops that where
 // it ends by itself.
 func serve(ctx context.Context, stop func(), binary, dir string, flags ...string) (*running, error) {
-	r := &running{log: &logTail{}, ended: make(chan struct{})}
+	client, err := openSocket(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &running{client: client, log: &logTail{}, ended: make(chan struct{})}
 	cmd := exec.CommandContext(ctx, binary, append([]string{"--data-dir=" + servedDir,
 		"--listen-client-urls=unix://" + clientSocket, "--advertise-client-urls=" + nowhere,
 		"--listen-peer-urls=unix://" + peerSocket, "--enable-grpc-gateway=false", "--log-level=warn"}, flags...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, r.log, r.log
 	cmd.Env = apart(os.Environ())
 	if err := cmd.Start(); err != nil {
+		client.close()
 		return nil, fmt.Errorf("start %s: %w", binary, err)
 	}
 	go func() {
@@ -105,6 +109,19 @@ func serve(ctx context.Context, stop func(), binary, dir string, flags ...string
 		stop()
 	}()
 	return r, nil
+}
+
+// during does something with the etcd, by the URL at which it serves clients, and ends it. An etcd that has ended before tells why.
+func (r *running) during(ctx context.Context, stop func(), do func(endpoint string) error) error {
+	err := do("unix://" + r.client.path)
+	early := ctx.Err() != nil
+	stop()
+	<-r.ended
+	r.client.close()
+	if err != nil && early {
+		err = fmt.Errorf("%w (etcd has ended: %w: %s)", err, r.err, r.log)
+	}
+	return err
 }
 
 // apart is an environment in which an etcd takes nothing for its flags, and reaches no member that
