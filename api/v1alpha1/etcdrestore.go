@@ -7,9 +7,9 @@ import (
 
 // EtcdRestore puts an etcd cluster back to a snapshot, in place, once, or to what a member has that
 // is left of it (spec.source.survivor). The newest verified snapshot that fits spec.source is found
-// first, while the cluster goes on. Then clients are shut out, all
-// members are stopped, and their volumes are set aside; new members start from the snapshot, on new
-// volumes and with a new cluster ID. Every write since the snapshot is lost. Until the new members
+// first, while the cluster goes on. Then clients are shut out, all members are stopped, and their
+// volumes are set aside; new members start from the snapshot, on new volumes and with a new cluster
+// ID. Every write since the snapshot is lost. Until the new members
 // have formed a cluster, deleting the EtcdRestore brings the former members back with their data.
 //
 // It is a record: one that was carried out is never carried out again, and applying another one of
@@ -100,8 +100,8 @@ type RestoreSource struct {
 
 // Survivor is a member that still has its data where the majority of its cluster has not.
 type Survivor struct {
-	// member is its name, such as db-1. Default: the only member whose volume is there. Where several are there, name the one to
-	// take: no other is looked at.
+	// member is its name, such as db-1. Default: the only member whose volume is there, if it answers, is no learner and is under
+	// no alarm CORRUPT. Otherwise name the one to take: no other is looked at.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -16,9 +16,9 @@ import (
 //
 // EtcdRestore puts an etcd cluster back to a snapshot, in place, once, or to what a member has that
 // is left of it (spec.source.survivor). The newest verified snapshot that fits spec.source is found
-// first, while the cluster goes on. Then clients are shut out, all
-// members are stopped, and their volumes are set aside; new members start from the snapshot, on new
-// volumes and with a new cluster ID. Every write since the snapshot is lost. Until the new members
+// first, while the cluster goes on. Then clients are shut out, all members are stopped, and their
+// volumes are set aside; new members start from the snapshot, on new volumes and with a new cluster
+// ID. Every write since the snapshot is lost. Until the new members
 // have formed a cluster, deleting the EtcdRestore brings the former members back with their data.
 //
 // It is a record: one that was carried out is never carried out again, and applying another one of
