@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -183,10 +184,21 @@ func missing(o Observed) (Step, bool) {
 	case ptr.Deref(c.Spec.Replicas, 1) == 0:
 		step.Reason = api.ReasonHibernated
 		step.Message = "spec.replicas of EtcdCluster " + name + " is 0: nothing runs that a snapshot could be taken from; set it to what it was"
+	case dataDiffers(c):
+		step.Reason = api.ReasonDataDiffers
+		step.Message = "the data of the members of EtcdCluster " + name + " differs, and a snapshot might be of one that is wrong: its conditions say what is done about it; to keep what each has until then, use quorate snapshot save --endpoints of one after the other"
 	default:
 		return Step{}, false
 	}
 	return o.patient(step, o.Backup.CreationTimestamp.Time), true
+}
+
+// dataDiffers reports whether the EtcdCluster says that the data of its members differs. Each of them would give a snapshot that
+// can be verified.
+func dataDiffers(c *api.EtcdCluster) bool {
+	return slices.ContainsFunc(c.Status.Conditions, func(of metav1.Condition) bool {
+		return of.Reason == api.ReasonCorruptMember || of.Reason == api.ReasonDataDiffers
+	})
 }
 
 // patient makes a wait that has taken too long since a time one for a person. It goes on all the

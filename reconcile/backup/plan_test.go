@@ -17,6 +17,9 @@ var born = time.Date(2026, 11, 25, 7, 50, 0, 0, time.UTC)
 // patience of the tests.
 const patience = time.Minute
 
+// differs is what is said while the data of the members differs.
+const differs = "the data of the members of EtcdCluster db differs, and a snapshot might be of one that is wrong: its conditions say what is done about it; to keep what each has until then, use quorate snapshot save --endpoints of one after the other"
+
 // fresh is an EtcdBackup that the operator has not seen before, and a cluster that serves.
 func fresh() Observed {
 	return Observed{
@@ -140,6 +143,21 @@ func TestPlan(t *testing.T) {
 			reason: "Nothing runs",
 			args:   func(o *Observed) { o.Cluster.Spec.Replicas = new(int32(0)) },
 			want:   Step{Action: Stall, Reason: api.ReasonHibernated, Message: "spec.replicas of EtcdCluster db is 0: nothing runs that a snapshot could be taken from; set it to what it was"},
+		},
+		"DataDiffers": {
+			reason: "No quorum of the members has equal data, and a snapshot of a wrong one could be verified as well",
+			args: func(o *Observed) {
+				o.Cluster.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonDataDiffers}}
+			},
+			want: Step{Action: Stall, Reason: api.ReasonDataDiffers, Message: differs},
+		},
+		"CorruptMember": {
+			reason: "A member whose data is wrong is about to go",
+			args: func(o *Observed) {
+				o.Backup.CreationTimestamp = metav1.NewTime(o.Now)
+				o.Cluster.Status.Conditions = []metav1.Condition{{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonCorruptMember}}
+			},
+			want: Step{Action: Wait, Reason: api.ReasonDataDiffers, Message: differs, After: time.Minute},
 		},
 		"NoStore": {
 			reason: "The spec must say where it goes",
