@@ -36,8 +36,8 @@ const (
 )
 
 // TestBackup: a snapshot is taken under load, stored in a real S3 server, restored and served by a real etcd. The cluster is put back to
-// it in place while clients write. Then it is destroyed with its volumes, and one of the same name starts from the snapshot. Both times
-// every write that was acknowledged before the snapshot is there. The stored snapshot is deleted with its EtcdBackup where the spec says so.
+// it in place while clients write. Another one is taken, and the cluster is destroyed with its volumes while clients write. One of the same
+// name starts from the newest snapshot. Both times every write that was acknowledged before the snapshot is there. The stored snapshot is deleted with its EtcdBackup where the spec says so.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	var c *api.EtcdCluster
@@ -53,7 +53,7 @@ func TestBackup(t *testing.T) {
 			s.create(c)
 			s.ready(c)
 			load = s.load(c, storyFloor)
-			numbered = s.number(c)
+			numbered = s.number(c, "number")
 		})).
 		Assess("is stored and verified", step(func(s *stage) {
 			b = s.backup("before-the-move", c.Name)
@@ -127,7 +127,10 @@ func TestBackup(t *testing.T) {
 			s.putBack(c, b, numbered)
 		})).
 		Assess("brings the cluster back when all of it is lost", step(func(s *stage) {
-			acknowledged := numbered()
+			numbered := s.number(c, "again")
+			newest := s.backup("after-the-move", c.Name)
+			s.create(newest)
+			s.verified(newest)
 			if err := s.Delete(s.Context(), c); err != nil {
 				s.Fatal(err)
 			}
@@ -139,20 +142,21 @@ func TestBackup(t *testing.T) {
 				}
 				s.gone(&claims[n])
 			}
+			acknowledged := numbered()
 			before := c
 			c = s.cluster("db", 3)
 			c.Spec.Backup = before.Spec.Backup
-			c.Spec.Bootstrap = &api.Bootstrap{Restore: api.BootstrapRestore{Snapshot: b.Status.Name}}
+			c.Spec.Bootstrap = &api.Bootstrap{Restore: api.BootstrapRestore{}}
 			contract.Watch(s, c)
 			s.create(c)
 			s.ready(c)
-			if c.Status.Restored == nil || c.Status.Restored.SHA256 != b.Status.SHA256 {
-				s.Fatalf("status.restored is %v, want the snapshot with SHA-256 %s", c.Status.Restored, b.Status.SHA256)
+			if c.Status.Restored == nil || c.Status.Restored.SHA256 != newest.Status.SHA256 {
+				s.Fatalf("status.restored is %v, want the newest snapshot, %s with SHA-256 %s", c.Status.Restored, newest.Status.Name, newest.Status.SHA256)
 			}
 			if c.Status.ClusterID == before.Status.ClusterID {
 				s.Errorf("the restored cluster has the ID of the one that was lost, %s", c.Status.ClusterID)
 			}
-			s.checkNumbers(c, acknowledged, b.Status.StartedAt.Time)
+			s.checkNumbers(c, "again", acknowledged, newest.Status.StartedAt.Time)
 		})).
 		Assess("goes with its EtcdBackup where that is asked for", step(func(s *stage) {
 			s.change(b, func() { b.Spec.DeletionPolicy = api.RetentionDelete })
@@ -161,8 +165,8 @@ func TestBackup(t *testing.T) {
 				s.Fatal(err)
 			}
 			s.gone(b)
-			if stored := s.stored("prod"); len(stored) != 0 {
-				s.Errorf("the store still has %v", stored)
+			if stored := s.stored("prod"); len(stored) != 1 || stored[0].Manifest.Name == b.Status.Name {
+				s.Errorf("the store has %v, want the newest snapshot alone", stored)
 			}
 		})).
 		Feature())
@@ -246,8 +250,8 @@ func (s *stage) verified(b *api.EtcdBackup) {
 	}
 }
 
-// number writes numbers in their order until stop is called, which returns when each of them was acknowledged.
-func (s *stage) number(c *api.EtcdCluster) (stop func() []time.Time) {
+// number writes numbers below a prefix in their order until stop is called, which returns when each of them was acknowledged.
+func (s *stage) number(c *api.EtcdCluster, prefix string) (stop func() []time.Time) {
 	s.Helper()
 	etcd := s.etcd(c)
 	ctx, cancel := context.WithCancel(s.Context())
@@ -255,7 +259,7 @@ func (s *stage) number(c *api.EtcdCluster) (stop func() []time.Time) {
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		for ctx.Err() == nil {
-			if _, err := etcd.Put(ctx, fmt.Sprintf("number/%06d", len(acknowledged)), ""); err == nil {
+			if _, err := etcd.Put(ctx, fmt.Sprintf("%s/%06d", prefix, len(acknowledged)), ""); err == nil {
 				acknowledged = append(acknowledged, time.Now())
 			}
 		}
@@ -265,16 +269,16 @@ func (s *stage) number(c *api.EtcdCluster) (stop func() []time.Time) {
 
 // checkNumbers fails the test unless the cluster has all numbers up to one, and among them all that were acknowledged before a time. It
 // returns how many there are.
-func (s *stage) checkNumbers(c *api.EtcdCluster, acknowledged []time.Time, taken time.Time) int {
+func (s *stage) checkNumbers(c *api.EtcdCluster, prefix string, acknowledged []time.Time, taken time.Time) int {
 	s.Helper()
 	var r *clientv3.GetResponse
 	etcd := s.etcd(c)
 	s.insist("read the numbers", func(ctx context.Context) (err error) {
-		r, err = etcd.Get(ctx, "number/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		r, err = etcd.Get(ctx, prefix+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		return err
 	})
 	for n, kv := range r.Kvs {
-		if want := fmt.Sprintf("number/%06d", n); string(kv.Key) != want {
+		if want := fmt.Sprintf("%s/%06d", prefix, n); string(kv.Key) != want {
 			s.Fatalf("the restored cluster has %s, where it should have %s", kv.Key, want)
 		}
 	}
@@ -333,7 +337,7 @@ func (s *stage) putBack(c *api.EtcdCluster, b *api.EtcdBackup, numbered func() [
 			s.Errorf("claim %s: of a former member: %t, of a member: %t, set aside: %t", claim.Name, wasMember, isMember, aside)
 		}
 	}
-	has := s.checkNumbers(c, acknowledged, b.Status.StartedAt.Time)
+	has := s.checkNumbers(c, "number", acknowledged, b.Status.StartedAt.Time)
 	const coarse = 2 * time.Second // the status has whole seconds
 	if late := acknowledgedBefore(acknowledged, b.Status.TakenAt.Add(coarse)); has > late || has == len(acknowledged) {
 		s.Errorf("the restored cluster has %d numbers of %d, and %d were acknowledged before the snapshot was there", has, len(acknowledged), late)

@@ -38,7 +38,7 @@ func TestQuorumLoss(t *testing.T) {
 			s.create(c)
 			s.ready(c)
 			before = identityOf(c)
-			numbered := s.number(c)
+			numbered := s.number(c, "number")
 			s.insist("a hundred numbers", func(ctx context.Context) error {
 				r, err := s.etcd(c).Get(ctx, fmt.Sprintf("number/%06d", 100))
 				if err == nil && len(r.Kvs) == 0 {
@@ -80,7 +80,7 @@ func TestQuorumLoss(t *testing.T) {
 			if now := identityOf(c); now.Cluster == before.Cluster || len(now.Members) != 3 || now.Members["db-1"] != "" {
 				s.Errorf("the cluster is %v, and was %v", now, before)
 			}
-			s.checkNumbers(c, acknowledged, time.Now())
+			s.checkNumbers(c, "number", acknowledged, time.Now())
 		})).
 		Feature())
 }
