@@ -114,6 +114,7 @@ func TestBackup(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "every-minute"},
 				Spec: api.EtcdBackupScheduleSpec{
 					ClusterRef: api.ClusterReference{Name: c.Name}, Schedule: "* * * * *",
+					TimeZone:  "Europe/Berlin", // of which the image must know
 					Retention: &api.BackupRetention{Last: 1},
 					Template:  api.BackupTemplate{Spec: api.BackupTemplateSpec{Store: s.store("scheduled"), Verify: api.VerifyHash}},
 				},

@@ -47,6 +47,22 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestBackupSamples: the EtcdCluster that starts from a snapshot is the sample, and looks for it where the EtcdBackup has stored it.
+func TestBackupSamples(t *testing.T) {
+	t.Parallel()
+	b, original, restored := &api.EtcdBackup{}, &api.EtcdCluster{}, &api.EtcdCluster{}
+	read(t, backupFile, b)
+	read(t, sample, original)
+	read(t, restoredFile, restored)
+	if b.Spec.ClusterRef.Name != original.Name {
+		t.Errorf("%s is of EtcdCluster %q, want %q", backupFile, b.Spec.ClusterRef.Name, original.Name)
+	}
+	original.Spec.Bootstrap = &api.Bootstrap{Restore: api.BootstrapRestore{Store: b.Spec.Store}}
+	if diff := cmp.Diff(original, restored); diff != "" {
+		t.Errorf("%s, from %s: -want +got:\n%s", restoredFile, sample, diff)
+	}
+}
+
 func TestPodState(t *testing.T) {
 	t.Parallel()
 	conditions := func(kinds ...corev1.PodConditionType) corev1.PodStatus {

@@ -234,6 +234,18 @@ func TestRetention(t *testing.T) {
 			args:   []api.EtcdBackup{good("a", days(40)), good("b", days(30)), bad("c", days(20)), bad("d", days(1))},
 			want:   []string{"a"},
 		},
+		"Weekly": {
+			reason: "The newest of each week: 25 November 2026 is a Wednesday",
+			rules:  &api.BackupRetention{Weekly: 2},
+			args:   []api.EtcdBackup{good("a", days(10)), good("b", days(3)), good("c", days(2)), good("d", days(0))},
+			want:   []string{"c", "a"},
+		},
+		"Monthly": {
+			reason: "The newest of each month, and one of another week does not count",
+			rules:  &api.BackupRetention{Monthly: 2},
+			args:   []api.EtcdBackup{good("a", days(30)), good("b", days(9)), good("c", days(0))},
+			want:   []string{"b"},
+		},
 		"NoneGood": {
 			reason: "Nothing is deleted before one is good",
 			rules:  &api.BackupRetention{Last: 1},
