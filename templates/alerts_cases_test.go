@@ -159,10 +159,11 @@ var alertCases = map[string]struct {
 	},
 	"QuorateClusterUnavailable/Hibernated": {
 		reason: "no members were asked for",
-		args: []string{
-			`quorate_cluster_condition{namespace="team-a",cluster="db",condition="Available",status="False",reason="Hibernating"} 1x2340 _x11`,
-			`quorate_cluster_condition{namespace="team-a",cluster="db",condition="Available",status="False",reason="Hibernated"} 1 _x2340 1x11`,
-		},
+		args:   []string{`quorate_cluster_condition{namespace="team-a",cluster="db",condition="Available",status="False",reason="Hibernated"} 1x2352`},
+	},
+	"QuorateClusterUnavailable/Hibernating": {
+		reason: "no members were asked for, and they are being stopped",
+		args:   []string{`quorate_cluster_condition{namespace="team-a",cluster="db",condition="Available",status="False",reason="Hibernating"} 1x2352`},
 	},
 	"QuorateClusterUnavailable/Unknown": {
 		reason: "the operator reaches no member, and the kubelets find that they serve",

@@ -193,8 +193,11 @@ func leading(t *testing.T) prometheus.Gatherer {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- mgr.Start(ctx) }()
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended)
+		ended <- mgr.Start(ctx)
+	}()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
