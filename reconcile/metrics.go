@@ -28,10 +28,12 @@ func description(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	statusCondition = description("condition", "1 for each condition in the status of an EtcdCluster, with the status and the reason that it has.",
-		"condition", "status", "reason")
-	databaseSize  = description("database_size_bytes", "Size of the largest member's database, rounded up by at most one eighth from 8 MiB on.")
-	databaseQuota = description("database_quota_bytes", "Size of the database at which etcd refuses writes, as the spec has it.")
+	statusCondition = description("condition",
+		"1 for each condition in the status of an EtcdCluster, with the status and the reason that it has.", "condition", "status", "reason")
+	databaseSize = description("database_size_bytes",
+		"Size of the largest member's database, rounded up by at most one eighth from 8 MiB on.")
+	databaseQuota = description("database_quota_bytes",
+		"Size of the database at which etcd refuses writes, as the spec has it.")
 )
 
 // Describe sends what there can be.

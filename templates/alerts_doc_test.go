@@ -27,12 +27,13 @@ func TestAlertsDocumented(t *testing.T) {
 	if !opened || !closed {
 		t.Fatalf("%s has no place between %q and %q", page, begin, end)
 	}
+	example := strings.NewReplacer("{{ $labels.namespace }}/", "", "{{ $labels.cluster }}", "`db`", "{{ $labels.schedule }}", "`nightly`")
 	var table strings.Builder
 	table.WriteString("| alert | | severity | after |\n| --- | --- | --- | --- |\n")
 	for _, rule := range alerts(t) {
 		says, anchor := rule.Annotations(), strings.ToLower(rule.Name())
-		summary := strings.NewReplacer("{{ $labels.namespace }}/", "", "{{ $labels.cluster }}", "`db`", "{{ $labels.schedule }}", "`nightly`").Replace(says.Get("summary"))
-		fmt.Fprintf(&table, "| [`%s`](#%s) | %s | %s | %s |\n", rule.Name(), anchor, summary, rule.Labels().Get("severity"), model.Duration(rule.HoldDuration()))
+		fmt.Fprintf(&table, "| [`%s`](#%s) | %s | %s | %s |\n", rule.Name(), anchor,
+			example.Replace(says.Get("summary")), rule.Labels().Get("severity"), model.Duration(rule.HoldDuration()))
 		if want := "docs/metrics.md#" + anchor; says.Get("runbook") != want {
 			t.Errorf("%s: runbook: want %s, got %s", rule.Name(), want, says.Get("runbook"))
 		}
