@@ -52,8 +52,11 @@ func TestMetrics(t *testing.T) {
 				s.Fatal(err)
 			}
 			got, body := s.scrape(token.Status.Token)
-			if got != status || allowed != strings.Contains(body, "controller_runtime_reconcile_total") {
-				s.Errorf("status %d, want %d; body:\n%.300s", got, status, body)
+			// The lease is what the alert QuorateOperatorAbsent asks for.
+			for _, series := range []string{"controller_runtime_reconcile_total", `leader_election_master_status{name="quorate"} 1`} {
+				if got != status || allowed != strings.Contains(body, series) {
+					s.Errorf("status %d, want %d; %s there: want %t; body:\n%.300s", got, status, series, allowed, body)
+				}
 			}
 		})).Feature()
 	}

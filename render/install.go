@@ -30,6 +30,9 @@ type InstallOptions struct {
 	// WatchNamespaces are the namespaces whose EtcdClusters the operator looks after, in which it gets its rights, and
 	// which must exist. Empty means all namespaces, and rights in the whole cluster.
 	WatchNamespaces []string
+	// Monitoring adds a ServiceMonitor and a PrometheusRule, for a cluster that has the Prometheus operator. It needs the
+	// metrics, which are not served with WatchNamespaces.
+	Monitoring bool
 }
 
 // Install renders the manifests that install Quorate, as one YAML stream in the order in which to apply them.
@@ -42,6 +45,11 @@ func Install(o InstallOptions) ([]byte, error) {
 		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {
 			return nil, fmt.Errorf("namespace %q: %s", ns, problems[0])
 		}
+	}
+	if o.Monitoring && len(watched) > 0 {
+		return nil, errors.New("monitoring needs metrics, and an operator for named namespaces serves none, because that takes " +
+			"cluster-wide rights: where it may have them, add the components templates/install/metrics and " +
+			"templates/install/monitoring to a kustomization of your own")
 	}
 	manifests, err := build(overlay(o, watched))
 	if err != nil {
@@ -64,6 +72,9 @@ func overlay(o InstallOptions, watched []string) map[string]types.Kustomization 
 		operator.Patches = append(operator.Patches,
 			patch("Deployment", "replace", "/spec/template/spec/containers/0/image", o.Image),
 			patch("Deployment", "replace", "/spec/template/spec/containers/0/env/0/value", o.Image)) // QUORATE_IMAGE
+	}
+	if o.Monitoring {
+		operator.Components = []string{"../install/monitoring"}
 	}
 	for _, ns := range watched {
 		operator.Patches = append(operator.Patches,

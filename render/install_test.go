@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -40,6 +41,10 @@ var installations = map[string]struct {
 	"namespaced-elsewhere": {
 		reason: "The operator may watch its own namespace, and its rights there are those of any other",
 		args:   InstallOptions{Namespace: "ops", WatchNamespaces: []string{"ops"}},
+	},
+	"monitoring-elsewhere": {
+		reason: "The Prometheus operator finds its objects beside the Service that they are about",
+		args:   InstallOptions{Namespace: "ops", Monitoring: true},
 	},
 }
 
@@ -79,6 +84,11 @@ func TestInstallRefuses(t *testing.T) {
 			args:   InstallOptions{WatchNamespaces: []string{""}},
 			want:   `namespace ""`,
 		},
+		"Monitoring": {
+			reason: "Rules for metrics that are not served would alert on nothing but their absence",
+			args:   InstallOptions{WatchNamespaces: []string{"team-a"}, Monitoring: true},
+			want:   "add the components templates/install/metrics and templates/install/monitoring",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +116,14 @@ func TestOverlays(t *testing.T) {
 				Namespace:  "ops",
 				Resources:  []string{"install/namespaced"},
 				Components: []string{"install/metrics"},
+			},
+		},
+		"overlay-namespaced-monitoring": {
+			reason: "So is what the Prometheus operator scrapes and alerts by",
+			args: types.Kustomization{
+				Namespace:  "ops",
+				Resources:  []string{"install/namespaced"},
+				Components: []string{"install/metrics", "install/monitoring"},
 			},
 		},
 	}
@@ -215,7 +233,7 @@ func decode(t *testing.T, manifests []byte) []client.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, apiextensionsv1.AddToScheme,
+		appsv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, apiextensionsv1.AddToScheme, monitoringv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)

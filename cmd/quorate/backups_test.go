@@ -61,6 +61,7 @@ func checkCommands(t *testing.T, page string) (shown map[string]bool) {
 			continue
 		}
 		args, _, _ = strings.Cut(args, " | ")
+		args, _, _ = strings.Cut(args, " > ")
 		cmd, rest, err := root().Find(strings.Fields(args))
 		if err != nil {
 			t.Errorf("docs/%s: %s: %v", page, line, err)

@@ -36,7 +36,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints them
 	}
-	cmd.AddCommand(operator(), preview(), snapshots(), agent(), manifests(), version())
+	cmd.AddCommand(operator(), preview(), snapshots(), agent(), manifests(), alerts(), version())
 	return cmd
 }
 
@@ -49,7 +49,10 @@ func manifests() *cobra.Command {
   quorate manifests | kubectl apply --server-side -f -
 
   # One for two namespaces, which must exist, without any cluster-wide right
-  quorate manifests --watch-namespace team-a,team-b | kubectl apply --server-side -f -`,
+  quorate manifests --watch-namespace team-a,team-b | kubectl apply --server-side -f -
+
+  # One for the whole cluster, which the Prometheus operator scrapes and alerts on
+  quorate manifests --monitoring | kubectl apply --server-side -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			yaml, err := render.Install(o)
@@ -64,7 +67,28 @@ func manifests() *cobra.Command {
 	cmd.Flags().StringVar(&o.Image, "image", "", "image of the operator (default: the one that make image builds)")
 	cmd.Flags().StringSliceVar(&o.WatchNamespaces, "watch-namespace", nil,
 		"namespace to look after; repeat it or separate by commas (default: all)")
+	cmd.Flags().BoolVar(&o.Monitoring, "monitoring", false,
+		"add a ServiceMonitor and a PrometheusRule with the alerts, for a cluster that has the Prometheus operator")
 	return cmd
+}
+
+func alerts() *cobra.Command {
+	return &cobra.Command{
+		Use:   "alerts",
+		Short: "Print the alerts as a file of rules for Prometheus",
+		Long: `Print the alerts as a file of rules, which Prometheus reads by rule_files. Where the Prometheus operator runs,
+"quorate manifests --monitoring" has the same alerts as a PrometheusRule.`,
+		Example: `  quorate alerts > quorate.rules.yaml`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rules, err := render.Alerts()
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(rules)
+			return err
+		},
+	}
 }
 
 func version() *cobra.Command {

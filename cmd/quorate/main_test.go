@@ -10,15 +10,43 @@ import (
 
 // TestManifests holds the command line to package render: each flag arrives.
 func TestManifests(t *testing.T) {
-	want, err := render.Install(render.InstallOptions{
-		Namespace: "ops", Image: "registry.example/quorate:v1", WatchNamespaces: []string{"a", "b"},
-	})
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   render.InstallOptions
+	}{
+		"Namespaces": {
+			reason: "Commas separate the namespaces",
+			args:   []string{"--namespace=ops", "--image=registry.example/quorate:v1", "--watch-namespace=a,b"},
+			want:   render.InstallOptions{Namespace: "ops", Image: "registry.example/quorate:v1", WatchNamespaces: []string{"a", "b"}},
+		},
+		"Monitoring": {
+			reason: "What the Prometheus operator needs is there where it was asked for",
+			args:   []string{"--monitoring"},
+			want:   render.InstallOptions{Monitoring: true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			want, err := render.Install(tc.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := execute(t, append([]string{"manifests"}, tc.args...)...); got != string(want) {
+				t.Errorf("%s: the manifests differ from what render gives for the same options:\n%s", tc.reason, got)
+			}
+		})
+	}
+}
+
+// TestAlerts: the file of rules is that of package render, whose rules templates/alerts_test.go evaluates.
+func TestAlerts(t *testing.T) {
+	want, err := render.Alerts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := execute(t, "manifests", "--namespace=ops", "--image=registry.example/quorate:v1", "--watch-namespace=a,b")
-	if got != string(want) {
-		t.Errorf("the manifests differ from what render gives for the same options:\n%s", got)
+	if got := execute(t, "alerts"); got != string(want) {
+		t.Errorf("the alerts differ from those that render gives:\n%s", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap/zapcore"
@@ -154,11 +155,18 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	if err := restores.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler of restores: %w", err)
 	}
-	if err := metrics.Registry.Register(backup.Metrics{Reader: mgr.GetClient()}); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
+	for _, collector := range collectors(mgr.GetClient()) {
+		if err := metrics.Registry.Register(collector); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
 	}
 	log.Info("Starting operator", "version", built(), "watchNamespaces", o.watchNamespaces)
 	return mgr.Start(ctx)
+}
+
+// collectors are the operator's own metrics; those of controller-runtime are there beside them.
+func collectors(cached client.Reader) []prometheus.Collector {
+	return []prometheus.Collector{reconcile.Metrics{Reader: cached}, backup.Metrics{Reader: cached}}
 }
 
 // manager is how the flags configure controller-runtime.

@@ -5,18 +5,22 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Metrics tells of the last good snapshot of each cluster: of the verified one that was taken last.
-// It is counted at each scrape from the EtcdBackups that there are then, of clusters that there are
-// then: a series goes with what it speaks of.
+// Metrics tells of the last good snapshot of each cluster, which is the verified one that was taken
+// last, and of the schedules. It is counted at each scrape from the EtcdBackups and
+// EtcdBackupSchedules that there are then, of clusters that there are then: a series goes with what
+// it speaks of.
 type Metrics struct {
 	// Reader reads from the cache.
 	Reader client.Reader
+	// Now is the time; time.Now where it is nil.
+	Now func() time.Time
 }
 
 var _ prometheus.Collector = Metrics{}
@@ -24,8 +28,8 @@ var _ prometheus.Collector = Metrics{}
 // listing bounds a scrape. The cache answers at once, or not at all while it fills.
 const listing = 5 * time.Second
 
-func description(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("quorate_backup_"+name, help, []string{"namespace", "cluster"}, nil)
+func description(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("quorate_backup_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
 }
 
 var (
@@ -35,11 +39,16 @@ var (
 	lastGoodDuration = description("last_good_duration_seconds", "How long etcd took to send the last verified snapshot.")
 	lastVerified     = description("last_verified", "1 where the snapshot that was stored last is verified, 0 where it is not.")
 	stalled          = description("stalled", "EtcdBackups for which a person must act.")
+	scheduleDue      = description("schedule_due_timestamp_seconds",
+		"The last time that has come of an EtcdBackupSchedule which is not suspended, in seconds since 1970; 0 where none has come since it was created.", "schedule")
+	scheduleStalled = description("schedule_stalled", "1 where a person must act for the EtcdBackupSchedule, else 0.", "schedule")
 )
 
 // Describe sends what there can be.
 func (m Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lastGoodTime, lastGoodSize, lastGoodStored, lastGoodDuration, lastVerified, stalled} {
+	for _, d := range []*prometheus.Desc{
+		lastGoodTime, lastGoodSize, lastGoodStored, lastGoodDuration, lastVerified, stalled, scheduleDue, scheduleStalled,
+	} {
 		to <- d
 	}
 }
@@ -48,8 +57,8 @@ func (m Metrics) Describe(to chan<- *prometheus.Desc) {
 func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), listing) //nolint:forbidigo // a collector is given no context
 	defer cancel()
-	clusters, backups := &api.EtcdClusterList{}, &api.EtcdBackupList{}
-	for _, list := range []client.ObjectList{clusters, backups} {
+	clusters, backups, schedules := &api.EtcdClusterList{}, &api.EtcdBackupList{}, &api.EtcdBackupScheduleList{}
+	for _, list := range []client.ObjectList{clusters, backups, schedules} {
 		if err := m.Reader.List(ctx, list); err != nil {
 			to <- prometheus.NewInvalidMetric(lastGoodTime, err)
 			return
@@ -64,6 +73,42 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 			s.send(to, key)
 		}
 	}
+	now := time.Now
+	if m.Now != nil {
+		now = m.Now
+	}
+	for i := range schedules.Items {
+		s := &schedules.Items[i]
+		key := types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.ClusterRef.Name}
+		if there[key] && s.DeletionTimestamp.IsZero() {
+			sendSchedule(to, key, s, now())
+		}
+	}
+}
+
+// sendSchedule tells when there should have been an EtcdBackup, by the schedule and not by what was
+// made: one that the operator could not make is missed as well.
+func sendSchedule(to chan<- prometheus.Metric, key types.NamespacedName, s *api.EtcdBackupSchedule, now time.Time) {
+	gauge := func(d *prometheus.Desc, value float64) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, key.Namespace, key.Name, s.Name)
+	}
+	gauge(scheduleStalled, oneIf(meta.IsStatusConditionTrue(s.Status.Conditions, api.ConditionStalled)))
+	times, zone, err := parse(s)
+	if err != nil || s.Spec.Suspend {
+		return
+	}
+	due := 0.0
+	if at := last(times, s.CreationTimestamp.Time, now.In(zone)); !at.IsZero() {
+		due = float64(at.Unix())
+	}
+	gauge(scheduleDue, due)
+}
+
+func oneIf(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }
 
 // summary is what there is to say of the snapshots of one cluster.
@@ -107,11 +152,7 @@ func (s *summary) send(to chan<- prometheus.Metric, key types.NamespacedName) {
 	}
 	gauge(stalled, float64(s.stalled))
 	if s.stored != nil {
-		verified := 0.0
-		if s.stored.Status.VerifiedAt != nil {
-			verified = 1
-		}
-		gauge(lastVerified, verified)
+		gauge(lastVerified, oneIf(s.stored.Status.VerifiedAt != nil))
 	}
 	if s.good == nil {
 		return

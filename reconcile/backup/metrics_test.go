@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,12 @@ func TestMetrics(t *testing.T) {
 		}
 		more(b)
 		return b
+	}
+	schedule := func(times string, more func(*api.EtcdBackupSchedule)) client.Object {
+		s := nightly().Schedule
+		s.Spec.Schedule = times
+		more(s)
+		return s
 	}
 	good := func(b *api.EtcdBackup) { b.Status.VerifiedAt = instant(born.Add(time.Hour)) }
 	cases := map[string]struct {
@@ -72,7 +79,46 @@ quorate_backup_stalled{cluster="db",namespace="team-a"} 1
 		},
 		"ClusterGone": {
 			reason: "An alert on the age must not go on for a cluster that was deleted",
-			args:   []client.Object{backup("a", "db", born, good)},
+			args:   []client.Object{backup("a", "db", born, good), schedule("0 * * * *", func(*api.EtcdBackupSchedule) {})},
+		},
+		"Due": {
+			reason: "A time counts when it has come, whether an EtcdBackup was made of it or not",
+			args: []client.Object{cluster("db"), schedule("0 * * * *", func(s *api.EtcdBackupSchedule) {
+				s.Status.LastScheduleTime = instant(clock(8, 0))
+				s.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue}}
+			})},
+			want: scheduleSeries(clock(9, 0).Unix(), 1),
+		},
+		"DueInItsZone": {
+			reason: "A schedule is meant in its time zone: 10 o'clock in Berlin is 9 o'clock UTC",
+			args: []client.Object{cluster("db"), schedule("0 10 * * *", func(s *api.EtcdBackupSchedule) {
+				s.Spec.TimeZone = "Europe/Berlin"
+			})},
+			want: scheduleSeries(clock(9, 0).Unix(), 0),
+		},
+		"NotYetDue": {
+			reason: "A time from before the schedule was created is none of its times",
+			args:   []client.Object{cluster("db"), schedule("0 7 * * *", func(*api.EtcdBackupSchedule) {})},
+			want:   scheduleSeries(0, 0),
+		},
+		"Suspended": {
+			reason: "Nothing is due while it is suspended",
+			args:   []client.Object{cluster("db"), schedule("0 * * * *", func(s *api.EtcdBackupSchedule) { s.Spec.Suspend = true })},
+			want:   scheduleSeries(-1, 0),
+		},
+		"InvalidSchedule": {
+			reason: "A time zone that is not known gives no time, and the condition tells so",
+			args: []client.Object{cluster("db"), schedule("0 * * * *", func(s *api.EtcdBackupSchedule) {
+				s.Spec.TimeZone = "Europe/Atlantis"
+				s.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue}}
+			})},
+			want: scheduleSeries(-1, 1),
+		},
+		"ScheduleDeleted": {
+			reason: "A schedule that is being deleted makes no EtcdBackup",
+			args: []client.Object{cluster("db"), schedule("0 * * * *", func(s *api.EtcdBackupSchedule) {
+				s.DeletionTimestamp, s.Finalizers = instant(clock(9, 0)), []string{"example.com/keep"}
+			})},
 		},
 	}
 	for name, tc := range cases {
@@ -83,9 +129,26 @@ quorate_backup_stalled{cluster="db",namespace="team-a"} 1
 				t.Fatal(err)
 			}
 			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.args...).Build()
-			if err := testutil.CollectAndCompare(Metrics{Reader: reader}, strings.NewReader(tc.want)); err != nil {
+			if err := testutil.CollectAndCompare(Metrics{Reader: reader, Now: func() time.Time { return clock(9, 30) }}, strings.NewReader(tc.want)); err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
 	}
+}
+
+// scheduleSeries are those of the schedule nightly; without the time where that is negative.
+func scheduleSeries(due int64, stalled int) string {
+	const labels = `{cluster="db",namespace="team-a",schedule="nightly"}`
+	series := fmt.Sprintf(`
+# HELP quorate_backup_schedule_stalled 1 where a person must act for the EtcdBackupSchedule, else 0.
+# TYPE quorate_backup_schedule_stalled gauge
+quorate_backup_schedule_stalled%s %d
+`, labels, stalled)
+	if due < 0 {
+		return series
+	}
+	return fmt.Sprintf(`
+# HELP quorate_backup_schedule_due_timestamp_seconds The last time that has come of an EtcdBackupSchedule which is not suspended, in seconds since 1970; 0 where none has come since it was created.
+# TYPE quorate_backup_schedule_due_timestamp_seconds gauge
+quorate_backup_schedule_due_timestamp_seconds%s %d`, labels, due) + series
 }

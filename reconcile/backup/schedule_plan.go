@@ -132,8 +132,8 @@ var lookBack = []time.Duration{time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 3
 // it is not too late; zero where there is none.
 func due(s *api.EtcdBackupSchedule, times cron.Schedule, now time.Time) time.Time {
 	since := s.CreationTimestamp.Time
-	if last := s.Status.LastScheduleTime; last != nil {
-		since = last.Time
+	if made := s.Status.LastScheduleTime; made != nil {
+		since = made.Time
 	}
 	if s.Spec.StartingDeadline != nil {
 		late, err := time.ParseDuration(string(*s.Spec.StartingDeadline))
@@ -141,17 +141,22 @@ func due(s *api.EtcdBackupSchedule, times cron.Schedule, now time.Time) time.Tim
 			since = earliest
 		}
 	}
+	return last(times, since, now)
+}
+
+// last is the last time that has come since then; zero where there is none.
+func last(times cron.Schedule, since, now time.Time) time.Time {
 	for _, far := range lookBack {
 		from := now.Add(-far)
 		if from.Before(since) {
 			from = since.In(now.Location())
 		}
-		var last time.Time
+		var found time.Time
 		for at := times.Next(from); !at.IsZero() && !at.After(now); at = times.Next(at) {
-			last = at
+			found = at
 		}
-		if !last.IsZero() {
-			return last
+		if !found.IsZero() {
+			return found
 		}
 	}
 	return time.Time{}

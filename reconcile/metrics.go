@@ -1,0 +1,73 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/render"
+)
+
+// Metrics tells of each cluster what its status says. It is counted at each scrape from the
+// EtcdClusters that there are then; one that is being deleted is left out.
+type Metrics struct {
+	// Reader reads from the cache.
+	Reader client.Reader
+}
+
+var _ prometheus.Collector = Metrics{}
+
+// listing bounds a scrape. The cache answers at once, or not at all while it fills.
+const listing = 5 * time.Second
+
+func description(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("quorate_cluster_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
+}
+
+var (
+	statusCondition = description("condition",
+		"1 for each condition in the status of an EtcdCluster, with the status and the reason that it has.", "condition", "status", "reason")
+	databaseSize = description("database_size_bytes",
+		"Size of the largest member's database, rounded up by at most one eighth from 8 MiB on.")
+	databaseQuota = description("database_quota_bytes",
+		"Size of the database at which etcd refuses writes, as the spec has it.")
+)
+
+// Describe sends what there can be.
+func (m Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{statusCondition, databaseSize, databaseQuota} {
+		to <- d
+	}
+}
+
+// Collect counts what there is.
+func (m Metrics) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), listing) //nolint:forbidigo // a collector is given no context
+	defer cancel()
+	clusters := &api.EtcdClusterList{}
+	if err := m.Reader.List(ctx, clusters); err != nil {
+		to <- prometheus.NewInvalidMetric(statusCondition, err)
+		return
+	}
+	for i := range clusters.Items {
+		if c := &clusters.Items[i]; c.DeletionTimestamp.IsZero() {
+			send(to, c)
+		}
+	}
+}
+
+func send(to chan<- prometheus.Metric, c *api.EtcdCluster) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{c.Namespace, c.Name}, labels...)...)
+	}
+	for _, has := range c.Status.Conditions {
+		gauge(statusCondition, 1, has.Type, string(has.Status), has.Reason)
+	}
+	if size := c.Status.DBSize; size != nil {
+		gauge(databaseSize, float64(size.Value()))
+		gauge(databaseQuota, float64(render.Room(c)))
+	}
+}
