@@ -132,7 +132,7 @@ func (s *stage) restoredFrom(c *api.EtcdCluster, m snapshot.Manifest) {
 		s.Fatalf("the status does not say from what the cluster was started")
 	}
 	want := api.RestoredSnapshot{
-		Name: m.Name, SHA256: m.SHA256, ClusterID: m.ClusterID, EtcdVersion: m.EtcdVersion, Revision: m.Revision, Size: m.Size,
+		Name: m.Name, SHA256: m.SHA256, ClusterID: m.ClusterID, EtcdVersion: m.EtcdVersion, Revision: m.Revision, Size: m.Size, Encrypted: m.Encrypted,
 		Location: "persistentvolumeclaim://" + backups + "/" + m.Object,
 	}
 	got := *r
