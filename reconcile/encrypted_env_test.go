@@ -53,7 +53,7 @@ func ageSecret(secret string) *api.AgeIdentity {
 	return &api.AgeIdentity{SecretRef: api.SecretReference{Name: secret}}
 }
 
-// backedUp is the manifest of a snapshot of the cluster, which an EtcdBackup without encryption has taken.
+// backedUp is an EtcdBackup of the cluster that says nothing of encryption, and is verified.
 func (s *stage) backedUp(c *api.EtcdCluster, name string, store *api.BackupStore) *api.EtcdBackup {
 	s.Helper()
 	b := &api.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}}
@@ -119,8 +119,9 @@ func (s *stage) untold(words []string) {
 	check("the log of the operators", []byte(strings.Join(s.logs, "\n")))
 }
 
-// TestEncrypted: a cluster asks for encryption, and each of its snapshots is encrypted. What is restored from one needs the identity:
-// without it, or with another one, the cluster goes on, and is told which Secret that is.
+// TestEncrypted: a cluster asks for encryption, and each of its snapshots is encrypted. What is
+// restored from one needs the identity: without it, or with another one, the cluster goes on, and
+// is told which Secret that is.
 func TestEncrypted(t *testing.T) {
 	s := newStage(t, agents)
 	s.inStore(func(context.Context, snapshot.Store) error { return nil })
@@ -135,7 +136,8 @@ func TestEncrypted(t *testing.T) {
 	kept := data{}
 	s.write(c, kept)
 
-	// Those that say nothing of encryption, one of them with a store of its own, and the one before a change of the version.
+	// Those that say nothing of encryption, one of them with a store of its own, and the one before
+	// a change of the version.
 	first := s.backedUp(c, "monday", nil)
 	taken := []*api.EtcdBackup{first, s.backedUp(c, "elsewhere", &api.BackupStore{Volume: &api.VolumeStore{ClaimName: backups, SubPath: "elsewhere"}})}
 	s.write(c, kept)

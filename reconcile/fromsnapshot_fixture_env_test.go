@@ -86,7 +86,8 @@ func (s *stage) inStore(do func(context.Context, snapshot.Store) error) {
 	}
 }
 
-// snapshot takes and verifies a snapshot of a cluster, encrypted to the recipients where there are any.
+// snapshot takes and verifies a snapshot of a cluster, encrypted to the recipients where there are
+// any.
 func (s *stage) snapshot(c *api.EtcdCluster, name string, recipients ...string) snapshot.Manifest {
 	s.Helper()
 	m := s.unverified(c, name, recipients...)

@@ -137,8 +137,8 @@ func allowUnverified(c *api.EtcdCluster) string {
 	return "set spec.bootstrap.restore.unverified to Allow"
 }
 
-// whichIdentity is where the identity comes from that does not read the snapshot. It is tried again by itself. The spec of an
-// EtcdRestore cannot be changed.
+// whichIdentity is where the identity comes from that does not read the snapshot. It is tried again
+// by itself. The spec of an EtcdRestore cannot be changed.
 func whichIdentity(c *api.EtcdCluster) string {
 	identity, r := c.RestoreIdentity(), c.Status.Restore
 	if identity == nil { // it was taken out of the spec a moment ago
@@ -155,7 +155,8 @@ func whichIdentity(c *api.EtcdCluster) string {
 	return fmt.Sprintf("the identity is that of Secret %s, key identity.txt (%s): put the right one there, %s", identity.SecretRef.Name, from, instead)
 }
 
-// The agent's words for a snapshot that is not there, and for an identity that does not read it, or is not there.
+// The agent's words for a snapshot that is not there, and for an identity that does not read it, or
+// is not there.
 const (
 	reasonNotFound = "NotFound"
 	reasonIdentity = "Identity"

@@ -49,8 +49,8 @@ func decrypt(from io.Reader, identities []age.Identity) (io.Reader, error) {
 	return opened, err
 }
 
-// Readable reads the beginning of a stored snapshot, and returns ErrIdentity where it is encrypted and
-// none of the identities decrypts it.
+// Readable reads the beginning of a stored snapshot, and returns ErrIdentity where it is encrypted
+// and none of the identities decrypts it.
 func Readable(ctx context.Context, store Store, m Manifest, identities []age.Identity) error {
 	if !m.Encrypted {
 		return nil

@@ -73,8 +73,8 @@ type EtcdBackupSpec struct {
 	// +kubebuilder:validation:Enum=Retain;Delete
 	DeletionPolicy RetentionPolicy `json:"deletionPolicy,omitempty"`
 
-	// encryption encrypts the snapshot before it leaves the Pod. Default: spec.backup.encryption of the EtcdCluster, as it is when
-	// an attempt is begun, whatever the store.
+	// encryption encrypts the snapshot before it leaves the Pod. Default: spec.backup.encryption of
+	// the EtcdCluster, as it is when an attempt is begun, whatever the store.
 	// +optional
 	Encryption *BackupEncryption `json:"encryption,omitempty"`
 }

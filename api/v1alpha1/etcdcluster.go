@@ -131,7 +131,8 @@ type EtcdClusterSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// Backup says where snapshots of a cluster go, to whom they are encrypted, and with what they are read.
+// Backup says where snapshots of a cluster go, to whom they are encrypted, and with what they are
+// read.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.beforeChange) || has(self.store)",fieldPath=".beforeChange",message="backup.beforeChange needs backup.store, which is where the snapshot before a change of the version goes: set backup.store, or leave backup.beforeChange out"
 type Backup struct {
@@ -140,15 +141,17 @@ type Backup struct {
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
 
-	// encryption encrypts every snapshot of this cluster before it leaves the Pod that takes it: of each EtcdBackup that has no
-	// encryption itself, whatever its store, of those on a schedule, and of those before a change of the version. A change is
-	// for what is begun after it. Default none.
+	// encryption encrypts every snapshot of this cluster before it leaves the Pod that takes it: of
+	// each EtcdBackup that has no encryption itself, whatever its store, of those on a schedule,
+	// and of those before a change of the version. A change is for what is begun after it. Default
+	// none.
 	// +optional
 	Encryption *BackupEncryption `json:"encryption,omitempty"`
 
-	// identity reads encrypted snapshots, where this cluster is restored from one and what it is restored from names no identity
-	// itself: an EtcdRestore, one that recovery.quorumLoss FromBackup has created among them, or bootstrap.restore. Nothing else
-	// reads it. Default none: without it the private key need not be in Kubernetes before a snapshot is restored.
+	// identity reads encrypted snapshots, where this cluster is restored from one and what it is
+	// restored from names no identity itself: an EtcdRestore, one that recovery.quorumLoss
+	// FromBackup has created among them, or bootstrap.restore. Nothing else reads it. Default none:
+	// without it the private key need not be in Kubernetes before a snapshot is restored.
 	// +optional
 	Identity *AgeIdentity `json:"identity,omitempty"`
 

@@ -51,9 +51,9 @@ func (b *EtcdBackup) StoreFor(c *EtcdCluster) *BackupStore {
 	}
 }
 
-// EncryptionFor is how a snapshot is encrypted that is begun now: as the backup says, or its cluster, or as an earlier attempt was; nil
-// where none is. The store makes no difference: where a cluster asks for encryption, nothing is stored in plain because an EtcdBackup
-// does not repeat it.
+// EncryptionFor is how a snapshot is encrypted that is begun now: as the backup says, or its
+// cluster, or as an earlier attempt was; nil where none is. The store makes no difference: where a
+// cluster asks for encryption, nothing is stored in plain because an EtcdBackup does not repeat it.
 func (b *EtcdBackup) EncryptionFor(c *EtcdCluster) *BackupEncryption {
 	switch {
 	case b.Spec.Encryption != nil:
@@ -65,7 +65,8 @@ func (b *EtcdBackup) EncryptionFor(c *EtcdCluster) *BackupEncryption {
 	}
 }
 
-// Encryption is how the snapshot of the attempt under way is encrypted, or the one that is stored; nil where it is not.
+// Encryption is how the snapshot of the attempt under way is encrypted, or the one that is stored;
+// nil where it is not.
 func (b *EtcdBackup) Encryption() *BackupEncryption {
 	if b.Spec.Encryption != nil {
 		return b.Spec.Encryption

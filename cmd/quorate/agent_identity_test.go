@@ -43,7 +43,8 @@ func encryptedStore(t *testing.T, to age.Recipient) snapshot.Config {
 	return snapshot.Config{Directory: &snapshot.Directory{Path: dir}}
 }
 
-// TestAgentIdentity: whether an identity reads the snapshot is known when that is found, and the identity is in no message.
+// TestAgentIdentity: whether an identity reads the snapshot is known when that is found, and the
+// identity is in no message.
 func TestAgentIdentity(t *testing.T) {
 	t.Parallel()
 	of := func() *age.X25519Identity {

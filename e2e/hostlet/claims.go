@@ -239,7 +239,8 @@ func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Contain
 	return mounts, nil
 }
 
-// project writes a Secret into the directory of its volume, as it is now. What is optional may be missing.
+// project writes a Secret into the directory of its volume, as it is now. What is optional may be
+// missing.
 func (h *Hostlet) project(ctx context.Context, namespace string, source *corev1.SecretVolumeSource, dir string) error {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return err

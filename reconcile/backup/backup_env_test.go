@@ -118,7 +118,8 @@ func cached(ctx context.Context, c client.WithWatch, key client.ObjectKey, o cli
 	return nil
 }
 
-// TestEncryptionNotCached: the cluster asks for encryption, and the cache does not have that yet. Nothing is begun in plain.
+// TestEncryptionNotCached: the cluster asks for encryption, and the cache does not have that yet.
+// Nothing is begun in plain.
 func TestEncryptionNotCached(t *testing.T) {
 	s := newStage(t)
 	c := s.formed("db")
