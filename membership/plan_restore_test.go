@@ -74,7 +74,7 @@ func TestPlanRestore(t *testing.T) {
 			args:   []change{restoring, found(with(monday, func(s *Snapshot) { s.Encrypted = true }))},
 			want: Step{
 				Action: Stall, Reason: RestoreFailed,
-				Message: "snapshot db-monday (revision 4711, taken 2026-11-23T07:50:00Z) is encrypted: set spec.bootstrap.restore.identity to the Secret that has the age identity which can read it. No member was made yet, and spec.bootstrap.restore can be corrected",
+				Message: "snapshot db-monday (revision 4711, taken 2026-11-23T07:50:00Z) is encrypted: set spec.bootstrap.restore.identity, or spec.backup.identity, to the Secret that has the age identity which can read it. No member was made yet, and spec.bootstrap.restore can be corrected",
 			},
 		},
 		"FoundDecryptable": {

@@ -130,9 +130,9 @@ func unusable(d Desired, o Observed, s Snapshot) string {
 	case s.Version.Minor > d.Version.Minor:
 		return fmt.Sprintf("%s was taken from etcd %s, and etcd %s cannot read its data: set spec.version to %d.%d or newer, or choose an earlier snapshot", s, s.Version, d.Version, s.Version.Major, s.Version.Minor)
 	case s.Encrypted && !d.Identity && o.InPlace.Name != "":
-		return fmt.Sprintf("%s is encrypted: delete EtcdRestore %s, and apply it again with spec.source.identity, the Secret that has the age identity which can read it", s, o.InPlace.Name)
+		return fmt.Sprintf("%s is encrypted: set spec.backup.identity of the EtcdCluster to the Secret that has the age identity which can read it, or delete EtcdRestore %s, and apply it again with spec.source.identity", s, o.InPlace.Name)
 	case s.Encrypted && !d.Identity:
-		return fmt.Sprintf("%s is encrypted: set spec.bootstrap.restore.identity to the Secret that has the age identity which can read it", s)
+		return fmt.Sprintf("%s is encrypted: set spec.bootstrap.restore.identity, or spec.backup.identity, to the Secret that has the age identity which can read it", s)
 	case d.Room > 0 && s.Size > d.Room:
 		return fmt.Sprintf("%s has %s, and the database may have %s: set spec.storage.size to twice as much at least, or spec.options.quotaBackendSize", s, mebibytes(s.Size), mebibytes(d.Room))
 	case d.Volume > 0 && needs > d.Volume:

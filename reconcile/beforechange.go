@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,12 +61,18 @@ func earlierBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, read
 		case serves && (found.State == membership.BackupVerified || found.State == membership.BackupRuns || found.State == membership.BackupStalled):
 			seen.Backup, seen.earlier = found, nil
 			return nil
-		case found.State == membership.BackupRuns && seen.earlier == nil:
+		case found.State == membership.BackupRuns && seen.earlier == nil && asEncrypted(c, b):
 			seen.Backup, seen.earlier = found, b
 			seen.Backup.State = membership.BackupEarlier
 		}
 	}
 	return nil
+}
+
+// asEncrypted reports whether the snapshot of an EtcdBackup is encrypted as the cluster asks for
+// now, or will be.
+func asEncrypted(c *api.EtcdCluster, b *api.EtcdBackup) bool {
+	return b.Status.Attempt == 0 || equality.Semantic.DeepEqual(b.Encryption(), b.EncryptionFor(c))
 }
 
 // backupFacts is what the planner needs to know of it; nil where there is none.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,6 +45,7 @@ func (s *stage) backUp() {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: s.scheme, Cache: s.cache(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)}, GracefulShutdownTimeout: new(time.Second),
+		Logger: funcr.New(func(prefix, args string) { s.log(prefix + " " + args) }, funcr.Options{Verbosity: 1}),
 	})
 	if err != nil {
 		s.Fatal(err)

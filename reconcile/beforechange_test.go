@@ -65,6 +65,13 @@ func running(c *api.EtcdCluster) *api.EtcdBackup {
 	return beforeChange(c, api.ReasonSaving, "saving", false)
 }
 
+// plainly is one whose first attempt is under way, and is not encrypted.
+func plainly(c *api.EtcdCluster) *api.EtcdBackup {
+	b := running(c)
+	b.Status.Attempt = 1
+	return b
+}
+
 func unsaved(c *api.EtcdCluster) *api.EtcdBackup {
 	b := beforeChange(c, "StoreFull", "no snapshot was taken", true)
 	b.Status.Failure = &api.BackupFailure{Reason: "StoreFull", Message: "no snapshot was taken"}
@@ -120,6 +127,13 @@ func TestBeforeChange(t *testing.T) {
 				Created: []write{{"apply", "EtcdBackup", before, "backup", "5"}}, Taken: []string{"other"},
 				Ready: "BackingUp: waiting for EtcdBackup " + before + " (saving), before " + change,
 			},
+		},
+		"EarlierPlain": {
+			reason: "the spec asks for encryption by now, and it was begun without", backup: earlier(plainly, 0),
+			given: func(w *world) {
+				w.cluster.Spec.Backup.Encryption = &api.BackupEncryption{Recipients: []api.AgeRecipient{"age1"}}
+			},
+			want: another,
 		},
 		"Exists": {
 			reason: "another operator, or this one before it died, has created it: the cache soon has it",

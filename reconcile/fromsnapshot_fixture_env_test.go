@@ -86,10 +86,11 @@ func (s *stage) inStore(do func(context.Context, snapshot.Store) error) {
 	}
 }
 
-// snapshot takes and verifies a snapshot of a cluster.
-func (s *stage) snapshot(c *api.EtcdCluster, name string) snapshot.Manifest {
+// snapshot takes and verifies a snapshot of a cluster, encrypted to the recipients where there are
+// any.
+func (s *stage) snapshot(c *api.EtcdCluster, name string, recipients ...string) snapshot.Manifest {
 	s.Helper()
-	m := s.unverified(c, name)
+	m := s.unverified(c, name, recipients...)
 	s.inStore(func(ctx context.Context, store snapshot.Store) error {
 		v, err := snapshot.VerifyHash(ctx, store, name, snapshot.FetchOptions{})
 		if err != nil {
@@ -101,14 +102,15 @@ func (s *stage) snapshot(c *api.EtcdCluster, name string) snapshot.Manifest {
 }
 
 // unverified takes a snapshot of a cluster.
-func (s *stage) unverified(c *api.EtcdCluster, name string) (m snapshot.Manifest) {
+func (s *stage) unverified(c *api.EtcdCluster, name string, recipients ...string) (m snapshot.Manifest) {
 	s.Helper()
 	var endpoints []string
 	for _, pod := range s.pods(c) {
 		endpoints = append(endpoints, "http://"+pod.Status.PodIP+":2379")
 	}
 	s.inStore(func(ctx context.Context, store snapshot.Store) (err error) {
-		m, err = snapshot.Save(ctx, snapshot.Source{Endpoints: endpoints}, store, snapshot.SaveOptions{Name: name, Cluster: c.Namespace + "/" + c.Name})
+		options := snapshot.SaveOptions{Name: name, Cluster: c.Namespace + "/" + c.Name, Recipients: recipients}
+		m, err = snapshot.Save(ctx, snapshot.Source{Endpoints: endpoints}, store, options)
 		return err
 	})
 	return m
@@ -132,7 +134,7 @@ func (s *stage) restoredFrom(c *api.EtcdCluster, m snapshot.Manifest) {
 		s.Fatalf("the status does not say from what the cluster was started")
 	}
 	want := api.RestoredSnapshot{
-		Name: m.Name, SHA256: m.SHA256, ClusterID: m.ClusterID, EtcdVersion: m.EtcdVersion, Revision: m.Revision, Size: m.Size,
+		Name: m.Name, SHA256: m.SHA256, ClusterID: m.ClusterID, EtcdVersion: m.EtcdVersion, Revision: m.Revision, Size: m.Size, Encrypted: m.Encrypted,
 		Location: "persistentvolumeclaim://" + backups + "/" + m.Object,
 	}
 	got := *r

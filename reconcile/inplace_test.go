@@ -146,7 +146,7 @@ func TestSetRestore(t *testing.T) {
 			seen: func(seen *observed) {
 				seen.Search = membership.Search{Begun: true, Found: membership.Snapshot{Name: "monday", SHA256: "5a", Encrypted: true}}
 			},
-			want: result{Restore: inPhase(api.RestoreBlocked, says("snapshot monday is encrypted: delete EtcdRestore back, and apply it again with spec.source.identity, the Secret that has the age identity which can read it")), ClusterID: "c0"},
+			want: result{Restore: inPhase(api.RestoreBlocked, says("snapshot monday is encrypted: set spec.backup.identity of the EtcdCluster to the Secret that has the age identity which can read it, or delete EtcdRestore back, and apply it again with spec.source.identity")), ClusterID: "c0"},
 		},
 		"Newer": {
 			reason: "it is of a later minor", latch: "c0", restore: inPhase(api.RestorePending),

@@ -33,6 +33,7 @@ func TestQuorumLoss(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		policy api.QuorumLossPolicy
+		key    bool // snapshots are encrypted
 		later  bool // what was written after the snapshot is there
 		from   string
 	}{
@@ -43,8 +44,9 @@ func TestQuorumLoss(t *testing.T) {
 			from:   "member/db-1",
 		},
 		"FromBackup": {
-			reason: "the newest snapshot is taken, though a member is left",
+			reason: "the newest snapshot is taken, though a member is left, and read with the identity of the cluster",
 			policy: api.QuorumLossFromBackup,
+			key:    true,
 			from:   "monday",
 		},
 	} {
@@ -52,11 +54,17 @@ func TestQuorumLoss(t *testing.T) {
 			s := newStage(t, agents)
 			s.operate()
 			c := s.onLoss(tc.policy)
+			var recipients []string
+			if tc.key {
+				pair := s.keyPair()
+				recipients = append(recipients, pair.Recipient().String())
+				c.Spec.Backup.Encryption, c.Spec.Backup.Identity = encryptedTo(pair), s.secretOf("age", pair)
+			}
 			s.create(c)
 			s.ready(c)
 			kept := data{}
 			s.write(c, kept)
-			s.snapshot(c, "monday")
+			s.snapshot(c, "monday", recipients...)
 			s.put(s.etcd(c), "later", "value")
 			s.loseMajority(c)
 			if loss := c.Status.QuorumLoss; loss == nil || loss.Restore != "" {

@@ -263,7 +263,7 @@ func desired(c *api.EtcdCluster) membership.Desired {
 
 		Base:     int(c.Status.FirstOrdinal),
 		Restore:  c.Spec.Bootstrap != nil || c.Status.Restore != nil && c.Status.Restore.Phase == api.RestoreRestoring,
-		Identity: c.RestoreSource() != nil && c.RestoreSource().Identity != nil,
+		Identity: c.RestoreIdentity() != nil,
 		Volume:   c.Spec.Storage.Size.Value(),
 		BackUp:   c.BacksUpBeforeChange(),
 

@@ -121,6 +121,9 @@ func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result,
 		if failure.Reason == reasonNotFound && c.RestoreSource().Unverified != api.UnverifiedAllow {
 			problem += "; only a verified one is taken: verify it (quorate snapshot verify), or " + allowUnverified(c)
 		}
+		if failure.Reason == reasonIdentity {
+			problem += "; " + whichIdentity(c)
+		}
 		return problem
 	}
 	return notStarted(pod, overdue)
@@ -134,8 +137,30 @@ func allowUnverified(c *api.EtcdCluster) string {
 	return "set spec.bootstrap.restore.unverified to Allow"
 }
 
-// reasonNotFound is the agent's word for a snapshot that is not there.
-const reasonNotFound = "NotFound"
+// whichIdentity is where the identity comes from that does not read the snapshot. It is tried again
+// by itself. The spec of an EtcdRestore cannot be changed.
+func whichIdentity(c *api.EtcdCluster) string {
+	identity, r := c.RestoreIdentity(), c.Status.Restore
+	if identity == nil { // it was taken out of the spec a moment ago
+		return "the Job is made again"
+	}
+	from, instead := "spec.backup.identity of the EtcdCluster", "or name another Secret there"
+	switch {
+	case c.RestoreSource().Identity == nil:
+	case r != nil && c.RestoreSource() == &r.Source:
+		from, instead = "spec.source.identity of EtcdRestore "+r.Name, "or delete that EtcdRestore, and apply it again with another Secret"
+	default:
+		from = "spec.bootstrap.restore.identity"
+	}
+	return fmt.Sprintf("the identity is that of Secret %s, key identity.txt (%s): put the right one there, %s", identity.SecretRef.Name, from, instead)
+}
+
+// The agent's words for a snapshot that is not there, and for an identity that does not read it, or
+// is not there.
+const (
+	reasonNotFound = "NotFound"
+	reasonIdentity = "Identity"
+)
 
 // find begins the search: it creates the Job, or makes room for it where there is one of another search.
 func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {

@@ -61,6 +61,13 @@ var monday = api.RestoredSnapshot{
 	TakenAt: new(metav1.Date(2026, 11, 23, 7, 50, 0, 0, time.UTC)), VerifiedAt: new(metav1.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)),
 }
 
+// unreadable is what the agent says of a snapshot that is encrypted to others.
+const unreadable = `{"manifest":{"name":"db-monday","encrypted":true},"error":{"reason":"Identity","message":"snapshot db-monday: it is encrypted"}}`
+
+func identity(secret string) *api.AgeIdentity {
+	return &api.AgeIdentity{SecretRef: api.SecretReference{Name: secret}}
+}
+
 func TestSearched(t *testing.T) {
 	t.Parallel()
 	job := func(t *testing.T, c *api.EtcdCluster) []client.Object { return []client.Object{searching(t, c)} }
@@ -128,6 +135,32 @@ func TestSearched(t *testing.T) {
 			cluster: func(c *api.EtcdCluster) { c.Spec.Bootstrap.Restore.Unverified = api.UnverifiedAllow },
 			objects: saying(searcher(1, `{"error":{"reason":"NotFound","message":"snapshot latest: not found: the store has no snapshots"}}`)),
 			want:    membership.Search{Begun: true, Problem: "snapshot latest: not found: the store has no snapshots"},
+		},
+		"OtherIdentity": {
+			reason:  "the agent has found it, and cannot read it: which Secret that is",
+			cluster: func(c *api.EtcdCluster) { c.Spec.Bootstrap.Restore.Identity = identity("age") },
+			objects: saying(searcher(1, unreadable)),
+			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity is that of Secret age, key identity.txt (spec.bootstrap.restore.identity): " +
+				"put the right one there, or name another Secret there"},
+		},
+		"OtherIdentityOfCluster": {
+			reason:  "the default",
+			cluster: func(c *api.EtcdCluster) { c.Spec.Backup = &api.Backup{Identity: identity("age")} },
+			objects: saying(searcher(1, unreadable)),
+			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity is that of Secret age, key identity.txt (spec.backup.identity of the EtcdCluster): " +
+				"put the right one there, or name another Secret there"},
+		},
+		"OtherIdentityOfRestore": {
+			reason: "whose spec cannot be changed",
+			cluster: func(c *api.EtcdCluster) {
+				c.Spec.Backup = &api.Backup{Identity: identity("other")}
+				c.Status.Restore = inPhase(api.RestoreRestoring, func(r *api.ClusterRestore) {
+					r.Source.Store, r.Source.Identity = c.Spec.Bootstrap.Restore.Store, identity("age")
+				})
+			},
+			objects: saying(searcher(1, unreadable)),
+			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity is that of Secret age, key identity.txt (spec.source.identity of EtcdRestore back): " +
+				"put the right one there, or delete that EtcdRestore, and apply it again with another Secret"},
 		},
 		"Killed": {
 			reason:  "the agent has said nothing, and its log something",

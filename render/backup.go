@@ -109,7 +109,7 @@ func BackupJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1ac.
 // keeps: the plain copy that a save leaves is what is restored, because the Job has no key to
 // decrypt what was stored.
 func keeps(b *api.EtcdBackup) bool {
-	return b.Spec.Encryption != nil && b.Verification() == api.VerifyRestore
+	return b.Encryption() != nil && b.Verification() == api.VerifyRestore
 }
 
 func scratch() *corev1ac.VolumeMountApplyConfiguration {
@@ -124,8 +124,8 @@ func saveArgs(b *api.EtcdBackup, c *api.EtcdCluster) []string {
 		"--cluster=" + c.Namespace + "/" + c.Name,
 		"--cluster-id=" + b.Status.ClusterID,
 	}
-	if b.Spec.Encryption != nil {
-		for _, recipient := range b.Spec.Encryption.Recipients {
+	if encryption := b.Encryption(); encryption != nil {
+		for _, recipient := range encryption.Recipients {
 			args = append(args, "--recipient="+string(recipient))
 		}
 	}

@@ -61,12 +61,17 @@ func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration
 	if err != nil {
 		return nil, err
 	}
-	spec.WithRestartPolicy(corev1.RestartPolicyOnFailure).WithContainers(readsFrom(agent(image, ContainerFind, "find", args...), store))
+	search := []any{args, store, image}
+	find := readsFrom(agent(image, ContainerFind, "find", args...), store)
+	if identity := c.RestoreIdentity(); identity != nil {
+		decrypts(spec, find, identity)
+		search = append(search, identity)
+	}
+	spec.WithRestartPolicy(corev1.RestartPolicyOnFailure).WithContainers(find)
 	podLabels := agentLabels(c, "etcd-restore", c.Name)
 	if store.Azure != nil && store.ServiceAccountName != "" {
 		podLabels[azureIdentity] = "true"
 	}
-	search := []any{args, store, image}
 	if r := c.Status.Restore; r != nil && restore == &r.Source {
 		search = append(search, r.UID) // what another EtcdRestore has found may not be the newest any more
 	}
@@ -131,7 +136,7 @@ func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member
 		pod.Spec.WithInitContainers(restorer(c, agent(m.AgentImage, ContainerRestore, "expect-member", args...)))
 		return nil
 	}
-	restore, store, err := restoreOf(c)
+	_, store, err := restoreOf(c)
 	if err != nil {
 		return err
 	}
@@ -140,16 +145,10 @@ func restoring(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member
 		return fmt.Errorf("the store of the snapshot: %w", err)
 	}
 	args := append([]string{wanted, "--store=" + config, "--snapshot=" + name, "--sha256=" + sum, "--scratch=" + scratchDir}, memberFlags(c, m)...)
-	if restore.Identity != nil {
-		args = append(args, "--identity="+path.Join(identityMount, identityFile))
-	}
 	container := restorer(c, readsFrom(agent(m.AgentImage, ContainerRestore, "restore-member", args...), store))
 	spec := pod.Spec.WithVolumes(storeVolumes(store)...)
-	if restore.Identity != nil {
-		container.WithVolumeMounts(readOnly(identityVolume, identityMount))
-		spec.WithVolumes(corev1ac.Volume().WithName(identityVolume).WithSecret(corev1ac.SecretVolumeSource().
-			WithSecretName(restore.Identity.SecretRef.Name).
-			WithItems(corev1ac.KeyToPath().WithKey(identityFile).WithPath(identityFile))))
+	if identity := c.RestoreIdentity(); identity != nil {
+		decrypts(spec, container, identity)
 	}
 	optional(spec, container)
 	if store.ServiceAccountName != "" {
@@ -197,6 +196,16 @@ func memberFlags(c *api.EtcdCluster, m Member) []string {
 		"--bump-revision=" + strconv.FormatInt(bump, 10),
 		"--mark-compacted=" + strconv.FormatBool(bump > 0),
 	}
+}
+
+// decrypts gives a container the identity that reads an encrypted snapshot. The Pod starts without
+// the Secret, too: the agent says what it misses, and a snapshot that is not encrypted needs none.
+func decrypts(spec *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration, identity *api.AgeIdentity) {
+	container.WithArgs("--identity=" + path.Join(identityMount, identityFile)).WithVolumeMounts(readOnly(identityVolume, identityMount))
+	spec.WithVolumes(corev1ac.Volume().WithName(identityVolume).WithSecret(corev1ac.SecretVolumeSource().
+		WithSecretName(identity.SecretRef.Name).
+		WithOptional(true).
+		WithItems(corev1ac.KeyToPath().WithKey(identityFile).WithPath(identityFile))))
 }
 
 // readsFrom gives a container what its store needs to be read.

@@ -145,6 +145,14 @@ func TestRestoredLater(t *testing.T) {
 	if change, parts, err := Needs(live, c, later); change != ChangeNone || err != nil {
 		t.Errorf("a Pod of the first start is to be changed: %s, %v, %v", change, parts, err)
 	}
+	encrypted := c.DeepCopy()
+	encrypted.Spec.Backup = &api.Backup{
+		Encryption: &api.BackupEncryption{Recipients: []api.AgeRecipient{"age1"}},
+		Identity:   &api.AgeIdentity{SecretRef: api.SecretReference{Name: "other"}},
+	}
+	if change, parts, err := Needs(live, encrypted, later); change != ChangeNone || err != nil {
+		t.Errorf("encryption of snapshots to come changes a Pod: %s, %v, %v", change, parts, err)
+	}
 	again, err := Pod(c, later)
 	if err != nil {
 		t.Fatal(err)

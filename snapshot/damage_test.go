@@ -221,7 +221,9 @@ func TestEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Fetch(t.Context(), f.store, "good", path, FetchOptions{Identities: []age.Identity{stranger}})
-	judge(t, "with the identity of a stranger", err, CheckEncryption)
+	if !errors.Is(err, errOtherIdentity) || errors.Is(err, ErrDamaged) {
+		t.Errorf("with the identity of a stranger: %v", err)
+	}
 	if _, err := Fetch(t.Context(), f.store, "good", path, FetchOptions{Identities: []age.Identity{identity}}); err != nil {
 		t.Fatal(err)
 	}
@@ -239,4 +241,20 @@ func TestEncrypted(t *testing.T) {
 	object[len(object)-1] ^= 1
 	_, err = VerifyHash(t.Context(), f.with(f.manifest.Object, object), "good", FetchOptions{})
 	judge(t, "a bit is flipped, without an identity", err, CheckStoredSHA256)
+	_, err = Fetch(t.Context(), f.with(f.manifest.Object, object), "good", path, FetchOptions{Identities: []age.Identity{stranger}})
+	judge(t, "a bit is flipped, with the identity of a stranger", err, CheckStoredSHA256)
+	for reason, tc := range map[string]struct {
+		given []age.Identity
+		want  error
+	}{
+		"nothing is given":    {want: errNoIdentity},
+		"that of a stranger":  {given: []age.Identity{stranger}, want: errOtherIdentity},
+		"that of a recipient": {given: []age.Identity{stranger, identity}},
+	} {
+		if err := Readable(t.Context(), f.store, f.manifest, tc.given); !errors.Is(err, tc.want) {
+			t.Errorf("its beginning, %s: want %v, got %v", reason, tc.want, err)
+		}
+	}
+	err = Readable(t.Context(), f.with(f.manifest.Object, []byte("age-encryption.org/v1\n")), f.manifest, []age.Identity{identity})
+	judge(t, "its beginning is cut", err, CheckEncryption)
 }

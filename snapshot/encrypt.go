@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,13 +31,44 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// errNoIdentity asks for what an encrypted snapshot is read with.
-var errNoIdentity = errors.New("it is encrypted: give the identity (AGE-SECRET-KEY-...) of one of its recipients")
+// What decrypt needs to be given, and was not.
+var (
+	errNoIdentity    = fmt.Errorf("it is encrypted: %w", ErrIdentity)
+	errOtherIdentity = fmt.Errorf("it is encrypted, and to other recipients than that of the identity that was given: %w", ErrIdentity)
+)
 
 // decrypt reads what encrypt has written.
 func decrypt(from io.Reader, identities []age.Identity) (io.Reader, error) {
 	if len(identities) == 0 {
 		return nil, errNoIdentity
 	}
-	return age.Decrypt(from, identities...)
+	opened, err := age.Decrypt(from, identities...)
+	if _, others := errors.AsType[*age.NoIdentityMatchError](err); others {
+		return nil, errOtherIdentity
+	}
+	return opened, err
+}
+
+// Readable reads the beginning of a stored snapshot, and returns ErrIdentity where it is encrypted
+// and none of the identities decrypts it.
+func Readable(ctx context.Context, store Store, m Manifest, identities []age.Identity) error {
+	if !m.Encrypted {
+		return nil
+	}
+	opened, err := store.Open(ctx, m.Object)
+	if err != nil {
+		return fmt.Errorf("read snapshot %s: %w", m.Name, err)
+	}
+	defer opened.Close()
+	read := &object{Reader: ctxReader{ctx, opened}}
+	_, err = decrypt(read, identities)
+	switch {
+	case read.err != nil:
+		return fmt.Errorf("read snapshot %s from %s: %w", m.Name, store.Location(m.Object), read.err)
+	case errors.Is(err, ErrIdentity):
+		return fmt.Errorf("snapshot %s: %w", m.Name, err)
+	case err != nil:
+		return &Damage{Name: m.Name, Check: CheckEncryption, Detail: err.Error()}
+	}
+	return nil
 }

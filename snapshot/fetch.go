@@ -116,7 +116,7 @@ func unpack(ctx context.Context, store Store, m Manifest, to io.Writer, o FetchO
 	read, stored, stream := &object{Reader: ctxReader{ctx, opened}}, newTally(), newDigest()
 	raw := io.TeeReader(read, io.MultiWriter(stored, reporter{stored, m.StoredSize, o.Progress}))
 	check, detail, err := decode(raw, m, o.Identities, io.MultiWriter(stream, to))
-	if err != nil { // it is of the file that is written, or of the identity
+	if err != nil && !errors.Is(err, errOtherIdentity) { // it is of the file that is written, or there is no identity
 		return fmt.Errorf("fetch snapshot %s: %w", m.Name, err)
 	}
 	// Whatever could not be decoded: whether the object is the one that was stored says more.
@@ -129,6 +129,9 @@ func unpack(ctx context.Context, store Store, m Manifest, to io.Writer, o FetchO
 	if err := stored.damage(m); err != nil {
 		return err
 	}
+	if err != nil { // what is stored is whole, and its recipients are others
+		return fmt.Errorf("fetch snapshot %s: %w", m.Name, err)
+	}
 	if check == "" {
 		check, detail = stream.differs(m)
 	}
@@ -139,11 +142,11 @@ func unpack(ctx context.Context, store Store, m Manifest, to io.Writer, o FetchO
 }
 
 // decode decrypts and decompresses. What cannot be decoded is a check that fails; an error is of
-// the writer.
+// the writer, or of the identities.
 func decode(from io.Reader, m Manifest, identities []age.Identity, to io.Writer) (Check, string, error) {
 	if m.Encrypted {
 		opened, err := decrypt(from, identities)
-		if errors.Is(err, errNoIdentity) {
+		if errors.Is(err, ErrIdentity) {
 			return "", "", err
 		}
 		if err != nil {

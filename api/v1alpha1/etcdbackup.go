@@ -73,7 +73,8 @@ type EtcdBackupSpec struct {
 	// +kubebuilder:validation:Enum=Retain;Delete
 	DeletionPolicy RetentionPolicy `json:"deletionPolicy,omitempty"`
 
-	// encryption encrypts the snapshot before it leaves the Pod. Default none.
+	// encryption encrypts the snapshot before it leaves the Pod. Default: spec.backup.encryption of
+	// the EtcdCluster, as it is when an attempt is begun, whatever the store.
 	// +optional
 	Encryption *BackupEncryption `json:"encryption,omitempty"`
 }
@@ -134,6 +135,10 @@ type EtcdBackupStatus struct {
 	// store is the store that the first attempt went to; the others and the deletion use it too.
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
+
+	// encryption is how the attempt encrypts its snapshot; empty where it does not.
+	// +optional
+	Encryption *BackupEncryption `json:"encryption,omitempty"`
 
 	// name is what the snapshot is called in the store: "quorate snapshot list" shows it.
 	// +optional

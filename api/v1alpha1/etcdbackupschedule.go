@@ -146,7 +146,8 @@ type BackupTemplateSpec struct {
 	// +kubebuilder:validation:Enum=Retain;Delete
 	DeletionPolicy RetentionPolicy `json:"deletionPolicy,omitempty"`
 
-	// encryption encrypts the snapshots before they leave the Pod. Default none.
+	// encryption encrypts the snapshots before they leave the Pod. Default: spec.backup.encryption
+	// of the EtcdCluster.
 	// +optional
 	Encryption *BackupEncryption `json:"encryption,omitempty"`
 }

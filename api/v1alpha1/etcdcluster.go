@@ -57,6 +57,7 @@ type EtcdClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || has(self.bootstrap.restore.store) || has(self.backup) && has(self.backup.store)",fieldPath=".bootstrap.restore",message="bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss keeps the volumes that are left, and with storage.medium Memory there are none: leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup needs backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set backup.identity to the Secret with an age identity of its recipients, or write FromSurvivor or Manual"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
 	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
@@ -114,8 +115,8 @@ type EtcdClusterSpec struct {
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 
-	// backup says where snapshots of this cluster go. An EtcdBackup takes one, and one is taken
-	// before the version changes. A change restarts nothing.
+	// backup says where snapshots of this cluster go, and to whom they are encrypted. An EtcdBackup
+	// takes one, and one is taken before the version changes. A change restarts nothing.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
 
@@ -130,7 +131,8 @@ type EtcdClusterSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// Backup says where snapshots of a cluster go.
+// Backup says where snapshots of a cluster go, to whom they are encrypted, and with what they are
+// read.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.beforeChange) || has(self.store)",fieldPath=".beforeChange",message="backup.beforeChange needs backup.store, which is where the snapshot before a change of the version goes: set backup.store, or leave backup.beforeChange out"
 type Backup struct {
@@ -138,6 +140,20 @@ type Backup struct {
 	// after it: what is stored stays where it is.
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
+
+	// encryption encrypts every snapshot of this cluster before it leaves the Pod that takes it: of
+	// each EtcdBackup that has no encryption itself, whatever its store, of those on a schedule,
+	// and of those before a change of the version. A change is for what is begun after it. Default
+	// none.
+	// +optional
+	Encryption *BackupEncryption `json:"encryption,omitempty"`
+
+	// identity reads encrypted snapshots, where this cluster is restored from one and what it is
+	// restored from names no identity itself: an EtcdRestore, one that recovery.quorumLoss
+	// FromBackup has created among them, or bootstrap.restore. Nothing else reads it. Default none:
+	// without it the private key need not be in Kubernetes before a snapshot is restored.
+	// +optional
+	Identity *AgeIdentity `json:"identity,omitempty"`
 
 	// beforeChange is whether a snapshot is taken before the members come to another version, up or
 	// down. Require (default where there is a store): an EtcdBackup of the cluster is created, and

@@ -216,6 +216,19 @@ func (c *EtcdCluster) RestoreStore() *BackupStore {
 	}
 }
 
+// RestoreIdentity is the identity that RestoreSource names, or means; nil where there is none.
+func (c *EtcdCluster) RestoreIdentity() *AgeIdentity {
+	source := c.RestoreSource()
+	switch {
+	case source != nil && source.Identity != nil:
+		return source.Identity
+	case c.Spec.Backup != nil:
+		return c.Spec.Backup.Identity
+	default:
+		return nil
+	}
+}
+
 // ClientServiceName is the Service that clients use.
 func (c *EtcdCluster) ClientServiceName() string { return c.Name + "-client" }
 

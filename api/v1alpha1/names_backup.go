@@ -51,6 +51,29 @@ func (b *EtcdBackup) StoreFor(c *EtcdCluster) *BackupStore {
 	}
 }
 
+// EncryptionFor is how a snapshot is encrypted that is begun now: as the backup says, or its
+// cluster, or as an earlier attempt was; nil where none is. The store makes no difference: where a
+// cluster asks for encryption, nothing is stored in plain because an EtcdBackup does not repeat it.
+func (b *EtcdBackup) EncryptionFor(c *EtcdCluster) *BackupEncryption {
+	switch {
+	case b.Spec.Encryption != nil:
+		return b.Spec.Encryption
+	case c != nil && c.Spec.Backup != nil && c.Spec.Backup.Encryption != nil:
+		return c.Spec.Backup.Encryption
+	default:
+		return b.Status.Encryption
+	}
+}
+
+// Encryption is how the snapshot of the attempt under way is encrypted, or the one that is stored;
+// nil where it is not.
+func (b *EtcdBackup) Encryption() *BackupEncryption {
+	if b.Spec.Encryption != nil {
+		return b.Spec.Encryption
+	}
+	return b.Status.Encryption
+}
+
 // BackupName is what the EtcdBackup of that time is called: two looks at the same time lead to the same name.
 func (s *EtcdBackupSchedule) BackupName(at time.Time) string {
 	return s.Name + "-" + strconv.FormatInt(at.Unix()/60, 10)

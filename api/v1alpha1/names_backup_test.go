@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -95,6 +96,41 @@ func TestBackupBeforeChangeName(t *testing.T) {
 			c.Spec.Version = tc.args.version
 			if got := c.BackupBeforeChangeName(); got != tc.want || len(got) > 56 {
 				t.Errorf("%s: want %s, got %s with %d characters", tc.reason, tc.want, got, len(got))
+			}
+		})
+	}
+}
+
+// TestEncryptionFor: a cluster that asks for encryption has no plain snapshot.
+func TestEncryptionFor(t *testing.T) {
+	t.Parallel()
+	to := func(recipient AgeRecipient) *BackupEncryption {
+		return &BackupEncryption{Recipients: []AgeRecipient{recipient}}
+	}
+	elsewhere := &BackupStore{Volume: &VolumeStore{ClaimName: "elsewhere"}}
+	cases := map[string]struct {
+		reason  string
+		spec    EtcdBackupSpec
+		earlier *BackupEncryption // of an attempt before
+		cluster *BackupEncryption
+		want    *BackupEncryption
+	}{
+		"None":         {reason: "nothing asks for it"},
+		"Own":          {reason: "as it says itself", spec: EtcdBackupSpec{Encryption: to("own")}, want: to("own")},
+		"Cluster":      {reason: "it need not repeat it", cluster: to("cluster"), want: to("cluster")},
+		"Both":         {reason: "its own recipients are meant", spec: EtcdBackupSpec{Encryption: to("own")}, cluster: to("cluster"), want: to("own")},
+		"OwnStore":     {reason: "another store is no less readable", spec: EtcdBackupSpec{Store: elsewhere}, cluster: to("cluster"), want: to("cluster")},
+		"AskedSince":   {reason: "the attempt before was plain, and has failed", earlier: nil, cluster: to("cluster"), want: to("cluster")},
+		"OtherSince":   {reason: "the recipients of before may be known to others", earlier: to("earlier"), cluster: to("cluster"), want: to("cluster")},
+		"LeftOutSince": {reason: "what was begun encrypted goes on so", earlier: to("earlier"), want: to("earlier")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &EtcdBackup{Spec: tc.spec, Status: EtcdBackupStatus{Encryption: tc.earlier}}
+			c := &EtcdCluster{Spec: EtcdClusterSpec{Backup: &Backup{Encryption: tc.cluster}}}
+			if diff := cmp.Diff(tc.want, b.EncryptionFor(c)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

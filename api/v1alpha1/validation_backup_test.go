@@ -195,6 +195,33 @@ func TestAdmitClusterBackup(t *testing.T) {
 			reason: "it may be thought over while a change waits for its snapshot",
 			args:   args{before: `spec: {backup: {store: {s3: {bucket: etcd-backups}}}}`, object: `spec: {backup: {beforeChange: Disabled, store: {s3: {bucket: etcd-backups}}}}`},
 		},
+		"Encryption": {
+			reason: "of all its snapshots, and what reads them",
+			args:   args{object: `spec: {backup: {store: {s3: {bucket: etcd-backups}}, encryption: {recipients: [` + recipient + `]}, identity: {secretRef: {name: age}}}}`},
+		},
+		"EncryptionNoStore": {
+			reason: "each EtcdBackup may name its own store",
+			args:   args{object: `spec: {backup: {encryption: {recipients: [` + recipient + `]}}}`},
+		},
+		"OtherEncryption": {
+			reason: "later ones may be encrypted to others, or not at all",
+			args:   args{before: `spec: {backup: {encryption: {recipients: [` + recipient + `]}}}`, object: `spec: {backup: {}}`},
+		},
+		"EncryptionPrivateKey": {
+			reason: "the same rules as on an EtcdBackup",
+			args:   args{object: `spec: {backup: {encryption: {recipients: [AGE-SECRET-KEY-1QQQQ]}}}`},
+			want:   []string{`spec.backup.encryption.recipients[0]: Invalid value: "AGE-SECRET-KEY-1QQQQ": a recipient is a public key of age, age1 and 58 letters and digits, as age-keygen prints it; the private key (AGE-SECRET-KEY-1) must not be here`},
+		},
+		"EncryptionToNone": {
+			reason: "encryption that is none",
+			args:   args{object: `spec: {backup: {encryption: {}}}`},
+			want:   []string{`spec.backup.encryption.recipients: Required value`},
+		},
+		"IdentityNoSecret": {
+			reason: "it is in a Secret, and nowhere else",
+			args:   args{object: `spec: {backup: {identity: {}}}`},
+			want:   []string{`spec.backup.identity.secretRef: Required value`},
+		},
 		"BeforeChangeNoStore": {
 			reason: "a snapshot that goes nowhere",
 			args:   args{object: `spec: {backup: {beforeChange: Require}}`},

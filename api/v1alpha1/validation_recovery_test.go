@@ -135,6 +135,19 @@ func TestAdmitRecovery(t *testing.T) {
 			args:   args{object: `spec: {recovery: {quorumLoss: FromBackup}}`},
 			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss FromBackup needs backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual`},
 		},
+		"LossFromEncryptedBackup": {
+			reason: "what reads it is there",
+			args:   args{object: `spec: {recovery: {quorumLoss: FromBackup}, backup: {store: {s3: {bucket: etcd-backups}}, encryption: {recipients: [` + recipient + `]}, identity: {secretRef: {name: age}}}}`},
+		},
+		"LossFromUnreadableBackup": {
+			reason: "it would fail when all depends on it",
+			args:   args{object: `spec: {recovery: {quorumLoss: FromBackup}, backup: {store: {s3: {bucket: etcd-backups}}, encryption: {recipients: [` + recipient + `]}}}`},
+			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set backup.identity to the Secret with an age identity of its recipients, or write FromSurvivor or Manual`},
+		},
+		"LossFromSurvivorUnreadable": {
+			reason: "a survivor is not encrypted",
+			args:   args{object: `spec: {recovery: {quorumLoss: FromSurvivor}, backup: {store: {s3: {bucket: etcd-backups}}, encryption: {recipients: [` + recipient + `]}}}`},
+		},
 		"LossInMemory": {
 			reason: "no volume is left",
 			args:   args{object: `spec: {recovery: {quorumLoss: FromSurvivor}, storage: {medium: Memory}}`},

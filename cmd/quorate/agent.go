@@ -203,19 +203,29 @@ func servedWithin(size int64) time.Duration {
 
 func agentFind() *cobra.Command {
 	var (
-		stored storedFlags
-		choice choiceFlags
+		stored   storedFlags
+		choice   choiceFlags
+		identity identityFlag
 	)
-	return agentCommand("find", "Choose a snapshot", func(f *pflag.FlagSet) {
+	return agentCommand("find", "Choose a snapshot, and see that it can be read where there is an identity for that", func(f *pflag.FlagSet) {
 		stored.flags(f)
 		choice.flags(f)
+		identity.flags(f)
 	}, func(cmd *cobra.Command) (r agentResult, err error) {
 		err = stored.use(cmd.Context(), func(store snapshot.Store) error {
 			chosen, err := choice.choose(cmd.Context(), store, stored.name)
-			if err == nil {
-				r.Manifest, r.Verification = &chosen.Manifest, chosen.Verification
+			if err != nil {
+				return err
 			}
-			return err
+			r.Manifest, r.Verification = &chosen.Manifest, chosen.Verification
+			if !chosen.Manifest.Encrypted || identity.file == "" {
+				return nil
+			}
+			identities, err := identity.read()
+			if err != nil {
+				return fmt.Errorf("snapshot %s is encrypted: %w", chosen.Manifest.Name, err)
+			}
+			return snapshot.Readable(cmd.Context(), store, chosen.Manifest, identities)
 		})
 		return r, err
 	})

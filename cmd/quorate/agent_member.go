@@ -45,22 +45,8 @@ func agentRestoreMember() *cobra.Command {
 		if vacant(options.DataDir) != nil {
 			return r, fmt.Errorf("the volume has other data than that of snapshot %s, and nothing is written over: delete the EtcdCluster and its PersistentVolumeClaims, and apply it again", name)
 		}
-		fetch, err := identity.fetchOptions(cmd, false)
-		if err != nil {
-			return r, err
-		}
 		file := filepath.Join(scratch, "snapshot.db")
-		err = store.use(cmd.Context(), func(store snapshot.Store) error {
-			m, err := snapshot.ReadManifest(cmd.Context(), store, name)
-			if err != nil {
-				return err
-			}
-			if m.SHA256 != sum {
-				return fmt.Errorf("snapshot %s is another one than was chosen: its data has SHA-256 %s, not %s", name, m.SHA256, sum)
-			}
-			_, err = snapshot.Fetch(cmd.Context(), store, name, file, fetch)
-			return err
-		})
+		err = store.use(cmd.Context(), func(store snapshot.Store) error { return fetchChosen(cmd, store, name, sum, file, identity) })
 		if err != nil {
 			return r, err
 		}
@@ -70,4 +56,24 @@ func agentRestoreMember() *cobra.Command {
 		}
 		return r, os.RemoveAll(scratch)
 	})
+}
+
+// fetchChosen writes the snapshot that was chosen to a plain file.
+func fetchChosen(cmd *cobra.Command, store snapshot.Store, name, sum, file string, identity identityFlag) error {
+	m, err := snapshot.ReadManifest(cmd.Context(), store, name)
+	if err != nil {
+		return err
+	}
+	if m.SHA256 != sum {
+		return fmt.Errorf("snapshot %s is another one than was chosen: its data has SHA-256 %s, not %s", name, m.SHA256, sum)
+	}
+	if !m.Encrypted {
+		identity.file = "" // that of the cluster, which may not be there for what needs none
+	}
+	options, err := identity.fetchOptions(cmd, false)
+	if err != nil {
+		return err
+	}
+	_, err = snapshot.Fetch(cmd.Context(), store, name, file, options)
+	return err
 }

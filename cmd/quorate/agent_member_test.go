@@ -75,6 +75,7 @@ func TestAgentRestoreMember(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		wanted string
+		stored string // SHA-256 of what is in the store now, where it is not another one
 		data   string // file in the data directory
 		says   string // what is in it
 		want   *agentError
@@ -100,19 +101,28 @@ func TestAgentRestoreMember(t *testing.T) {
 			reason: "somebody has put another snapshot under that name", wanted: "5a monday",
 			want: &agentError{Reason: "Failed", Message: "snapshot monday is another one than was chosen: its data has SHA-256 6b, not 5a"},
 		},
+		"NoIdentity": {
+			reason: "the cluster names one, which this snapshot does not need: it is read, and turns out to be damaged", wanted: "5a monday", stored: "5a",
+			want: &agentError{Reason: "Damaged", Message: "snapshot monday is damaged: stored sha256: it is 2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881, not 7c"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			store, data, scratch, result := filepath.Join(dir, "store"), filepath.Join(dir, "data"), filepath.Join(dir, "scratch"), filepath.Join(dir, "result")
+			stored := "6b"
+			if tc.stored != "" {
+				stored = tc.stored
+			}
 			manifest, err := json.Marshal(snapshot.Manifest{
-				Format: snapshot.Format, Name: "monday", Object: "monday.db.zst", SHA256: "6b", StoredSHA256: "7c", Size: 1, StoredSize: 1, Revision: 1,
+				Format: snapshot.Format, Name: "monday", Object: "monday.db.zst", SHA256: stored, StoredSHA256: "7c", Size: 1, StoredSize: 1, Revision: 1,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			writeFile(t, filepath.Join(store, "monday.manifest.json"), string(manifest))
+			writeFile(t, filepath.Join(store, "monday.db.zst"), "x")
 			writeFile(t, filepath.Join(scratch, "snapshot.db"), "what an interrupted restore has left")
 			if tc.data != "" {
 				writeFile(t, filepath.Join(data, tc.data), tc.says)
@@ -121,7 +131,7 @@ func TestAgentRestoreMember(t *testing.T) {
 			cmd := root()
 			cmd.SetErr(io.Discard)
 			cmd.SetArgs([]string{
-				"agent", "restore-member", "--wanted=" + tc.wanted, "--store=" + store, "--snapshot=monday", "--sha256=" + sum, "--scratch=" + scratch,
+				"agent", "restore-member", "--identity=" + filepath.Join(dir, "missing"), "--wanted=" + tc.wanted, "--store=" + store, "--snapshot=monday", "--sha256=" + sum, "--scratch=" + scratch,
 				"--data-dir=" + data, "--name=db-0", "--initial-cluster=db-0=http://db-0:2380", "--initial-cluster-token=token", "--result=" + result,
 			})
 			failed := cmd.ExecuteContext(t.Context())

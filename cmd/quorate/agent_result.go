@@ -65,6 +65,7 @@ var reasons = []struct {
 }{
 	{snapshot.ErrDamaged, "Damaged"},
 	{snapshot.ErrOtherCluster, "OtherCluster"},
+	{snapshot.ErrIdentity, "Identity"},
 	{snapshot.ErrNoMember, "NoMember"},
 	{snapshot.ErrNoManifest, "NotFound"},
 	{snapshot.ErrTooOld, "EtcdTooOld"},

@@ -87,14 +87,19 @@ func (i *identityFlag) read() ([]age.Identity, error) {
 	}
 	text, err := os.ReadFile(i.file)
 	if err != nil {
-		return nil, fmt.Errorf("--identity: %w", err)
+		return nil, identityError{fmt.Errorf("--identity: %w", err)}
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("--identity: %s is no file of age-keygen, with a line AGE-SECRET-KEY-1...: %w", i.file, err)
+	if err != nil { // it may quote a line, which may be the private key with a typing error: it is not told
+		return nil, identityError{fmt.Errorf("--identity: %s is no file of age-keygen, with a line AGE-SECRET-KEY-1... and, but for comments (#), nothing else", i.file)}
 	}
 	return identities, nil
 }
+
+// identityError is why there is no identity: nothing is wrong with the snapshot.
+type identityError struct{ error }
+
+func (identityError) Is(target error) bool { return target == snapshot.ErrIdentity }
 
 // fetchOptions are how a stored snapshot is read: with these keys, and telling on standard error
 // how far it is.

@@ -213,10 +213,15 @@ func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Contain
 				return nil, fmt.Errorf("get claim %s: %w", key.Name, err)
 			}
 			dirs[v.Name] = h.volumeDir(pvc.UID)
+		case v.Secret != nil:
+			dirs[v.Name] = filepath.Join(h.podDir(pod.UID), v.Name)
+			if err := h.project(ctx, pod.Namespace, v.Secret, dirs[v.Name]); err != nil {
+				return nil, fmt.Errorf("volume %s: %w", v.Name, err)
+			}
 		case v.DownwardAPI != nil: // empty: only etcd's own directories are read
 			dirs[v.Name] = filepath.Join(h.podDir(pod.UID), v.Name)
 		default:
-			return nil, fmt.Errorf("volume %s: only claims, emptyDir and downwardAPI are supported", v.Name)
+			return nil, fmt.Errorf("volume %s: only claims, Secrets, emptyDir and downwardAPI are supported", v.Name)
 		}
 	}
 	var mounts []mount
@@ -232,6 +237,41 @@ func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Contain
 		mounts = append(mounts, mount{path: m.MountPath, dir: dir})
 	}
 	return mounts, nil
+}
+
+// project writes a Secret into the directory of its volume, as it is now. What is optional may be
+// missing.
+func (h *Hostlet) project(ctx context.Context, namespace string, source *corev1.SecretVolumeSource, dir string) error {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return err
+	}
+	secret, optional := &corev1.Secret{}, source.Optional != nil && *source.Optional
+	err := h.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: source.SecretName}, secret)
+	if apierrors.IsNotFound(err) && optional {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	items := source.Items
+	if len(items) == 0 {
+		for key := range secret.Data {
+			items = append(items, corev1.KeyToPath{Key: key, Path: key})
+		}
+	}
+	for _, item := range items {
+		value, ok := secret.Data[item.Key]
+		if !ok && !optional {
+			return fmt.Errorf("references non-existent secret key: %s", item.Key)
+		}
+		if !ok {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, item.Path), value, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // subPath of a mount. As in kubelet, an expression with a variable that has no value keeps the container from being created.

@@ -38,7 +38,8 @@
 // One process a Pod at a time, of the container called etcd or the first: other
 // containers are only said to run, and init containers to be done but for those
 // of [Options.Program]. No volumes
-// but claims and emptyDir, no environment from Secrets or ConfigMaps: such a
+// but claims, Secrets (as they are when a container starts) and emptyDir, no
+// environment from Secrets or ConfigMaps: such a
 // Pod waits with CreateContainerConfigError and says why. No resource limits,
 // no user IDs, no affinity, no Service addresses, no TLS by DNS name. Only
 // background deletion of owners is collected. A Pod's localhost is the

@@ -304,11 +304,11 @@ func TestRunsToCompletion(t *testing.T) {
 func TestSaysWhatItDoesNotDo(t *testing.T) {
 	s := newStage(t)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "secretive"},
+		ObjectMeta: metav1.ObjectMeta{Name: "configured"},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "etcd", Image: image(node.Etcd36)}},
 			Volumes: []corev1.Volume{{
-				Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "tls"}},
+				Name: "ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "ca"}}},
 			}},
 		},
 	}
@@ -316,7 +316,7 @@ func TestSaysWhatItDoesNotDo(t *testing.T) {
 	s.waitContainer(pod, "refused", func(c *corev1.ContainerStatus) bool {
 		return c.State.Waiting != nil && c.State.Waiting.Reason == "CreateContainerConfigError"
 	})
-	if got, want := pod.Status.ContainerStatuses[0].State.Waiting.Message, "volume tls: only claims, emptyDir and downwardAPI are supported"; got != want {
+	if got, want := pod.Status.ContainerStatuses[0].State.Waiting.Message, "volume ca: only claims, Secrets, emptyDir and downwardAPI are supported"; got != want {
 		t.Errorf("message is %q, want %q", got, want)
 	}
 }

@@ -55,9 +55,25 @@ func (r *Reconciler) act(ctx context.Context, o Observed, step Step) (Step, erro
 		return step, r.remove(ctx, b, b.JobName(b.Status.Attempt))
 	case RetryDeletion:
 		return step, r.remove(ctx, b, b.DeletionJobName())
-	case None, Wait, Stall, Begin, GiveUp: // what is to be written down is in the status
+	case Begin:
+		return step, r.confirm(ctx, o.Cluster)
+	case None, Wait, Stall, GiveUp: // what is to be written down is in the status
 	}
 	return step, nil
+}
+
+// confirm that the cluster asks for nothing else since it was read: the cache may not have yet that
+// it asks for encryption.
+func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster) error {
+	live := &api.EtcdCluster{}
+	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("look at the EtcdCluster again: %w", err)
+	}
+	if live.UID != c.UID || live.Generation != c.Generation {
+		return apply.ErrChanged
+	}
+	return nil
 }
 
 // unrenderable is what is shown of a Job that cannot be made: what is wrong is for a person.

@@ -118,6 +118,39 @@ func cached(ctx context.Context, c client.WithWatch, key client.ObjectKey, o cli
 	return nil
 }
 
+// TestEncryptionNotCached: the cluster asks for encryption, and the cache does not have that yet.
+// Nothing is begun in plain.
+func TestEncryptionNotCached(t *testing.T) {
+	s := newStage(t)
+	c := s.formed("db")
+	cached, behind := c.DeepCopy(), true
+	r := s.operator(interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, live client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if cluster, ok := o.(*api.EtcdCluster); ok && behind {
+				cached.DeepCopyInto(cluster)
+				return nil
+			}
+			return live.Get(ctx, key, o, opts...)
+		},
+	}))
+	r.Reader = s
+	before := c.DeepCopy()
+	c.Spec.Backup.Encryption = &api.BackupEncryption{Recipients: []api.AgeRecipient{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}}
+	if err := s.Patch(s.Context(), c, client.MergeFrom(before)); err != nil {
+		s.Fatal(err)
+	}
+	b := s.backup("nightly", "db", api.RetentionRetain)
+	s.settle(r, b)
+	if b.Status.Attempt != 0 || len(s.jobs(b)) > 0 {
+		s.Fatalf("it was begun: %+v", b.Status)
+	}
+	behind = false
+	s.settle(r, b)
+	if diff := cmp.Diff(c.Spec.Backup.Encryption, b.Status.Encryption); diff != "" || len(s.jobs(b)) != 1 {
+		s.Errorf("%d Jobs; encryption: -want +got:\n%s", len(s.jobs(b)), diff)
+	}
+}
+
 // TestDeletion deletes an EtcdBackup with deletionPolicy Delete at each moment.
 func TestDeletion(t *testing.T) {
 	cases := map[string]struct {

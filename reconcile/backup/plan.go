@@ -282,7 +282,7 @@ func planEnded(o Observed) Step {
 	switch {
 	case b.Status.SHA256 != "" && failed.Reason == api.ReasonDamaged:
 		return giveUp(failed, what, "it does not count as a backup: make another EtcdBackup")
-	case b.Status.SHA256 != "" && b.Spec.Encryption != nil && b.Verification() == api.VerifyRestore:
+	case b.Status.SHA256 != "" && b.Encryption() != nil && b.Verification() == api.VerifyRestore:
 		return giveUp(failed, what, "its plain copy is gone with the Pod: verify it by hand with its private key (quorate snapshot verify), or make another EtcdBackup")
 	case slices.Contains(lasting, failed.Reason), b.Status.Attempt >= attempts:
 		return giveUp(failed, what, "when that is mended, make another EtcdBackup: this one is not tried again")

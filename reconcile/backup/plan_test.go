@@ -306,6 +306,13 @@ func TestPlan(t *testing.T) {
 			}),
 			want: Step{Action: GiveUp, Reason: "TimedOut", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: etcd does not serve; its plain copy is gone with the Pod: verify it by hand with its private key (quorate snapshot verify), or make another EtcdBackup"},
 		},
+		"EncryptedByCluster": {
+			reason: "The same, where the cluster asked for it",
+			args: all(failed("TimedOut", "etcd does not serve"), func(o *Observed) {
+				o.Backup.Status.SHA256, o.Backup.Status.Encryption = "6b86", &api.BackupEncryption{}
+			}),
+			want: Step{Action: GiveUp, Reason: "TimedOut", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: etcd does not serve; its plain copy is gone with the Pod: verify it by hand with its private key (quorate snapshot verify), or make another EtcdBackup"},
+		},
 		"GivenUp": {
 			reason: "It stays what it is, whatever has become of the Job",
 			args:   all(begun, func(o *Observed) { o.Backup.Status.Failure = &api.BackupFailure{Reason: "StoreFull", Message: "full"} }),

@@ -19,6 +19,9 @@ func status(o Observed, step Step) api.EtcdBackupStatus {
 			s.Store = b.StoreFor(o.Cluster).DeepCopy()
 			s.ClusterID = o.Cluster.Status.ClusterID
 		}
+		if s.SHA256 == "" {
+			s.Encryption = b.EncryptionFor(o.Cluster).DeepCopy()
+		}
 		s.Name = snapshotName(b)
 		s.Attempt++
 	}

@@ -28,6 +28,10 @@ func conditions(step Step, more ...string) []metav1.Condition {
 	return all
 }
 
+func encryption() *api.BackupEncryption {
+	return &api.BackupEncryption{Recipients: []api.AgeRecipient{"age1"}}
+}
+
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -43,6 +47,36 @@ func TestStatus(t *testing.T) {
 			want: func(s *api.EtcdBackupStatus) {
 				s.Attempt, s.Name, s.Store, s.ClusterID = 1, "team-a-nightly-20261125t075000z-1a2b3c4d", bucket(), "cdf818194e3a8c32"
 			},
+			more:    []string{api.ConditionReconciling},
+			current: kstatus.InProgressStatus,
+		},
+		"BeginEncrypted": {
+			reason: "To whom it is encrypted does not change with the cluster while its Job runs",
+			args:   func(o *Observed) { o.Cluster.Spec.Backup.Encryption = encryption() },
+			want: func(s *api.EtcdBackupStatus) {
+				s.Attempt, s.Name, s.Store, s.ClusterID = 1, "team-a-nightly-20261125t075000z-1a2b3c4d", bucket(), "cdf818194e3a8c32"
+				s.Encryption = encryption()
+			},
+			more:    []string{api.ConditionReconciling},
+			current: kstatus.InProgressStatus,
+		},
+		"BeginAgainEncrypted": {
+			reason: "The cluster asks for it by now, and nothing is stored yet",
+			args: all(failed("Unreachable", "no member answers"), func(o *Observed) {
+				o.Take.Ended, o.Cluster.Spec.Backup.Encryption = born, encryption()
+			}),
+			want: func(s *api.EtcdBackupStatus) {
+				s.Attempt, s.Name, s.Encryption = 2, "team-a-nightly-20261125t075000z-1a2b3c4d-2", encryption()
+			},
+			more:    []string{api.ConditionReconciling},
+			current: kstatus.InProgressStatus,
+		},
+		"VerifyPlain": {
+			reason: "What is stored is what it is, whatever the cluster asks for by now",
+			args: all(failed("TimedOut", "etcd does not serve"), func(o *Observed) {
+				o.Take.Ended, o.Backup.Status.SHA256, o.Cluster.Spec.Backup.Encryption = born, "6b86", encryption()
+			}),
+			want:    func(s *api.EtcdBackupStatus) { s.Attempt = 2 },
 			more:    []string{api.ConditionReconciling},
 			current: kstatus.InProgressStatus,
 		},

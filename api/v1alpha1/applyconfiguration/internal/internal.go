@@ -58,6 +58,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: beforeChange
       type:
         namedType: dev.quorate.api.v1alpha1.BeforeChange
+    - name: encryption
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupEncryption
+    - name: identity
+      type:
+        namedType: dev.quorate.api.v1alpha1.AgeIdentity
     - name: store
       type:
         namedType: dev.quorate.api.v1alpha1.BackupStore
@@ -374,6 +380,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: encryption
+      type:
+        namedType: dev.quorate.api.v1alpha1.BackupEncryption
     - name: etcdVersion
       type:
         scalar: string

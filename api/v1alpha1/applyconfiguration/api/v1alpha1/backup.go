@@ -9,11 +9,22 @@ import (
 // BackupApplyConfiguration represents a declarative configuration of the Backup type for use
 // with apply.
 //
-// Backup says where snapshots of a cluster go.
+// Backup says where snapshots of a cluster go, to whom they are encrypted, and with what they are
+// read.
 type BackupApplyConfiguration struct {
 	// store is the store of every EtcdBackup of this cluster that names none itself. A change is for those that are begun
 	// after it: what is stored stays where it is.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
+	// encryption encrypts every snapshot of this cluster before it leaves the Pod that takes it: of
+	// each EtcdBackup that has no encryption itself, whatever its store, of those on a schedule,
+	// and of those before a change of the version. A change is for what is begun after it. Default
+	// none.
+	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
+	// identity reads encrypted snapshots, where this cluster is restored from one and what it is
+	// restored from names no identity itself: an EtcdRestore, one that recovery.quorumLoss
+	// FromBackup has created among them, or bootstrap.restore. Nothing else reads it. Default none:
+	// without it the private key need not be in Kubernetes before a snapshot is restored.
+	Identity *AgeIdentityApplyConfiguration `json:"identity,omitempty"`
 	// beforeChange is whether a snapshot is taken before the members come to another version, up or
 	// down. Require (default where there is a store): an EtcdBackup of the cluster is created, and
 	// no member is changed before its snapshot is stored, restored and compared. It is one for each
@@ -34,6 +45,22 @@ func Backup() *BackupApplyConfiguration {
 // If called multiple times, the Store field is set to the value of the last call.
 func (b *BackupApplyConfiguration) WithStore(value *BackupStoreApplyConfiguration) *BackupApplyConfiguration {
 	b.Store = value
+	return b
+}
+
+// WithEncryption sets the Encryption field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Encryption field is set to the value of the last call.
+func (b *BackupApplyConfiguration) WithEncryption(value *BackupEncryptionApplyConfiguration) *BackupApplyConfiguration {
+	b.Encryption = value
+	return b
+}
+
+// WithIdentity sets the Identity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Identity field is set to the value of the last call.
+func (b *BackupApplyConfiguration) WithIdentity(value *AgeIdentityApplyConfiguration) *BackupApplyConfiguration {
+	b.Identity = value
 	return b
 }
 

@@ -18,7 +18,8 @@ type BackupTemplateSpecApplyConfiguration struct {
 	// deletionPolicy is what the deletion of an EtcdBackup does to the stored snapshot, by a person or by the retention. Delete
 	// (default here, unlike on an EtcdBackup): it is deleted too. Retain: it stays in the store, and something else must delete it.
 	DeletionPolicy *apiv1alpha1.RetentionPolicy `json:"deletionPolicy,omitempty"`
-	// encryption encrypts the snapshots before they leave the Pod. Default none.
+	// encryption encrypts the snapshots before they leave the Pod. Default: spec.backup.encryption
+	// of the EtcdCluster.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 }
 

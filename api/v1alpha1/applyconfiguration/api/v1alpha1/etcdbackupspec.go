@@ -23,7 +23,8 @@ type EtcdBackupSpecApplyConfiguration struct {
 	// deleted first, and the EtcdBackup stays until that is done. It can be changed at any time: Retain lets an EtcdBackup go whose
 	// store cannot be reached any more.
 	DeletionPolicy *apiv1alpha1.RetentionPolicy `json:"deletionPolicy,omitempty"`
-	// encryption encrypts the snapshot before it leaves the Pod. Default none.
+	// encryption encrypts the snapshot before it leaves the Pod. Default: spec.backup.encryption of
+	// the EtcdCluster, as it is when an attempt is begun, whatever the store.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 }
 

@@ -20,6 +20,8 @@ type EtcdBackupStatusApplyConfiguration struct {
 	Attempt *int32 `json:"attempt,omitempty"`
 	// store is the store that the first attempt went to; the others and the deletion use it too.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
+	// encryption is how the attempt encrypts its snapshot; empty where it does not.
+	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// name is what the snapshot is called in the store: "quorate snapshot list" shows it.
 	Name *string `json:"name,omitempty"`
 	// location is where the data is.
@@ -88,6 +90,14 @@ func (b *EtcdBackupStatusApplyConfiguration) WithAttempt(value int32) *EtcdBacku
 // If called multiple times, the Store field is set to the value of the last call.
 func (b *EtcdBackupStatusApplyConfiguration) WithStore(value *BackupStoreApplyConfiguration) *EtcdBackupStatusApplyConfiguration {
 	b.Store = value
+	return b
+}
+
+// WithEncryption sets the Encryption field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Encryption field is set to the value of the last call.
+func (b *EtcdBackupStatusApplyConfiguration) WithEncryption(value *BackupEncryptionApplyConfiguration) *EtcdBackupStatusApplyConfiguration {
+	b.Encryption = value
 	return b
 }
 
