@@ -106,7 +106,7 @@ func (s *stage) resume(e *api.EtcdRestore) {
 }
 
 // asPlanned fails unless the restored cluster is what the plan of its restore has told: what it is made of, what was set aside, and who
-// its members are.
+// the names of its members are.
 func (s *stage) asPlanned(c *api.EtcdCluster, e *api.EtcdRestore, aside []string) {
 	s.Helper()
 	p := e.Status.Plan
