@@ -58,7 +58,7 @@ func lostSince(s api.RestoredSnapshot, o membership.Observed) string {
 	case at <= s.Revision:
 		return since + ": " + newest.Name + " has no later one" + beyond
 	default:
-		return fmt.Sprintf("%s: %d revisions, up to %d of %s%s", since, at-s.Revision, at, newest.Name, beyond)
+		return fmt.Sprintf("%s: %s is at %d%s", since, newest.Name, at, beyond)
 	}
 }
 

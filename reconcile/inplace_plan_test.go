@@ -50,7 +50,7 @@ func TestPlanLost(t *testing.T) {
 	}{
 		"Serving": {
 			reason: "no write is acknowledged that the newest member does not have", found: ofThis(), seen: []func(*observed){atRevisions(4720, 4726, 4725)},
-			want: "what was written after revision 4711 (2026-11-23T07:50:00Z): 15 revisions, up to 4726 of db-1",
+			want: "what was written after revision 4711 (2026-11-23T07:50:00Z): db-1 is at 4726",
 		},
 		"NoneLater": {
 			reason: "the snapshot was just taken", found: ofThis(), seen: []func(*observed){atRevisions(4711, 4711, 4710)},
@@ -58,7 +58,7 @@ func TestPlanLost(t *testing.T) {
 		},
 		"NoQuorum": {
 			reason: "the others may have had more", found: ofThis(), seen: []func(*observed){atRevisions(0, 4720), withoutQuorum},
-			want: "what was written after revision 4711 (2026-11-23T07:50:00Z): 9 revisions, up to 4720 of db-1, and what the members that do not answer had beyond that",
+			want: "what was written after revision 4711 (2026-11-23T07:50:00Z): db-1 is at 4720, and what the members that do not answer had beyond that",
 		},
 		"NoQuorumNoneLater": {
 			reason: "so they may where the one that answers has not", found: ofThis(), seen: []func(*observed){atRevisions(0, 4000), withoutQuorum},
@@ -74,7 +74,7 @@ func TestPlanLost(t *testing.T) {
 		},
 		"UnknownCluster": {
 			reason: "a manifest may not say", found: &api.RestoredSnapshot{Name: "old", SHA256: "5a", Revision: 4711}, seen: []func(*observed){atRevisions(4712)},
-			want: "what was written after revision 4711: 1 revisions, up to 4712 of db-0",
+			want: "what was written after revision 4711: db-0 is at 4712",
 		},
 		"Survivor": {
 			reason: "nothing tells what the others had", found: db1, seen: []func(*observed){atRevisions(0, 4720), withoutQuorum},
@@ -204,7 +204,7 @@ func (w world) seen() observed {
 }
 
 // carryOut goes on with a restore in place that has begun, until the volumes of the first new members are made: what was set aside, and
-// who they are.
+// the names of these.
 func (w world) carryOut() (aside, first []string) {
 	w.t.Helper()
 	w.asked.members = nil
@@ -227,6 +227,35 @@ func (w world) carryOut() (aside, first []string) {
 	}
 	w.t.Fatal("it does not come to the new members")
 	return nil, nil
+}
+
+// TestTermOfTheLast: without a quorum nothing that is told changes from look to look.
+func TestTermOfTheLast(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		flags  map[string]string
+		want   uint64
+	}{
+		"Default":  {reason: "etcd asks the others before it begins a term", want: 4},
+		"PreVote":  {reason: "so it does where that is said", flags: map[string]string{"pre-vote": "true"}, want: 4},
+		"Without":  {reason: "it begins another one every second", flags: map[string]string{"pre-vote": "false"}},
+		"OtherOne": {reason: "another flag says nothing of it", flags: map[string]string{"max-request-bytes": "3145728"}, want: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serving(t)
+			if tc.flags != nil {
+				w.cluster.Spec.Options = &api.Options{Flags: tc.flags}
+			}
+			e := w.asked.endpoints["db-1"]
+			e.RaftTerm = 4
+			w.asked.endpoints["db-1"] = e
+			if i, _ := w.seen().Instance("db-1"); i.Endpoint.RaftTerm != tc.want {
+				t.Errorf("%s: term %d, want %d", tc.reason, i.Endpoint.RaftTerm, tc.want)
+			}
+		})
+	}
 }
 
 // TestSetPlan: one that is suspended is told, once, and kept to.

@@ -176,8 +176,8 @@ type EtcdRestoreStatus struct {
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
 
-// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once:
-// what becomes of that later changes nothing, but for its deletion.
+// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once: what becomes of that
+// later changes nothing, but for its deletion, and spec.suspend before it begins.
 type ClusterRestore struct {
 	// name of the EtcdRestore.
 	// +required

@@ -10,8 +10,8 @@ import (
 // ClusterRestoreApplyConfiguration represents a declarative configuration of the ClusterRestore type for use
 // with apply.
 //
-// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once:
-// what becomes of that later changes nothing, but for its deletion.
+// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once: what becomes of that
+// later changes nothing, but for its deletion, and spec.suspend before it begins.
 type ClusterRestoreApplyConfiguration struct {
 	// name of the EtcdRestore.
 	Name *string `json:"name,omitempty"`
