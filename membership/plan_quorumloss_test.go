@@ -54,7 +54,7 @@ func TestPlanQuorumLoss(t *testing.T) {
 			reason: "A person has made an EtcdRestore, which may be suspended: nothing else is done while it is there",
 			base:   formed3,
 			args:   with(asksFor(true, false), lostLong, asks(held), func(_ *Desired, o *Observed) { o.Search = Search{Begun: true, Found: monday} }),
-			want:   stall("EtcdRestore back is to put the cluster back: its conditions say what it waits for"),
+			want:   stall("EtcdRestore back is to put the cluster back: its conditions say what it waits for; delete it to go another way"),
 		},
 		"TooEarly": {
 			reason: "The volumes may be brought back",

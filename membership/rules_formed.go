@@ -129,7 +129,7 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 	case bySelf:
 		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), an EtcdRestore of " + what + " is created"
 	case o.InPlace.asked():
-		step.Message += "EtcdRestore " + o.InPlace.Name + " is to put the cluster back: its conditions say what it waits for"
+		step.Message += "EtcdRestore " + o.InPlace.Name + " is to put the cluster back: its conditions say what it waits for; delete it to go another way"
 	default:
 		step.Message += "Bring the volumes back; or make an EtcdRestore of " + restore + "; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back"
 	}
@@ -138,7 +138,7 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 
 // withLogs are the named members, each with how far it knows the log to be committed. Without a quorum that stays as it is.
 func (o Observed) withLogs(members []string) []string {
-	var said []string
+	said := make([]string, 0, len(members))
 	for _, name := range members {
 		i, _ := o.Instance(name)
 		said = append(said, name+i.Endpoint.Log())

@@ -1,13 +1,13 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -189,13 +189,7 @@ func TestPlanIsDone(t *testing.T) {
 
 // seen is a look at the world.
 func (w world) seen() observed {
-	seen := observed{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
-	for name, pod := range w.pods {
-		seen.pods[name] = pod
-	}
-	for name, claim := range w.claims {
-		seen.claims[name] = claim
-	}
+	seen := observed{pods: maps.Clone(w.pods), claims: maps.Clone(w.claims)}
 	l := limits{now: time.Now(), overdue: time.Now()}
 	seen.former = takeFormer(w.cluster, &seen)
 	seen.Observed = facts(w.cluster, seen.pods, seen.claims, w.asked, l)

@@ -54,7 +54,7 @@ func TestInPlaceSurvivor(t *testing.T) {
 	}
 	s.await(c, "pointing to the EtcdRestore", func() bool {
 		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
-		return stalled != nil && strings.HasSuffix(stalled.Message, "EtcdRestore back is to put the cluster back: its conditions say what it waits for")
+		return stalled != nil && strings.HasSuffix(stalled.Message, "EtcdRestore back is to put the cluster back: its conditions say what it waits for; delete it to go another way")
 	})
 	if diff := cmp.Diff(uids, s.uids(c)); diff != "" {
 		t.Errorf("suspended: Pods or claims changed: -want +got:\n%s", diff)
