@@ -113,6 +113,7 @@ func (c *client) Status(ctx context.Context) (Endpoint, error) {
 		Leader:    ID(r.Leader),
 		Version:   version,
 		Learner:   r.IsLearner,
+		RaftTerm:  r.RaftTerm,
 		RaftIndex: r.RaftIndex,
 		Applied:   r.RaftAppliedIndex,
 		Storage:   minor(r.StorageVersion),

@@ -90,6 +90,7 @@ func asks(changes ...func(*InPlace)) change {
 
 func anyway(p *InPlace) { p.Anyway = true }
 func lately(p *InPlace) { p.Lately = true }
+func held(p *InPlace)   { p.Suspended = true }
 func refusedByServer(p *InPlace) {
 	p.Problem = "the API server refuses what the new members need: exceeded quota"
 }

@@ -116,7 +116,7 @@ func (x *swapExplorer) replacing(w *swap, l swapLook, t swapDecision) swapStatus
 		s.next += uint8(x.bound.firstSize())
 	}
 	s.chosen = swapStored(t.step.Snapshot.ID())
-	s.latch, s.remembered, s.intent, s.targets = 0, 0, false, [swapMost]uint8{}
+	s.latch, s.remembered, s.intent, s.targets, s.planned = 0, 0, false, [swapMost]uint8{}, 0
 	s.turn = w.status.turn + 1
 	w.asked[s.restore].snapshot = s.chosen
 	for n, m := range w.members {
@@ -191,10 +191,12 @@ func (x *swapExplorer) carryOut(s *swapStatus, l swapLook, t swapDecision) {
 		s.phase = swapReverting
 	case s.phase == swapRestoring:
 	case l.deleted():
-		s.phase, s.restore = swapNone, 0
+		s.phase, s.restore, s.planned = swapNone, 0, 0
 	case t.refused:
-		s.phase = swapRefused
+		s.phase, s.planned = swapRefused, 0
 		s.carried |= 1 << l.asked[s.restore].name
+	case t.plan != 0:
+		s.planned = t.plan
 	}
 }
 

@@ -48,6 +48,18 @@ var swapBounds = map[string]struct {
 		reason: "A request arrives late, after anything else has happened",
 		bound:  swapBound{size: 1, anyway: true, states: 400_000, budget: swapBudget{restores: 1, kills: 1, flights: 1}},
 	},
+	"OneHeld": {
+		reason: "An EtcdRestore is suspended, and a newer snapshot is stored before it is not",
+		bound:  swapBound{size: 1, anyway: true, newer: true, held: true, states: 400_000, budget: swapBudget{restores: 1}},
+	},
+	"OneHeldStale": {
+		reason: "It is suspended, and an operator acts on old views",
+		bound:  swapBound{size: 1, anyway: true, newer: true, held: true, behind: []staleness{oldCluster, oldDecision}, late: Replace, safety: true, states: 400_000, budget: swapBudget{restores: 1, delays: 1}},
+	},
+	"OneSurvivorHeld": {
+		reason: "It is to take the data of a member, whose volume goes before it does",
+		bound:  swapBound{size: 1, survivor: true, anyway: true, held: true, states: 400_000, budget: swapBudget{restores: 1, losses: 1}},
+	},
 	"Three": {
 		reason: "A cluster of three is restored while it serves",
 		bound:  swapBound{size: 3, anyway: true, breaks: true, states: 400_000, budget: swapBudget{restores: 1}},
@@ -164,6 +176,8 @@ var swapBounds = map[string]struct {
 //
 // Where the data of a member is restored (survivor), R5 is of its copy: a new member has that which was made for it, of what the former
 // member had, and R10 is that no process writes what is copied. No copy is ever written to a former volume.
+//
+// R11: none begins while it is suspended, and what is restored is what its plan has told.
 //
 // Two windows are accepted, and are the life of a request. The Pod of a former member that was asked for before its volume was set aside,
 // and that the API server makes after that, runs until it is seen, and then is stopped. The Job of a copy that was asked for before the

@@ -78,6 +78,7 @@ type swapBound struct {
 	breaks   bool        // the store may break
 	newer    bool        // a newer snapshot may be stored
 	lost     uint8       // volumes that the cluster has lost before
+	held     bool        // EtcdRestores are made suspended, and may be that or not at any time
 	survivor bool        // EtcdRestores take the data of a member, and begin a cluster of one
 	named    bool        // that is m-0; otherwise the only one that is left
 	behind   []staleness // what an operator may not be told of; nil: anything

@@ -1,6 +1,9 @@
 package membership
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 type swapChanger func(what string, who int, do func(*swapState) (violation string, possible bool))
 
@@ -164,7 +167,7 @@ func (x *swapExplorer) people(change swapChanger) {
 		}
 		uid := 2 + x.bound.budget.restores - s.budget.restores
 		s.budget.restores--
-		r := swapRestore{there: true, name: uid - 2}
+		r := swapRestore{there: true, name: uid - 2, held: x.bound.held}
 		if x.bound.again {
 			r.name = 0
 			for _, other := range s.world.asked {
@@ -182,11 +185,21 @@ func (x *swapExplorer) people(change swapChanger) {
 			s.world.asked[uid].there = false
 			return "", possible
 		})
+		change("it is suspended, or not any more", -1, func(s *swapState) (string, bool) {
+			r := &s.world.asked[uid]
+			r.held = !r.held
+			return "", x.bound.held && r.there
+		})
 	}
 	change("the search finds the newest snapshot", -1, func(s *swapState) (string, bool) {
 		w := &s.world
 		possible := w.search.of != 0 && w.search.found == 0
-		w.search.found = w.newest
+		w.search.found = cmp.Or(w.search.named, w.newest)
+		return "", possible
+	})
+	change("the Job that has looked is collected", -1, func(s *swapState) (string, bool) {
+		possible := x.bound.held && s.world.search.found != 0 // others do not wait for that long
+		s.world.search = swapSearch{}
 		return "", possible
 	})
 	change("a newer snapshot is stored", -1, func(s *swapState) (string, bool) {

@@ -98,7 +98,8 @@ func (l *swapLook) facts(b *swapBound, op swapCareless) (Desired, Observed) {
 			o.InPlace = InPlace{}
 		}
 	}
-	o.Search.Begun = d.Restore && l.search.of == st.restore && l.search.of != 0
+	o.InPlace.Suspended = asks && o.InPlace.Name != "" && l.asked[st.restore].held
+	o.Search.Begun = d.Restore && l.search.is(st, op)
 	if o.Search.Begun {
 		o.Search.Found = inStore(l.search.found)
 	}
@@ -108,6 +109,9 @@ func (l *swapLook) facts(b *swapBound, op swapCareless) (Desired, Observed) {
 	}
 	if b.survivor && asks {
 		l.survivor(b, &o)
+	}
+	if asks && !op.choosesAnew {
+		l.asPlanned(b, &o)
 	}
 	return d, o
 }

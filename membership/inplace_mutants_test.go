@@ -151,6 +151,29 @@ func TestMutantsInPlace(t *testing.T) {
 		"MarksFromCache": {
 			reason: "Volumes are set aside under a Pod that an old view does not have", bound: stale(oldPods), mutant: careless(swapCareless{marksFromCache: true}), want: "R6",
 		},
+		"BegunSuspended": {
+			reason: "A restore begins that is suspended", bound: swapBound{size: 1, anyway: true, held: true, safety: true, states: 100_000, budget: swapBudget{restores: 1}}, want: "R11",
+			mutant: mutant(replace(replaced, func(d Desired, o Observed) (Step, bool) {
+				o.InPlace.Suspended = false
+				return replaced(d, o)
+			})),
+		},
+		"BegunFromCache": {
+			reason: "So does one that was suspended since", want: "R11",
+			bound:  swapBound{size: 1, anyway: true, held: true, behind: []staleness{oldDecision}, late: Replace, safety: true, states: 200_000, budget: swapBudget{restores: 1, delays: 1}},
+			mutant: careless(swapCareless{replacesFromCache: true}),
+		},
+		"NotFound": {
+			reason: "Nothing is looked for while it is suspended", bound: swapBound{size: 1, anyway: true, held: true, states: 100_000, budget: swapBudget{restores: 1}}, want: "L2",
+			mutant: mutant(replace(replaced, func(d Desired, o Observed) (Step, bool) {
+				step, ok := replaced(d, o)
+				return step, ok && !o.InPlace.Suspended
+			})),
+		},
+		"ChoosesAnew": {
+			reason: "A newer snapshot is restored than the plan has told", bound: swapBound{size: 1, anyway: true, newer: true, held: true, safety: true, states: 100_000, budget: swapBudget{restores: 1}},
+			mutant: careless(swapCareless{choosesAnew: true}), want: "R11",
+		},
 		"ForgetsFormer": {
 			reason: "The cluster ID of before is not kept", bound: swapBound{size: 1, lost: 1, safety: true, states: 100_000, budget: swapBudget{restores: 1}}, mutant: careless(swapCareless{forgetsFormer: true}), want: "S3",
 		},

@@ -16,6 +16,7 @@ type swapDecision struct {
 	waits     string
 	refused   bool
 	snapshot  uint8 // as the volumes have it
+	plan      uint8 // the snapshot that a plan would have; 0: there is none, or none is told
 	high      uint8 // the ordinal behind all that were seen
 	fenced    bool  // no Pod would be restored any more
 }
@@ -30,6 +31,9 @@ func (p *swapPlanner) decide(l swapLook, b *swapBound) swapDecision {
 	d, o := l.facts(b, p.operator)
 	t := swapDecision{step: plan(p.rules, d, o), formed: o.Formed(), id: lineage(o.ID()), formers: slices.ContainsFunc(o.Former, func(i Instance) bool { return i.Volume.asideFor(d.DiscardFormer) }), refused: InPlaceRefused(o), fenced: true, high: l.status.next}
 	t.waits, _ = InPlaceWaits(d, o)
+	if t.waits == "" && o.InPlace.Suspended && l.status.planned == 0 {
+		t.plan = swapStored(o.Search.Found.ID())
+	}
 	if o.Reach == ReachQuorum {
 		t.list = lineage(o.Members[0].ID >> 8)
 	}
@@ -86,6 +90,7 @@ type swapCareless struct {
 	takesEarlierCopy     bool // the Job that has copied to an earlier volume of the member is taken for that of this one
 	expectsNothing       bool // etcd is started on whatever the volume has
 	keepsCopying         bool // the Job of a copy goes on when the restore is taken back
+	choosesAnew          bool // what a plan has told is not kept to
 	copiesOn             bool // a Job of a copy that has yet to start goes on when the new members have formed
 }
 
@@ -122,8 +127,8 @@ func (x *swapExplorer) pass(w swap, l swapLook, t swapDecision, same [swapMost]b
 		job.begin(&w)
 		crash("CopyData", [swapMost]bool{}, w, "")
 	case Find:
-		if !x.bound.survivor && w.search.of != l.status.restore {
-			w.search = swapSearch{of: l.status.restore}
+		if !x.bound.survivor && !w.search.is(l.status, op) {
+			w.search = swapSearch{of: l.status.restore, named: named(l.status, op)}
 			crash("begins the search", [swapMost]bool{}, w, "")
 		}
 	case Replace, Revert:
@@ -132,6 +137,7 @@ func (x *swapExplorer) pass(w swap, l swapLook, t swapDecision, same [swapMost]b
 		}
 		violation := ""
 		if t.step.Action == Replace {
+			violation = w.unplanned(l.status, t)
 			w.status = x.replacing(&w, l, t)
 		} else {
 			w.status, violation = op.reverting(l), w.returned()

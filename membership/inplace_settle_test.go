@@ -1,6 +1,9 @@
 package membership
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // end is how a world goes on when nothing more goes wrong: an empty string where it comes to rest as wanted, or at a stall
 // that is justified and that tells a person what to do.
@@ -50,7 +53,7 @@ func (x *swapExplorer) turn(w swap) (next swap, done bool) {
 // calm is the world after kubelets and etcd have done what they do by themselves.
 func (x *swapExplorer) calm(w swap) (swap, string) {
 	if w.search.of != 0 {
-		w.search.found = max(w.search.found, 1)
+		w.search.found = cmp.Or(w.search.found, w.search.named, 1)
 	}
 	violation := w.calmCopy()
 	for n := range w.members {
@@ -82,6 +85,8 @@ func (x *swapExplorer) rest(w swap) string {
 	switch {
 	case swapGoesOnElsewhere(t) && (w.hurt || st.phase == swapCompleted && st.latch.size(x.bound.size) < x.bound.size): // and the others join
 		return ""
+	case st.phase == swapPending && l.asked[st.restore].held && !t.Acts():
+		return x.heldWell(l, t)
 	case t.Acts():
 		return "L5: it does the same over and over, and nothing comes of it: " + t.String()
 	case t.Action == Wait:

@@ -33,12 +33,18 @@ func (w *swap) String() string {
 	st := w.status
 	fmt.Fprintf(&b, "clusterID %s, restore %d %s, ordinals from %d, next %d, snapshot %d", st.latch, st.restore,
 		[...]string{"none", "Pending", "Refused", "Restoring", "Reverting", "Completed"}[st.phase], st.first, st.next, st.chosen)
+	if st.planned != 0 {
+		fmt.Fprintf(&b, ", planned %d", st.planned)
+	}
 	if st.intent {
 		fmt.Fprintf(&b, ", first start on %v", st.targets)
 	}
 	for uid, r := range w.asked {
 		if r.there {
 			fmt.Fprintf(&b, ", EtcdRestore %d called %d", uid, r.name)
+			if r.held {
+				b.WriteString(" suspended")
+			}
 		}
 	}
 	fmt.Fprintf(&b, ", search for %d found %d, Service %v, served %s", w.search.of, w.search.found, w.service, w.served)

@@ -68,12 +68,14 @@ type swapRestore struct {
 	there    bool
 	name     uint8
 	done     bool  // its status says that it was carried out
+	held     bool  // it is suspended
 	snapshot uint8 // that was chosen for it
 }
 
 // swapSearch is the Job that looks for a snapshot.
 type swapSearch struct {
 	of    uint8 // UID of the EtcdRestore; 0: there is no Job
+	named uint8 // the snapshot that is looked for; 0: the newest
 	found uint8 // 0 while there is no result
 }
 
@@ -84,6 +86,7 @@ type swapStatus struct {
 	restore     uint8 // UID of the EtcdRestore that is carried out
 	first, next uint8 // firstOrdinal, nextOrdinal
 	chosen      uint8 // restored
+	planned     uint8 // the snapshot of the plan, before it begins; 0: there is none
 	former      swapFormer
 	remembered  lineage // whose members it has
 	intent      bool    // operation is a first start

@@ -1,6 +1,9 @@
 package membership
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Instance is what one member runs in and keeps its data on.
 type Instance struct {
@@ -164,7 +167,8 @@ type Endpoint struct {
 	Version             Version
 	Learner             bool
 	Revision            int64 // of the data
-	RaftIndex           uint64
+	RaftTerm            uint64
+	RaftIndex           uint64 // up to which it knows the log to be committed
 	Applied             uint64 // of the raft log
 	// DBSize is what the database takes on the disk, which etcd compares with its limit. InUse is what it takes when it has been
 	// defragmented; old revisions are part of that until they are compacted. Both in bytes.
@@ -204,6 +208,18 @@ const (
 
 // Answered reports whether the member answered.
 func (e Endpoint) Answered() bool { return e.MemberID != 0 }
+
+// Log is how much of the log the member has, to be told behind its name; empty where that is not known.
+func (e Endpoint) Log() string {
+	switch {
+	case e.RaftIndex == 0:
+		return ""
+	case e.RaftTerm == 0:
+		return fmt.Sprintf(" (log up to entry %d at least)", e.RaftIndex)
+	default:
+		return fmt.Sprintf(" (term %d, log up to entry %d at least)", e.RaftTerm, e.RaftIndex)
+	}
+}
 
 // Member is the member that is known to run there: the one that answered, or that its metrics name; 0 where there is none.
 func (e Endpoint) Member() ID { return cmp.Or(e.MemberID, e.Publishing, e.Fetching) }

@@ -30,6 +30,25 @@ func TestPlanCopied(t *testing.T) {
 				Message: "restoring the data of m-1 in place, as EtcdRestore back asks for: all members are stopped, and their volumes set aside",
 			},
 		},
+		"NoRoom": {
+			reason: "The copy, what is made of it, and two logs need room, which is known before any member is stopped",
+			base:   formed3,
+			args:   []change{nobodyAnswers, on(0, gone), on(2, gone), asks(), found(with(DataOf("m-1", "volume-1"), func(s *Snapshot) { s.Size = 161 << 20 })), volumesOf(512 << 20)},
+			want: Step{
+				Action: Stall, Reason: DataLost, Members: []string{"m-0", "m-2"},
+				Message: "the data of m-0, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. " +
+					"EtcdRestore back is to put the cluster back: its conditions say what it waits for; delete it to go another way",
+			},
+		},
+		"JustRoom": {
+			reason: "What the log of the member takes beyond its first file is not known",
+			base:   formed3,
+			args:   []change{nobodyAnswers, on(0, gone), on(2, gone), asks(), found(with(DataOf("m-1", "volume-1"), func(s *Snapshot) { s.Size = 160 << 20 })), volumesOf(512 << 20)},
+			want: Step{
+				Action: Replace, Snapshot: with(DataOf("m-1", "volume-1"), func(s *Snapshot) { s.Size = 160 << 20 }), Reason: Restoring,
+				Message: "restoring the data of m-1 in place, as EtcdRestore back asks for: all members are stopped, and their volumes set aside",
+			},
+		},
 		"ReplaceNot": {
 			reason: "Where there is none to take, the cluster is left as it is",
 			base:   formed3,
@@ -120,3 +139,5 @@ func TestPlanCopied(t *testing.T) {
 		},
 	})
 }
+
+func volumesOf(bytes int64) change { return func(d *Desired, _ *Observed) { d.Volume = bytes } }

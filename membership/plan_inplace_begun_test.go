@@ -39,6 +39,18 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 				Message: "restoring snapshot db-monday (revision 4711, taken 2026-11-23T07:50:00Z) in place, as EtcdRestore back asks for: all members are stopped, and their volumes set aside",
 			},
 		},
+		"Held": {
+			reason: "One that is suspended begins nothing, and the cluster is looked after",
+			base:   formed3,
+			args:   []change{asks(anyway, held), found(monday), on(1, noPod)},
+			want:   Step{Action: Start, Members: []string{"m-1"}, Version: etcd36, Reason: Starting, Message: "starting m-1 on the volumes that hold their data"},
+		},
+		"HeldFinds": {
+			reason: "Its snapshot is found all the same",
+			base:   formed3,
+			args:   []change{asks(anyway, held)},
+			want:   Step{Action: Find, Reason: Restoring, Message: "looking for the snapshot that EtcdRestore back asks for"},
+		},
 		"ReplaceWaits": {
 			reason: "What is against it holds up nothing else",
 			base:   formed3,

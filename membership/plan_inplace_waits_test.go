@@ -66,6 +66,14 @@ func TestInPlaceWaits(t *testing.T) {
 			reason: "No member could start from it", base: formed3, args: []change{asks(anyway), found(with(monday, func(s *Snapshot) { s.Version = etcd37 }))},
 			want: want{Why: "snapshot db-monday (revision 4711, taken 2026-11-23T07:50:00Z) was taken from etcd 3.7.3, and etcd 3.6.16 cannot read its data: set spec.version to 3.7 or newer, or choose an earlier snapshot"},
 		},
+		"NoRoomToCopy": {
+			reason: "The volume of the first new member is too small for the copy of what a member has", base: formed3,
+			args: []change{noQuorum, asks(), found(with(DataOf("m-1", "volume-1"), func(s *Snapshot) { s.Size = 161 << 20 })), volumesOf(512 << 20)},
+			want: want{Why: "the data of m-1 has 161 MiB, and the volumes have 512 MiB: set spec.storage.size to at least 514 MiB, twice the data and what the write-ahead log needs"},
+		},
+		"Held": {
+			reason: "Nothing is against one that is suspended: it is not begun for that", base: formed3, args: []change{asks(anyway, held), found(monday)},
+		},
 		"Refused": {
 			reason: "What the API server would refuse is known before any member stops", base: formed3, args: []change{asks(anyway, refusedByServer), found(monday)},
 			want: want{Why: "the API server refuses what the new members need: exceeded quota"},

@@ -110,10 +110,10 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 	}
 	lost, left := o.lostMembers()
 	all := len(lost) + len(left)
-	message, restore := "every volume of the cluster is gone", "restore a snapshot (EtcdRestore)"
+	message, restore := "every volume of the cluster is gone", "a snapshot"
 	if len(left) > 0 {
 		message = fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(all, "member"), len(left), Quorum(all))
-		restore = "restore what " + list(left) + " has, or a snapshot (EtcdRestore)"
+		restore = "what " + list(o.withLogs(left)) + " has, or of a snapshot"
 	}
 	what := "a snapshot"
 	if d.FromSurvivor {
@@ -128,10 +128,22 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 		step.Message = message + ": creating EtcdRestore " + o.Loss.Restore + " of " + what + ", as spec.recovery.quorumLoss asks for"
 	case bySelf:
 		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), an EtcdRestore of " + what + " is created"
+	case o.InPlace.asked():
+		step.Message += "EtcdRestore " + o.InPlace.Name + " is to put the cluster back: its conditions say what it waits for; delete it to go another way"
 	default:
-		step.Message += "Bring the volumes back, or " + restore + "; to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again"
+		step.Message += "Bring the volumes back; or make an EtcdRestore of " + restore + "; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back"
 	}
 	return step, true
+}
+
+// withLogs are the named members, each with how far it knows the log to be committed. Without a quorum that stays as it is.
+func (o Observed) withLogs(members []string) []string {
+	said := make([]string, 0, len(members))
+	for _, name := range members {
+		i, _ := o.Instance(name)
+		said = append(said, name+i.Endpoint.Log())
+	}
+	return said
 }
 
 // knownVoters are the known members but for those that have said that they have no vote.

@@ -21,6 +21,8 @@ type InPlace struct {
 	Begun bool
 	// Reverted: the EtcdRestore was deleted before the new members had formed a cluster. They go, and the former ones come back.
 	Reverted bool
+	// Suspended: it is not begun yet, whatever else there is.
+	Suspended bool
 	// Anyway: a cluster that serves is restored as well.
 	Anyway bool
 	// OnLoss: it was created because a majority was lost, and is only for as long as that is so.
@@ -103,9 +105,17 @@ func formerStopped(d Desired, o Observed) (Step, bool) {
 		}
 		return step, true
 	}
-	step.Members = names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside == "" })
+	step.Members = names(o.Former, toSetAside)
 	step.Action, step.Message = SetAside, "setting aside the volumes of the former members ("+list(step.Members)+")"
 	return step, len(step.Members) > 0 && o.InPlace.Begun
+}
+
+// toSetAside reports whether a member of before has a volume that is to be set aside.
+func toSetAside(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside == "" }
+
+// InPlaceSetsAside are the members whose volumes a restore in place sets aside that begins now: all that are there.
+func InPlaceSetsAside(o Observed) []string {
+	return append(names(o.Former, toSetAside), names(o.Instances, toSetAside)...)
 }
 
 // revertedTo: the new members go with their volumes, which nothing but the snapshot was ever written to, and then the former ones
@@ -209,7 +219,7 @@ func replaced(d Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	case !o.Search.Begun:
 		return Step{Action: Find, Reason: Restoring, Message: "looking for the snapshot that EtcdRestore " + o.InPlace.Name + " asks for"}, true
-	case o.Search.Found == Snapshot{}:
+	case o.Search.Found == Snapshot{}, o.InPlace.Suspended:
 		return Step{}, false
 	}
 	return Step{

@@ -88,6 +88,9 @@ type Search struct {
 // allocates at once (SegmentSizeBytes in server/storage/wal).
 const spareForWAL = 128 << 20
 
+// firstOfWAL is what the log of a member takes at least.
+const firstOfWAL = 64 << 20
+
 // chosen: the snapshot for all first members, before there is anything of them.
 func chosen(d Desired, o Observed) (Step, bool) {
 	f := first(d, o)
@@ -124,6 +127,9 @@ func chosen(d Desired, o Observed) (Step, bool) {
 // unusable is why no member as the spec asks for can start from a snapshot; empty where one can, as far as is known.
 func unusable(d Desired, o Observed, s Snapshot) string {
 	needs := 2*s.Size + spareForWAL // it is fetched, and then restored beside that
+	if s.member() != "" {
+		needs += firstOfWAL // a copy is read there first, with its log
+	}
 	switch {
 	case s.Version.Minor > d.Version.Minor && s.member() != "":
 		return fmt.Sprintf("%s is of etcd %s, and etcd %s cannot read it: set spec.version to %d.%d or newer", s, s.Version, d.Version, s.Version.Major, s.Version.Minor)

@@ -22,7 +22,8 @@ import (
 )
 
 // An EtcdRestore is copied into status.restore of its EtcdCluster once, and carried out from there: all that is decided depends on
-// the EtcdCluster alone, whatever a cache has of the EtcdRestore. Only its deletion counts later.
+// the EtcdCluster alone, whatever a cache has of the EtcdRestore. Only its deletion counts later, and before it begins spec.suspend,
+// which is read past the cache once more then.
 
 // inPlace is the restore in place as the planner sees it.
 func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
@@ -151,7 +152,7 @@ func restoredCluster(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: restore.Namespace, Name: restore.Spec.ClusterRef.Name}}}
 }
 
-// observeRestores finds the EtcdRestore that is to be carried out next, and whether the one that is carried out was deleted. What
+// observeRestores finds the EtcdRestore that is to be carried out next, and what has become of the one that is carried out. What
 // the reader, which may be the cache, does not have is looked for past it: it may be behind.
 func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
 	list := &api.EtcdRestoreList{}
@@ -163,7 +164,7 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	})
 	current := c.Status.Restore
 	if current.Asked() || current != nil && current.Phase == api.RestoreRestoring {
-		return r.observeDeletion(ctx, current, seen, c.Namespace, list.Items)
+		return r.observeCurrent(ctx, current, seen, c.Namespace, list.Items)
 	}
 	if slices.ContainsFunc(list.Items, func(e api.EtcdRestore) bool { return untold(current, &e) }) {
 		return nil
@@ -176,13 +177,14 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	return err
 }
 
-// observeDeletion finds out whether the EtcdRestore that is carried out was deleted.
-func (r *Reconciler) observeDeletion(ctx context.Context, current *api.ClusterRestore, seen *observed, namespace string, all []api.EtcdRestore) error {
+// observeCurrent finds out whether the EtcdRestore that is carried out was deleted, and whether it is to begin yet.
+func (r *Reconciler) observeCurrent(ctx context.Context, current *api.ClusterRestore, seen *observed, namespace string, all []api.EtcdRestore) error {
 	is := func(e *api.EtcdRestore) bool {
 		return e.Name == current.Name && string(e.UID) == current.UID && e.DeletionTimestamp.IsZero()
 	}
 	for i := range all {
 		if is(&all[i]) {
+			seen.InPlace.Suspended = current.Asked() && all[i].Spec.Suspend
 			return nil
 		}
 	}
@@ -196,6 +198,8 @@ func (r *Reconciler) observeDeletion(ctx context.Context, current *api.ClusterRe
 		seen.InPlace = membership.InPlace{} // it is not begun any more
 	case seen.deleted:
 		seen.InPlace.Withdrawn = true
+	default:
+		seen.InPlace.Suspended = current.Asked() && live.Spec.Suspend
 	}
 	return nil
 }
@@ -270,6 +274,9 @@ func setRestore(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, now
 			r.Phase, r.Message = api.RestorePending, why
 		default:
 			r.Phase, r.Message = api.RestoreBlocked, why
+		}
+		if why == "" {
+			setPlan(r, c, seen, now)
 		}
 	}
 }

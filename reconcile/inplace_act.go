@@ -50,7 +50,7 @@ func (r *Reconciler) restoreInPlace(ctx context.Context, c *api.EtcdCluster, see
 func replacing(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClusterStatus {
 	s := status(c, seen, step)
 	r := s.Restore
-	r.Phase, r.Message, r.StartedAt = api.RestoreRestoring, "", new(metav1.Now())
+	r.Phase, r.Message, r.StartedAt, r.Plan = api.RestoreRestoring, "", new(metav1.Now()), planned(c, seen, metav1.Now())
 	r.FormerClusterID, r.FormerRestored, r.FormerFirstOrdinal = s.ClusterID, s.Restored, s.FirstOrdinal
 	s.FirstOrdinal = int32(nextOrdinal(c, seen.Instances))
 	s.NextOrdinal = s.FirstOrdinal + int32(firstSize(c)) // also where the restore is taken back: no name is used twice
@@ -105,7 +105,8 @@ func (r *Reconciler) discardFormer(ctx context.Context, seen observed, step memb
 // is refused is told before any member is stopped.
 func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	why, _ := membership.InPlaceWaits(desired(c), seen.Observed)
-	if !c.Status.Restore.Asked() || seen.deleted || why != "" {
+	shown := seen.InPlace.Suspended && c.Status.Restore.Plan != nil // it is tried again when that is to be carried out
+	if !c.Status.Restore.Asked() || seen.deleted || why != "" || shown {
 		return nil
 	}
 	if !seen.Search.Begun {

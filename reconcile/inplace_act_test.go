@@ -107,12 +107,17 @@ func TestRestoreInPlace(t *testing.T) {
 		given  func(*world)
 		since  func(*world)
 		gone   bool // the EtcdRestore is, since
+		held   bool // or it was suspended
 		refuse func(write) error
 		want   result
 		err    error
 	}{
 		"ReplaceTakenBack": {
 			reason: "the cache was behind: the EtcdRestore was deleted", given: func(w *world) { w.found() }, since: func(*world) {}, gone: true,
+			want: result{Action: membership.Replace}, err: apply.ErrChanged,
+		},
+		"ReplaceHeld": {
+			reason: "the cache was behind: the EtcdRestore was suspended", given: func(w *world) { w.found() }, since: func(*world) {}, held: true,
 			want: result{Action: membership.Replace}, err: apply.ErrChanged,
 		},
 		"StopFormerTakenBack": {
@@ -253,6 +258,11 @@ func TestRestoreInPlace(t *testing.T) {
 				if tc.gone {
 					live = slices.DeleteFunc(live, func(o client.Object) bool { _, is := o.(*api.EtcdRestore); return is })
 				}
+				for _, o := range live {
+					if e, is := o.(*api.EtcdRestore); is {
+						e.Spec.Suspend = tc.held
+					}
+				}
 				later := newStub(t, nil, live...)
 				s.Reader, s.Dial = later.Client, w.dial(none)
 			}
@@ -299,6 +309,11 @@ func TestReplacing(t *testing.T) {
 		ObservedGeneration: 7, Selector: got.Selector, Conditions: conditions, Restored: monday.DeepCopy(), FirstOrdinal: 5, NextOrdinal: 8, CarriedOut: []string{"earlier"},
 		Restore: inPhase(api.RestoreRestoring, inBucket, func(r *api.ClusterRestore) {
 			r.FormerClusterID, r.FormerRestored = "c0", earlier
+			r.Plan = &api.RestorePlan{
+				MadeAt: got.Restore.Plan.MadeAt, From: monday,
+				Lost:     "all that etcd cluster c0 has, and etcd cluster c9 had not when the snapshot was taken (2026-11-23T07:50:00Z)",
+				SetAside: []string{"db-0", "db-1", "db-2"}, FormerVolumes: api.RetentionRetain, NewMembers: []string{"db-5", "db-6", "db-7"}, ClosedService: "db-client",
+			}
 		}),
 	}
 	if diff := cmp.Diff(want, got, ignored); diff != "" {
@@ -428,6 +443,8 @@ func TestTryInPlace(t *testing.T) {
 		err     error
 	}{
 		"Taken":     {reason: "nothing is against it"},
+		"Held":      {reason: "what its plan has told is not tried at every look", cluster: func(c *api.EtcdCluster) { c.Status.Restore.Plan = &api.RestorePlan{} }, seen: func(seen *observed) { seen.InPlace.Suspended = true }, refuse: everything},
+		"HeldFirst": {reason: "it is before that is told", seen: func(seen *observed) { seen.InPlace.Suspended = true }, refuse: try("Pod", invalid), want: `the API server refuses what the new members need: try to create Pod db-3: Pod "db-3" is invalid`},
 		"Quota":     {reason: "there is no room for another volume", refuse: try("PersistentVolumeClaim", quota), want: `the API server refuses what the new members need: try to create PersistentVolumeClaim db-3: persistentvolumeclaims "db-3" is forbidden: exceeded quota: storage, requested: requests.storage=1Gi, used: requests.storage=3Gi, limited: requests.storage=3Gi`},
 		"Invalid":   {reason: "a Pod cannot be made of the spec", refuse: try("Pod", invalid), want: `the API server refuses what the new members need: try to create Pod db-3: Pod "db-3" is invalid`},
 		"Unknown":   {reason: "it has said nothing", refuse: try("Pod", busy), want: "the API server did not say whether it accepts what the new members need; it is asked again", passes: true, err: busy},
@@ -497,6 +514,7 @@ func TestObserveRestores(t *testing.T) {
 	going := func(e *api.EtcdRestore) {
 		e.DeletionTimestamp, e.Finalizers = new(metav1.Now()), []string{"example.com/hold"}
 	}
+	suspended := func(e *api.EtcdRestore) { e.Spec.Suspend = true }
 	recreated := etcdRestore(func(e *api.EtcdRestore) { e.UID = "another" })
 	refused := func(e *api.EtcdRestore) {
 		e.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonRestoreRefused}}
@@ -505,6 +523,7 @@ func TestObserveRestores(t *testing.T) {
 	type result struct {
 		Next                          *api.ClusterRestore
 		Deleted, InPlace, IsWithdrawn bool
+		Suspended                     bool
 	}
 	cases := map[string]struct {
 		reason  string
@@ -539,6 +558,9 @@ func TestObserveRestores(t *testing.T) {
 		},
 		"Current":         {reason: "it is there", current: inPhase(api.RestorePending), cached: []client.Object{etcdRestore(), older}, want: result{InPlace: true}},
 		"CacheBehind":     {reason: "the cache does not have it yet", current: inPhase(api.RestorePending), cached: []client.Object{}, live: []client.Object{etcdRestore()}, want: result{InPlace: true}},
+		"Suspended":       {reason: "it is not to begin", current: inPhase(api.RestorePending), cached: []client.Object{etcdRestore(suspended)}, want: result{InPlace: true, Suspended: true}},
+		"SuspendedLive":   {reason: "nor by what the cache does not have", current: inPhase(api.RestoreBlocked), cached: []client.Object{}, live: []client.Object{etcdRestore(suspended)}, want: result{InPlace: true, Suspended: true}},
+		"SuspendedLate":   {reason: "it has begun", current: inPhase(api.RestoreRestoring), cached: []client.Object{etcdRestore(suspended)}, want: result{InPlace: true}},
 		"Deleted":         {reason: "it was taken back", current: inPhase(api.RestorePending), want: result{Deleted: true}},
 		"DeletedBlocked":  {reason: "it was taken back", current: inPhase(api.RestoreBlocked), want: result{Deleted: true}},
 		"DeletedGoing":    {reason: "a finalizer holds it", current: inPhase(api.RestorePending), cached: []client.Object{etcdRestore(going)}, want: result{Deleted: true}},
@@ -570,7 +592,7 @@ func TestObserveRestores(t *testing.T) {
 			if err := s.observeRestores(t.Context(), c, &seen, s.Client); err != nil {
 				t.Fatal(err)
 			}
-			got := result{seen.next, seen.deleted, seen.InPlace != membership.InPlace{}, seen.InPlace.Withdrawn}
+			got := result{seen.next, seen.deleted, seen.InPlace != membership.InPlace{}, seen.InPlace.Withdrawn, seen.InPlace.Suspended}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

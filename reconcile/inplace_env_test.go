@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,6 +86,43 @@ func (s *stage) wentBack(c *api.EtcdCluster, before identity, m snapshot.Manifes
 	s.sound(c, memberNames(c), kept)
 }
 
+// onHold does nothing before its plan was looked at.
+func onHold(e *api.EtcdRestoreSpec) { e.Suspend = true }
+
+// shows waits for the plan of an EtcdRestore that is suspended.
+func (s *stage) shows(e *api.EtcdRestore) api.RestorePlan {
+	s.Helper()
+	s.awaitObject(e, "suspended, with its plan", func() bool {
+		ready := meta.FindStatusCondition(e.Status.Conditions, api.ConditionReady)
+		return e.Status.Plan != nil && ready != nil && ready.Reason == api.ReasonSuspended && len(e.Status.Conditions) == 1
+	})
+	return *e.Status.Plan
+}
+
+// resume carries out the plan of an EtcdRestore that was suspended.
+func (s *stage) resume(e *api.EtcdRestore) {
+	s.Helper()
+	s.change(e, func() { e.Spec.Suspend = false })
+}
+
+// asPlanned fails unless the restored cluster is what the plan of its restore has told: what it is made of, what was set aside, and who
+// the names of its members are.
+func (s *stage) asPlanned(c *api.EtcdCluster, e *api.EtcdRestore, aside []string) {
+	s.Helper()
+	p := e.Status.Plan
+	if p == nil {
+		s.Fatalf("EtcdRestore %s has no plan", e.Name)
+	}
+	want := *p
+	want.SetAside, want.NewMembers, want.ClosedService = aside, memberNames(c), "db-client"
+	if diff := cmp.Diff(want, *p); diff != "" {
+		s.Errorf("the plan: -done +planned:\n%s", diff)
+	}
+	if p.From.Name != e.Status.Restored.Name || p.From.SHA256 != e.Status.Restored.SHA256 {
+		s.Errorf("the plan was to restore %+v, and %+v was", p.From, e.Status.Restored)
+	}
+}
+
 // aside are the names of the claims that are set aside.
 func (s *stage) aside(c *api.EtcdCluster) []string {
 	s.Helper()
@@ -116,11 +154,14 @@ func TestInPlace(t *testing.T) {
 		reason string
 		given  func(*stage, *api.EtcdCluster)
 		change func(*api.EtcdRestoreSpec)
-		aside  []string
+		held   bool     // its plan is looked at first
+		aside  []string // and stays so
+		gone   []string // so it was before it was deleted
 	}{
 		"Serving": {
 			reason: "it serves, and what was written since is not wanted any more",
 			change: anyway,
+			held:   true,
 			aside:  []string{"db-0", "db-1", "db-2"},
 		},
 		"MajorityLost": {
@@ -134,6 +175,7 @@ func TestInPlace(t *testing.T) {
 		"Discarded": {
 			reason: "the volumes of before are not to be kept",
 			change: func(e *api.EtcdRestoreSpec) { anyway(e); e.FormerVolumes = api.RetentionDelete },
+			gone:   []string{"db-0", "db-1", "db-2"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,9 +189,23 @@ func TestInPlace(t *testing.T) {
 				contract.Watch(s, c)
 			}
 			e := s.etcdRestore("back", tc.change)
-			s.create(e)
+			if tc.held {
+				e.Spec.Suspend = true
+				s.create(e)
+				uids := s.uids(c)
+				shown := s.shows(e)
+				s.put(s.etcd(c), "later", "value")
+				s.snapshot(c, "tuesday") // it is newer than what the plan has shown
+				if diff := cmp.Diff(uids, s.uids(c)); diff != "" || shown.From.Name != m.Name {
+					t.Errorf("%s: suspended, of snapshot %s: Pods or claims changed: -want +got:\n%s", tc.reason, shown.From.Name, diff)
+				}
+				s.resume(e)
+			} else {
+				s.create(e)
+			}
 			s.restores(e)
 			s.wentBack(c, before, m, kept)
+			s.asPlanned(c, e, slices.Concat(tc.aside, tc.gone))
 			s.await(c, "what is set aside", func() bool { return slices.Equal(s.aside(c), tc.aside) })
 
 			// Applied once more under its name, it does nothing.

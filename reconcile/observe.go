@@ -151,9 +151,23 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	}
 	o.Fresh = all.fresh(o.Instances)
 	o.Reach = answered(o.Instances, pods, asked)
+	if !preVotes(c) {
+		for n := range o.Instances {
+			o.Instances[n].Endpoint.RaftTerm = 0 // without a quorum it is another one every second
+		}
+	}
 	compare(c, &o, pods, claims)
 	refused(c, &o, claims, l)
 	return o
+}
+
+// preVotes reports whether a member asks the others before it begins an election, and so stays in its term while there is no quorum.
+func preVotes(c *api.EtcdCluster) bool {
+	if c.Spec.Options == nil {
+		return true
+	}
+	preVote, err := strconv.ParseBool(c.Spec.Options.Flags["pre-vote"])
+	return err != nil || preVote
 }
 
 // answered adds to the instances what their members said, and tells how far etcd was reached.

@@ -68,6 +68,10 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 	if !searches(c, *seen) {
 		return nil
 	}
+	if fromPlan(c, seen) {
+		return nil
+	}
+	defer asPlanned(c, seen)
 	if r := c.Status.Restore; r.Asked() && r.Survivor != nil {
 		seen.found, seen.InPlace.Problem = survivor(c, seen.Observed)
 		seen.Search.Begun, seen.Search.Found = seen.found != nil, snapshotFacts(seen.found)

@@ -78,7 +78,7 @@ func stillAside(o membership.Observed) string {
 func withLogs(members []membership.Instance) string {
 	names := make([]string, len(members))
 	for n, i := range members {
-		names[n] = i.Name + committed(i)
+		names[n] = i.Name + i.Endpoint.Log()
 	}
 	return strings.Join(names, ", ")
 }
@@ -102,14 +102,6 @@ func notLeft(o membership.Observed, i membership.Instance) string {
 		return "whose volume was set aside for an earlier EtcdRestore"
 	}
 	return ""
-}
-
-// committed is up to where a member that answers knows its log to be committed.
-func committed(i membership.Instance) string {
-	if i.Endpoint.RaftIndex == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (log up to entry %d at least)", i.Endpoint.RaftIndex)
 }
 
 func instead(left []membership.Instance) string {

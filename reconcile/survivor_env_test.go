@@ -3,9 +3,13 @@
 package reconcile_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -31,6 +35,10 @@ func TestInPlaceSurvivor(t *testing.T) {
 	}
 	before := identityOf(c)
 	s.loseMajority(c)
+	s.await(c, "with the one that is left, and how far it is", func() bool {
+		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
+		return stalled != nil && strings.Contains(stalled.Message, "make an EtcdRestore of what db-1 (term ") && strings.HasSuffix(stalled.Message, "docs/restore.md#which-way-back")
+	})
 
 	wrong := s.etcdRestore("wrong", survivorOf("db-0"))
 	s.create(wrong)
@@ -38,10 +46,23 @@ func TestInPlaceSurvivor(t *testing.T) {
 	s.must(s.Delete(t.Context(), wrong))
 	s.gone(wrong)
 
-	e := s.etcdRestore("back", survivorOf(""))
+	e := s.etcdRestore("back", survivorOf(""), onHold)
 	s.create(e)
+	uids, shown := s.uids(c), s.shows(e)
+	if shown.RaftTerm == 0 || shown.RaftIndex == 0 || !strings.HasPrefix(shown.Lost, fmt.Sprintf("what was acknowledged without db-1: entries of the log after %d ", shown.RaftIndex)) {
+		t.Errorf("the plan is %+v", shown)
+	}
+	s.await(c, "pointing to the EtcdRestore", func() bool {
+		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
+		return stalled != nil && strings.HasSuffix(stalled.Message, "EtcdRestore back is to put the cluster back: its conditions say what it waits for; delete it to go another way")
+	})
+	if diff := cmp.Diff(uids, s.uids(c)); diff != "" {
+		t.Errorf("suspended: Pods or claims changed: -want +got:\n%s", diff)
+	}
+	s.resume(e)
 	s.restores(e)
 	s.ready(c)
+	s.asPlanned(c, e, []string{"db-1"})
 	if r := e.Status.Restored; r == nil || r.Name != "member/db-1" || r.ClusterID != before.Cluster {
 		t.Errorf("status.restored is %+v, want the data of db-1", r)
 	}

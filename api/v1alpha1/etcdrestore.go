@@ -11,6 +11,7 @@ import (
 // volumes are set aside; new members start from the snapshot, on new volumes and with a new cluster
 // ID. Every write since the snapshot is lost. Until the new members
 // have formed a cluster, deleting the EtcdRestore brings the former members back with their data.
+// With spec.suspend it does nothing but to say in status.plan what it would do.
 //
 // It is a record: one that was carried out is never carried out again, and applying another one of
 // the same name does nothing. A new cluster starts from a snapshot by spec.bootstrap.restore of its
@@ -27,6 +28,7 @@ import (
 // +kubebuilder:printcolumn:name=Snapshot,type=string,JSONPath=`.status.restored.name`
 // +kubebuilder:printcolumn:name=Revision,type=integer,JSONPath=`.status.restored.revision`,priority=1,description="The revision of the snapshot"
 // +kubebuilder:printcolumn:name=Taken,type=date,JSONPath=`.status.restored.takenAt`,description="When the snapshot was taken"
+// +kubebuilder:printcolumn:name=Lost,type=string,JSONPath=`.status.plan.lost`,priority=1,description="What is lost at most"
 // +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 type EtcdRestore struct {
@@ -34,7 +36,7 @@ type EtcdRestore struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which cluster is restored, and from what. It cannot be changed.
+	// spec says which cluster is restored, and from what. Nothing of it but suspend can be changed.
 	// +required
 	Spec EtcdRestoreSpec `json:"spec"`
 
@@ -55,7 +57,7 @@ type EtcdRestoreList struct {
 
 // EtcdRestoreSpec says which cluster is restored, and from what.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec cannot be changed: make another EtcdRestore"
+// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && has(self.whenServing) == has(oldSelf.whenServing) && (!has(self.whenServing) || self.whenServing == oldSelf.whenServing) && has(self.formerVolumes) == has(oldSelf.formerVolumes) && (!has(self.formerVolumes) || self.formerVolumes == oldSelf.formerVolumes)",message="spec cannot be changed but for spec.suspend: make another EtcdRestore"
 type EtcdRestoreSpec struct {
 	// clusterRef names the EtcdCluster, of the same namespace. It must have formed.
 	// +required
@@ -78,6 +80,12 @@ type EtcdRestoreSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
+
+	// suspend has the snapshot or the member found, and all that can be checked, and status.plan written. Nothing of the cluster is
+	// touched while it is true, and other EtcdRestores of the cluster wait. Set to false, the plan is carried out, from the very
+	// snapshot or member that it names. Once members are being stopped it changes nothing. Default false.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // RestoreSource says from what a cluster is restored: a stored snapshot, or the data of a member that is left. Without cluster,
@@ -140,6 +148,11 @@ type EtcdRestoreStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// plan is what is done, or was, as it was known before the first member was stopped. While spec.suspend is true it is there as soon
+	// as nothing is against it; otherwise it is written as the restore begins.
+	// +optional
+	Plan *RestorePlan `json:"plan,omitempty"`
+
 	// restored is the snapshot; empty until one was chosen.
 	// +optional
 	Restored *RestoredSnapshot `json:"restored,omitempty"`
@@ -163,8 +176,8 @@ type EtcdRestoreStatus struct {
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
 
-// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once:
-// what becomes of that later changes nothing, but for its deletion.
+// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once: what becomes of that
+// later changes nothing, but for its deletion, and spec.suspend before it begins.
 type ClusterRestore struct {
 	// name of the EtcdRestore.
 	// +required
@@ -212,6 +225,11 @@ type ClusterRestore struct {
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
 
+	// plan is what is done when it begins, or was done. While it has not begun, it is that of an EtcdRestore that was suspended: no other
+	// snapshot, and no other member's data, is taken than the one that the plan names.
+	// +optional
+	Plan *RestorePlan `json:"plan,omitempty"`
+
 	// formerClusterID is status.clusterID as it was before the restore, for the former members to come back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
@@ -232,6 +250,55 @@ type ClusterRestore struct {
 	// completedAt is when the new members had formed a cluster.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+}
+
+// RestorePlan is what a restore in place does. It is not written again while that is the same: raftTerm, raftIndex, lost, and the figures
+// of from are as they were at madeAt.
+type RestorePlan struct {
+	// madeAt is when all of this was known.
+	// +required
+	MadeAt metav1.Time `json:"madeAt"`
+
+	// from is the snapshot that is restored, or the data of a member (member/NAME).
+	// +required
+	From RestoredSnapshot `json:"from"`
+
+	// raftTerm is the term of raft that the member is in. Empty for a snapshot, and where the member does not answer.
+	// +optional
+	RaftTerm int64 `json:"raftTerm,omitempty"`
+
+	// raftIndex is the entry of the log of etcd up to which the member knows it to be committed; it may have more. Empty as raftTerm is.
+	// +optional
+	RaftIndex int64 `json:"raftIndex,omitempty"`
+
+	// lost is what is lost at most, in words.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Lost string `json:"lost"`
+
+	// setAside are the PersistentVolumeClaims of the former members. No member starts on them any more.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	SetAside []string `json:"setAside,omitempty"`
+
+	// formerVolumes is what becomes of these when the restored cluster has formed: Retain or Delete.
+	// +required
+	// +kubebuilder:validation:Enum=Retain;Delete
+	FormerVolumes RetentionPolicy `json:"formerVolumes"`
+
+	// newMembers start from it, all at once; where it is the data of a member, the first of them alone, and the others join that.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	NewMembers []string `json:"newMembers,omitempty"`
+
+	// closedService is the Service that lets no client in until the new members have formed a cluster.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	ClosedService string `json:"closedService"`
 }
 
 // RestorePhase is how far an EtcdCluster is with an EtcdRestore.

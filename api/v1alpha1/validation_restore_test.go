@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -12,7 +13,7 @@ func TestAdmitRestore(t *testing.T) {
 		other = `{s3: {bucket: other}}`
 		alone = `spec.source.backupRef: Invalid value: source.backupRef says where the snapshot is and what it is called: leave out source.store, snapshot, before, cluster and clusterID`
 		left  = `spec.source.survivor: Invalid value: source.survivor takes the data of a member, and no snapshot: beside it, write source.revisionBump alone`
-		fixed = `spec: Invalid value: spec cannot be changed: make another EtcdRestore`
+		fixed = `spec: Invalid value: spec cannot be changed but for spec.suspend: make another EtcdRestore`
 	)
 	source := func(fields string) string { return `spec: {source: {` + fields + `}}` }
 	admissionOf(t, minimalRestore, map[string]admissionCase{
@@ -125,6 +126,21 @@ func TestAdmitRestore(t *testing.T) {
 			reason: "what is said about it may change",
 			args:   args{before: `{}`, object: `metadata: {labels: {ticket: '4711'}}`},
 		},
+		"Suspended": {reason: "it is to do nothing yet", args: args{before: source(`store: ` + store), object: `spec: {source: {store: ` + store + `}, suspend: true}`}},
+		"Resumed": {
+			reason: "its plan was looked at",
+			args:   args{before: `spec: {suspend: true, whenServing: Replace, formerVolumes: Delete}`, object: `spec: {suspend: false, whenServing: Replace, formerVolumes: Delete}`},
+		},
+		"ResumedOtherwise": {
+			reason: "it would do what no plan has shown",
+			args:   args{before: `spec: {suspend: true}`, object: `spec: {suspend: false, formerVolumes: Delete}`},
+			want:   []string{fixed},
+		},
+		"ResumedOtherSource": {
+			reason: "nor from elsewhere",
+			args:   args{before: `spec: {suspend: true}`, object: source(`survivor: {}`)},
+			want:   []string{fixed},
+		},
 		"OtherCluster":  {reason: "a record is not rewritten", args: args{before: `{}`, object: `spec: {clusterRef: {name: other}}`}, want: []string{fixed}},
 		"OtherStore":    {reason: "nor while it is looked for", args: args{before: source(`store: ` + store), object: source(`store: ` + other)}, want: []string{fixed}},
 		"OtherSnapshot": {reason: "nor chosen later", args: args{before: source(`store: ` + store), object: source(`store: ` + store + `, snapshot: db-1`)}, want: []string{fixed}},
@@ -139,4 +155,16 @@ func TestAdmitRestore(t *testing.T) {
 			want:   []string{fixed},
 		},
 	})
+}
+
+// TestRestoreFixed: the rule that keeps the spec of an EtcdRestore as it is names every field but suspend.
+func TestRestoreFixed(t *testing.T) {
+	t.Parallel()
+	rule := content(t, "etcdrestore.go")
+	for field := range reflect.TypeFor[EtcdRestoreSpec]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if held := strings.Contains(rule, "self."+name+" == oldSelf."+name); held == (name == "suspend") {
+			t.Errorf("spec.%s is held: %t", name, held)
+		}
+	}
 }

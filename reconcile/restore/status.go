@@ -1,7 +1,9 @@
 package restore
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,6 +26,7 @@ type Observed struct {
 // said is what is said of an EtcdRestore in its conditions.
 type said struct {
 	ready, stalled  bool
+	rests           bool // nothing is done, and nothing is wrong
 	reason, message string
 	// after is when to look again, where no watch tells; 0: a watch does.
 	after time.Duration
@@ -72,6 +75,9 @@ func carriedOut(o Observed) said {
 	case api.RestoreBlocked:
 		return said{stalled: true, reason: api.ReasonRestoreFailed, message: r.Message}
 	case api.RestorePending:
+		if r.Message == "" && r.Plan != nil && o.Restore.Spec.Suspend {
+			return said{rests: true, reason: api.ReasonSuspended, message: suspended(o.Restore, r.Plan)}
+		}
 		message := "looking for the snapshot; the cluster goes on meanwhile"
 		if r.Message != "" {
 			message = r.Message
@@ -87,6 +93,19 @@ func carriedOut(o Observed) said {
 		message = ready.Message
 	}
 	return said{reason: api.ReasonRestoring, message: message}
+}
+
+// suspended tells of the plan, and how to go on with it.
+func suspended(e *api.EtcdRestore, p *api.RestorePlan) string {
+	what, aside := "snapshot "+p.From.Name, "there is no volume to set aside"
+	if member := api.MemberOf(p.From.Name); member != "" {
+		what = "what " + member + " has"
+	}
+	if len(p.SetAside) > 0 {
+		aside = "the volumes of " + strings.Join(p.SetAside, ", ") + " are set aside"
+	}
+	return fmt.Sprintf("suspended. Without that %s is restored into %s, and %s. Lost at most: %s. All of it is in status.plan; to carry it out: kubectl -n %s patch etcdrestore %s --type=merge --patch='{\"spec\":{\"suspend\":false}}'",
+		what, strings.Join(p.NewMembers, ", "), aside, p.Lost, e.Namespace, e.Name)
 }
 
 func completed(e *api.EtcdRestore, s api.EtcdRestoreStatus) string {
@@ -122,7 +141,7 @@ func next(o Observed) api.EtcdRestoreStatus {
 		return s
 	}
 	r := c.Status.Restore
-	s.StartedAt, s.CompletedAt = r.StartedAt.DeepCopy(), r.CompletedAt.DeepCopy()
+	s.StartedAt, s.CompletedAt, s.Plan = r.StartedAt.DeepCopy(), r.CompletedAt.DeepCopy(), r.Plan.DeepCopy()
 	if r.StartedAt != nil {
 		s.FormerClusterID, s.ClusterID, s.Restored = r.FormerClusterID, c.Status.ClusterID, c.Status.Restored.DeepCopy()
 	}
@@ -150,6 +169,6 @@ func status(o Observed) (api.EtcdRestoreStatus, time.Duration) {
 	}
 	set(api.ConditionReady, is.ready)
 	only(api.ConditionStalled, is.stalled)
-	only(api.ConditionReconciling, !is.ready && !is.stalled)
+	only(api.ConditionReconciling, !is.ready && !is.stalled && !is.rests)
 	return s, is.after
 }

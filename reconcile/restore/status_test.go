@@ -40,6 +40,25 @@ func carried(phase api.RestorePhase, message string) func(*Observed) {
 	}
 }
 
+// plan is what the cluster would do.
+func plan() *api.RestorePlan {
+	return &api.RestorePlan{
+		MadeAt: *instant(born), From: *monday(), Lost: "what was written after revision 42", SetAside: []string{"db-0", "db-1"},
+		FormerVolumes: api.RetentionRetain, NewMembers: []string{"db-3", "db-4", "db-5"}, ClosedService: "db-client",
+	}
+}
+
+// told has the plan, and whether the EtcdRestore is suspended.
+func told(suspend bool, change ...func(*api.RestorePlan)) func(*Observed) {
+	return func(o *Observed) {
+		o.Restore.Spec.Suspend = suspend
+		o.Cluster.Status.Restore.Plan = plan()
+		for _, c := range change {
+			c(o.Cluster.Status.Restore.Plan)
+		}
+	}
+}
+
 // restoring has stopped the members of before.
 func restoring(conditions ...metav1.Condition) func(*Observed) {
 	return func(o *Observed) {
@@ -107,7 +126,7 @@ func TestStatus(t *testing.T) {
 		s.CompletedAt, s.ClusterID = instant(born.Add(time.Minute)), "e2f4"
 	}
 	type want struct {
-		kind    string // of the condition beside Ready; empty: none, since it is ready
+		kind    string // of the condition beside Ready; empty: none, since it is ready, or rests
 		reason  string
 		message string
 		after   time.Duration
@@ -122,6 +141,11 @@ func TestStatus(t *testing.T) {
 	patient := func(reason, message string) want {
 		return want{api.ConditionReconciling, reason, message, 59 * time.Second, kstatus.InProgressStatus}
 	}
+	suspended := func(what, aside string) want {
+		return want{"", api.ReasonSuspended, "suspended. Without that " + what + " is restored into db-3, db-4, db-5, and " + aside +
+			`. Lost at most: what was written after revision 42. All of it is in status.plan; to carry it out: kubectl -n team-a patch etcdrestore back --type=merge --patch='{"spec":{"suspend":false}}'`, 0, kstatus.InProgressStatus}
+	}
+	planned := func(s *api.EtcdRestoreStatus) { s.Plan = plan() }
 	ready := func(message string) want { return want{"", api.ReasonRestored, message, 0, kstatus.CurrentStatus} }
 	wasRefused := func(o *Observed) {
 		o.Restore.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonRestoreRefused, Message: "the cluster serves"}}
@@ -133,24 +157,35 @@ func TestStatus(t *testing.T) {
 		want   want
 		record func(*api.EtcdRestoreStatus)
 	}{
-		"Fresh":              {reason: "the cluster has yet to see it", args: func(*Observed) {}, want: reconciling(begins)},
-		"NoCluster":          {reason: "it may come in the same commit", args: func(o *Observed) { o.Cluster = nil }, want: patient(api.ReasonClusterNotFound, noCluster)},
-		"NoClusterForLong":   {reason: "a person must act", args: all(func(o *Observed) { o.Cluster = nil }, late), want: stalled(api.ReasonClusterNotFound, noCluster)},
-		"ClusterGoing":       {reason: "it is as good as gone", args: func(o *Observed) { o.Cluster.DeletionTimestamp = instant(born) }, want: patient(api.ReasonClusterNotFound, noCluster)},
-		"NoBackup":           {reason: "it may come in the same commit", args: backup(nil), want: patient(api.ReasonRestoreFailed, noBackup)},
-		"NoBackupForLong":    {reason: "a person must act", args: all(backup(nil), late), want: stalled(api.ReasonRestoreFailed, noBackup)},
-		"BackupUnverified":   {reason: "it takes its time, and is watched", args: all(backup(func(*api.EtcdBackup) {}), late), want: reconciling(unverified)},
-		"BackupFailed":       {reason: "it never will be", args: all(backup(func(b *api.EtcdBackup) { b.Status.Failure = &api.BackupFailure{Reason: "AccessDenied"} }), late), want: stalled(api.ReasonRestoreFailed, unverified)},
-		"BackupVerified":     {reason: "then it is the turn of the cluster", args: backup(func(b *api.EtcdBackup) { b.Status.VerifiedAt = instant(born) }), want: reconciling(begins)},
-		"Behind":             {reason: "one at a time", args: another(api.RestorePending), want: reconciling(behind)},
-		"BehindBlocked":      {reason: "one that cannot be begun is to be deleted", args: another(api.RestoreBlocked), want: reconciling(behind)},
-		"BehindRestoring":    {reason: "one at a time", args: another(api.RestoreRestoring), want: reconciling(behind)},
-		"BehindReverting":    {reason: "one at a time", args: another(api.RestoreReverting), want: reconciling(behind)},
-		"AfterAnother":       {reason: "what has ended holds up nothing", args: another(api.RestoreCompleted), want: reconciling(begins)},
-		"AfterRefused":       {reason: "what was refused holds up nothing", args: another(api.RestoreRefused), want: reconciling(begins)},
-		"CarriedOut":         {reason: "its name is used up", args: func(o *Observed) { o.Cluster.Status.CarriedOut = []string{"back"} }, want: stalled(api.ReasonCarriedOut, carriedOut)},
-		"Pending":            {reason: "nothing is against it", args: carried(api.RestorePending, ""), want: reconciling(looking)},
-		"PendingLately":      {reason: "something is that passes", args: carried(api.RestorePending, "the cluster served a moment ago"), want: reconciling("the cluster served a moment ago")},
+		"Fresh":            {reason: "the cluster has yet to see it", args: func(*Observed) {}, want: reconciling(begins)},
+		"NoCluster":        {reason: "it may come in the same commit", args: func(o *Observed) { o.Cluster = nil }, want: patient(api.ReasonClusterNotFound, noCluster)},
+		"NoClusterForLong": {reason: "a person must act", args: all(func(o *Observed) { o.Cluster = nil }, late), want: stalled(api.ReasonClusterNotFound, noCluster)},
+		"ClusterGoing":     {reason: "it is as good as gone", args: func(o *Observed) { o.Cluster.DeletionTimestamp = instant(born) }, want: patient(api.ReasonClusterNotFound, noCluster)},
+		"NoBackup":         {reason: "it may come in the same commit", args: backup(nil), want: patient(api.ReasonRestoreFailed, noBackup)},
+		"NoBackupForLong":  {reason: "a person must act", args: all(backup(nil), late), want: stalled(api.ReasonRestoreFailed, noBackup)},
+		"BackupUnverified": {reason: "it takes its time, and is watched", args: all(backup(func(*api.EtcdBackup) {}), late), want: reconciling(unverified)},
+		"BackupFailed":     {reason: "it never will be", args: all(backup(func(b *api.EtcdBackup) { b.Status.Failure = &api.BackupFailure{Reason: "AccessDenied"} }), late), want: stalled(api.ReasonRestoreFailed, unverified)},
+		"BackupVerified":   {reason: "then it is the turn of the cluster", args: backup(func(b *api.EtcdBackup) { b.Status.VerifiedAt = instant(born) }), want: reconciling(begins)},
+		"Behind":           {reason: "one at a time", args: another(api.RestorePending), want: reconciling(behind)},
+		"BehindBlocked":    {reason: "one that cannot be begun is to be deleted", args: another(api.RestoreBlocked), want: reconciling(behind)},
+		"BehindRestoring":  {reason: "one at a time", args: another(api.RestoreRestoring), want: reconciling(behind)},
+		"BehindReverting":  {reason: "one at a time", args: another(api.RestoreReverting), want: reconciling(behind)},
+		"AfterAnother":     {reason: "what has ended holds up nothing", args: another(api.RestoreCompleted), want: reconciling(begins)},
+		"AfterRefused":     {reason: "what was refused holds up nothing", args: another(api.RestoreRefused), want: reconciling(begins)},
+		"CarriedOut":       {reason: "its name is used up", args: func(o *Observed) { o.Cluster.Status.CarriedOut = []string{"back"} }, want: stalled(api.ReasonCarriedOut, carriedOut)},
+		"Pending":          {reason: "nothing is against it", args: carried(api.RestorePending, ""), want: reconciling(looking)},
+		"PendingLately":    {reason: "something is that passes", args: carried(api.RestorePending, "the cluster served a moment ago"), want: reconciling("the cluster served a moment ago")},
+		"SuspendedEarly":   {reason: "its snapshot is looked for", args: all(carried(api.RestorePending, ""), func(o *Observed) { o.Restore.Spec.Suspend = true }), want: reconciling(looking)},
+		"Suspended":        {reason: "a person looks at the plan, and goes on when it is right", args: all(carried(api.RestorePending, ""), told(true)), want: suspended("snapshot db-monday", "the volumes of db-0, db-1 are set aside"), record: planned},
+		"SuspendedSurvivor": {
+			reason: "what a member has is restored, and every other volume is gone", args: all(carried(api.RestorePending, ""), told(true, func(p *api.RestorePlan) { p.From.Name, p.SetAside = "member/db-1", nil })),
+			want: suspended("what db-1 has", "there is no volume to set aside"), record: func(s *api.EtcdRestoreStatus) { planned(s); s.Plan.From.Name, s.Plan.SetAside = "member/db-1", nil },
+		},
+		"SuspendedWaits":     {reason: "nor would it begin without that", args: all(carried(api.RestorePending, "the cluster served a moment ago"), told(true)), want: reconciling("the cluster served a moment ago"), record: planned},
+		"SuspendedBlocked":   {reason: "first a person must put something right", args: all(carried(api.RestoreBlocked, "no room"), told(true)), want: stalled(api.ReasonRestoreFailed, "no room"), record: planned},
+		"Resumed":            {reason: "the plan stays in sight", args: all(carried(api.RestorePending, ""), told(false)), want: reconciling(looking), record: planned},
+		"SuspendedTooLate":   {reason: "what has begun goes on", args: all(restoring(), told(true)), want: reconciling("the former members are being stopped"), record: func(s *api.EtcdRestoreStatus) { started(s); planned(s) }},
+		"CompletedAsPlanned": {reason: "the plan is part of the record", args: all(done, told(false)), want: ready(restored), record: func(s *api.EtcdRestoreStatus) { ended(s); planned(s) }},
 		"Blocked":            {reason: "a person must act", args: carried(api.RestoreBlocked, "spec.suspend is true"), want: stalled(api.ReasonRestoreFailed, "spec.suspend is true")},
 		"Refused":            {reason: "for good", args: all(carried(api.RestoreRefused, "the cluster serves"), func(o *Observed) { o.Cluster.Status.CarriedOut = []string{"back"} }), want: stalled(api.ReasonRestoreRefused, "the cluster serves")},
 		"RefusedBefore":      {reason: "so it stays when another one is carried out", args: all(wasRefused, another(api.RestorePending), func(o *Observed) { o.Cluster.Status.CarriedOut = []string{"back"} }), want: stalled(api.ReasonRestoreRefused, "the cluster serves")},
@@ -177,7 +212,7 @@ func TestStatus(t *testing.T) {
 				tc.record(&want)
 			}
 			value := metav1.ConditionFalse
-			if tc.want.kind == "" {
+			if tc.want.kstatus == kstatus.CurrentStatus {
 				value = metav1.ConditionTrue
 			}
 			condition := func(kind string, value metav1.ConditionStatus) metav1.Condition {

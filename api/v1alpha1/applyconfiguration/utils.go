@@ -96,6 +96,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RestoredSnapshot"):
 		return &apiv1alpha1.RestoredSnapshotApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestorePlan"):
+		return &apiv1alpha1.RestorePlanApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RestoreSource"):
 		return &apiv1alpha1.RestoreSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Retention"):

@@ -227,6 +227,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: phase
       type:
         namedType: dev.quorate.api.v1alpha1.RestorePhase
+    - name: plan
+      type:
+        namedType: dev.quorate.api.v1alpha1.RestorePlan
     - name: source
       type:
         namedType: dev.quorate.api.v1alpha1.BootstrapRestore
@@ -587,6 +590,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: source
       type:
         namedType: dev.quorate.api.v1alpha1.RestoreSource
+    - name: suspend
+      type:
+        scalar: boolean
     - name: whenServing
       type:
         namedType: dev.quorate.api.v1alpha1.ServingPolicy
@@ -613,6 +619,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: plan
+      type:
+        namedType: dev.quorate.api.v1alpha1.RestorePlan
     - name: restored
       type:
         namedType: dev.quorate.api.v1alpha1.RestoredSnapshot
@@ -805,6 +814,42 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.api.core.v1.ResourceList
 - name: dev.quorate.api.v1alpha1.RestorePhase
   scalar: string
+- name: dev.quorate.api.v1alpha1.RestorePlan
+  map:
+    fields:
+    - name: closedService
+      type:
+        scalar: string
+    - name: formerVolumes
+      type:
+        namedType: dev.quorate.api.v1alpha1.RetentionPolicy
+    - name: from
+      type:
+        namedType: dev.quorate.api.v1alpha1.RestoredSnapshot
+    - name: lost
+      type:
+        scalar: string
+    - name: madeAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: newMembers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: raftIndex
+      type:
+        scalar: numeric
+    - name: raftTerm
+      type:
+        scalar: numeric
+    - name: setAside
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
 - name: dev.quorate.api.v1alpha1.RestoreSource
   map:
     fields:

@@ -10,8 +10,8 @@ import (
 // ClusterRestoreApplyConfiguration represents a declarative configuration of the ClusterRestore type for use
 // with apply.
 //
-// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once:
-// what becomes of that later changes nothing, but for its deletion.
+// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once: what becomes of that
+// later changes nothing, but for its deletion, and spec.suspend before it begins.
 type ClusterRestoreApplyConfiguration struct {
 	// name of the EtcdRestore.
 	Name *string `json:"name,omitempty"`
@@ -33,6 +33,9 @@ type ClusterRestoreApplyConfiguration struct {
 	WhenServing *apiv1alpha1.ServingPolicy `json:"whenServing,omitempty"`
 	// formerVolumes is that of the EtcdRestore.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
+	// plan is what is done when it begins, or was done. While it has not begun, it is that of an EtcdRestore that was suspended: no other
+	// snapshot, and no other member's data, is taken than the one that the plan names.
+	Plan *RestorePlanApplyConfiguration `json:"plan,omitempty"`
 	// formerClusterID is status.clusterID as it was before the restore, for the former members to come back.
 	FormerClusterID *string `json:"formerClusterID,omitempty"`
 	// formerRestored is status.restored as it was before the restore.
@@ -120,6 +123,14 @@ func (b *ClusterRestoreApplyConfiguration) WithWhenServing(value apiv1alpha1.Ser
 // If called multiple times, the FormerVolumes field is set to the value of the last call.
 func (b *ClusterRestoreApplyConfiguration) WithFormerVolumes(value apiv1alpha1.RetentionPolicy) *ClusterRestoreApplyConfiguration {
 	b.FormerVolumes = &value
+	return b
+}
+
+// WithPlan sets the Plan field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Plan field is set to the value of the last call.
+func (b *ClusterRestoreApplyConfiguration) WithPlan(value *RestorePlanApplyConfiguration) *ClusterRestoreApplyConfiguration {
+	b.Plan = value
 	return b
 }
 

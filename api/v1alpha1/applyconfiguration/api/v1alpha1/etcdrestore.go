@@ -20,6 +20,7 @@ import (
 // volumes are set aside; new members start from the snapshot, on new volumes and with a new cluster
 // ID. Every write since the snapshot is lost. Until the new members
 // have formed a cluster, deleting the EtcdRestore brings the former members back with their data.
+// With spec.suspend it does nothing but to say in status.plan what it would do.
 //
 // It is a record: one that was carried out is never carried out again, and applying another one of
 // the same name does nothing. A new cluster starts from a snapshot by spec.bootstrap.restore of its
@@ -27,7 +28,7 @@ import (
 type EtcdRestoreApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says which cluster is restored, and from what. It cannot be changed.
+	// spec says which cluster is restored, and from what. Nothing of it but suspend can be changed.
 	Spec *EtcdRestoreSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what became of it; only Quorate writes it.
 	Status *EtcdRestoreStatusApplyConfiguration `json:"status,omitempty"`

@@ -23,6 +23,10 @@ type EtcdRestoreSpecApplyConfiguration struct {
 	// Retain (default): they stay, with the annotation etcd.quorate.dev/set-aside, and no member starts on them; delete them by
 	// hand. Delete: they are deleted. Until the restored cluster has formed they stay in any case.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
+	// suspend has the snapshot or the member found, and all that can be checked, and status.plan written. Nothing of the cluster is
+	// touched while it is true, and other EtcdRestores of the cluster wait. Set to false, the plan is carried out, from the very
+	// snapshot or member that it names. Once members are being stopped it changes nothing. Default false.
+	Suspend *bool `json:"suspend,omitempty"`
 }
 
 // EtcdRestoreSpecApplyConfiguration constructs a declarative configuration of the EtcdRestoreSpec type for use with
@@ -60,5 +64,13 @@ func (b *EtcdRestoreSpecApplyConfiguration) WithWhenServing(value apiv1alpha1.Se
 // If called multiple times, the FormerVolumes field is set to the value of the last call.
 func (b *EtcdRestoreSpecApplyConfiguration) WithFormerVolumes(value apiv1alpha1.RetentionPolicy) *EtcdRestoreSpecApplyConfiguration {
 	b.FormerVolumes = &value
+	return b
+}
+
+// WithSuspend sets the Suspend field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Suspend field is set to the value of the last call.
+func (b *EtcdRestoreSpecApplyConfiguration) WithSuspend(value bool) *EtcdRestoreSpecApplyConfiguration {
+	b.Suspend = &value
 	return b
 }

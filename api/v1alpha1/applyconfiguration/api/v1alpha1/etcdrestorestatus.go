@@ -17,6 +17,9 @@ type EtcdRestoreStatusApplyConfiguration struct {
 	// conditions are Ready, always: True once the cluster has formed from the snapshot; and Reconciling and
 	// Stalled, only while True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// plan is what is done, or was, as it was known before the first member was stopped. While spec.suspend is true it is there as soon
+	// as nothing is against it; otherwise it is written as the restore begins.
+	Plan *RestorePlanApplyConfiguration `json:"plan,omitempty"`
 	// restored is the snapshot; empty until one was chosen.
 	Restored *RestoredSnapshotApplyConfiguration `json:"restored,omitempty"`
 	// formerClusterID is etcd's own ID of the cluster before the restore, in hexadecimal.
@@ -53,6 +56,14 @@ func (b *EtcdRestoreStatusApplyConfiguration) WithConditions(values ...*v1.Condi
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithPlan sets the Plan field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Plan field is set to the value of the last call.
+func (b *EtcdRestoreStatusApplyConfiguration) WithPlan(value *RestorePlanApplyConfiguration) *EtcdRestoreStatusApplyConfiguration {
+	b.Plan = value
 	return b
 }
 

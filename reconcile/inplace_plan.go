@@ -1,0 +1,134 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+)
+
+// What a restore in place does is told before it begins (status.plan of its EtcdRestore). An EtcdRestore that is suspended gets no
+// further than that, and is carried out later from the very snapshot, or the very volume, that its plan names.
+
+// planned is the plan of a restore in place of what was found.
+func planned(c *api.EtcdCluster, seen observed, now metav1.Time) *api.RestorePlan {
+	p := &api.RestorePlan{
+		MadeAt:        now.Rfc3339Copy(),
+		From:          *seen.found.DeepCopy(),
+		SetAside:      membership.InPlaceSetsAside(seen.Observed),
+		FormerVolumes: cmp.Or(c.Status.Restore.FormerVolumes, api.RetentionRetain),
+		ClosedService: c.ClientServiceName(),
+	}
+	for n := range size(c) {
+		p.NewMembers = append(p.NewMembers, c.MemberName(nextOrdinal(c, seen.Instances)+n))
+	}
+	if member := api.MemberOf(p.From.Name); member != "" {
+		i, _ := seen.Instance(member)
+		p.RaftTerm, p.RaftIndex = int64(i.Endpoint.RaftTerm), int64(i.Endpoint.RaftIndex)
+		p.Lost = lostWithout(i, seen.Observed)
+	} else {
+		p.Lost = lostSince(p.From, seen.Observed)
+	}
+	return p
+}
+
+// lostSince is what is lost at most where a stored snapshot is restored.
+func lostSince(s api.RestoredSnapshot, o membership.Observed) string {
+	taken := ""
+	if s.TakenAt != nil {
+		taken = " (" + s.TakenAt.UTC().Format(time.RFC3339) + ")"
+	}
+	if ours := o.ID().String(); s.ClusterID != "" && s.ClusterID != ours { // revisions of two clusters tell nothing
+		return fmt.Sprintf("all that etcd cluster %s has, and etcd cluster %s had not when the snapshot was taken%s", ours, s.ClusterID, taken)
+	}
+	since := fmt.Sprintf("what was written after revision %d%s", s.Revision, taken)
+	newest := farthest(o, func(i membership.Instance) int64 { return i.Endpoint.Revision })
+	beyond := ""
+	if o.Reach != membership.ReachQuorum {
+		beyond = ", and what the members that do not answer had beyond that"
+	}
+	switch at := newest.Endpoint.Revision; {
+	case at == 0:
+		return since + "; no member answers, and nothing tells how much that is"
+	case at <= s.Revision:
+		return since + ": " + newest.Name + " has no later one" + beyond
+	default:
+		return fmt.Sprintf("%s: %s is at %d%s", since, newest.Name, at, beyond)
+	}
+}
+
+// lostWithout is what is lost at most where the data of a member is restored.
+func lostWithout(i membership.Instance, o membership.Observed) string {
+	without := "what was acknowledged without " + i.Name
+	if i.Endpoint.RaftIndex == 0 {
+		return without + ", which does not answer: nothing tells how much that is"
+	}
+	without += fmt.Sprintf(": entries of the log after %d at least, and nothing tells how many", i.Endpoint.RaftIndex)
+	if other := farthest(o, func(i membership.Instance) uint64 { return i.Endpoint.RaftIndex }); other.Endpoint.RaftIndex > i.Endpoint.RaftIndex {
+		without += fmt.Sprintf("; %s knows of entry %d", other.Name, other.Endpoint.RaftIndex)
+	}
+	return without
+}
+
+// farthest is the member that answers and is the farthest; the zero Instance where none answers.
+func farthest[T cmp.Ordered](o membership.Observed, is func(membership.Instance) T) membership.Instance {
+	var best membership.Instance
+	for _, i := range o.Instances {
+		if i.Endpoint.Answered() && is(i) > is(best) {
+			best = i
+		}
+	}
+	return best
+}
+
+// setPlan notes the plan of a restore in place that is suspended, or was. What it says of the cluster at work is left as it was while the
+// same would be done: the status is not written for that.
+func setPlan(r *api.ClusterRestore, c *api.EtcdCluster, seen observed, now metav1.Time) {
+	if seen.found == nil || r.Plan == nil && !seen.InPlace.Suspended {
+		return
+	}
+	p := planned(c, seen, now)
+	if r.Plan != nil && sameSource(r.Plan.From, p.From) && slices.Equal(r.Plan.SetAside, p.SetAside) && slices.Equal(r.Plan.NewMembers, p.NewMembers) {
+		return
+	}
+	r.Plan = p
+	if r.Survivor == nil { // from now on this one is looked for
+		r.Source.Snapshot, r.Source.Before = p.From.Name, nil
+	}
+}
+
+func sameSource(a, b api.RestoredSnapshot) bool { return a.Name == b.Name && a.SHA256 == b.SHA256 }
+
+// fromPlan takes the snapshot of the plan for found while the EtcdRestore is suspended: the store is asked again when it is not.
+func fromPlan(c *api.EtcdCluster, seen *observed) bool {
+	r := c.Status.Restore
+	if !r.Asked() || r.Plan == nil || r.Survivor != nil || !seen.InPlace.Suspended {
+		return false
+	}
+	seen.found = r.Plan.From.DeepCopy()
+	seen.Search = membership.Search{Begun: true, Found: snapshotFacts(seen.found)}
+	return true
+}
+
+// asPlanned takes for found only what the plan has told, where there is one.
+func asPlanned(c *api.EtcdCluster, seen *observed) {
+	r := c.Status.Restore
+	if !r.Asked() || r.Plan == nil || seen.found == nil || sameSource(r.Plan.From, *seen.found) {
+		return
+	}
+	seen.InPlace.Problem = fmt.Sprintf("the plan is to restore %s, and that is not what is there by now: delete EtcdRestore %s, and apply it again", called(r.Plan.From), r.Name)
+	seen.found, seen.Search = nil, membership.Search{}
+}
+
+// called tells a snapshot from another one of its name.
+func called(s api.RestoredSnapshot) string {
+	if member := api.MemberOf(s.Name); member != "" {
+		return "the data of " + member
+	}
+	return "snapshot " + s.Name + " with the hash " + s.SHA256
+}
