@@ -15,7 +15,7 @@ import (
 )
 
 // crashesFor is how long TestCrash begins plans that need not be, beside other tests.
-const crashesFor = 2 * time.Minute
+const crashesFor = time.Minute
 
 // plan is one disturbance: a life, the effect that is disturbed in it, and how.
 type plan struct {
