@@ -14,8 +14,8 @@ import (
 	"gocloud.dev/blob/azureblob"
 )
 
-func openAzure(ctx context.Context, c Config) (Store, error) {
-	client, err := azureContainer(c.Azure)
+func openAzure(ctx context.Context, c Config, d dial) (Store, error) {
+	client, err := azureContainer(c.Azure, d)
 	if err != nil {
 		return nil, &StoreError{
 			Reason: ReasonInvalidCredentials, Op: "open", Location: c.location(), Err: err, Advice: credentialsAdvice["azblob"],
@@ -30,10 +30,10 @@ func openAzure(ctx context.Context, c Config) (Store, error) {
 
 // azureContainer takes the first of these credentials that is in the environment: an account key, a
 // token of a shared access signature, and then what Azure's own chain finds.
-func azureContainer(a *Azure) (*container.Client, error) {
+func azureContainer(a *Azure, d dial) (*container.Client, error) {
 	options := azcore.ClientOptions{
 		Retry:     policy.RetryOptions{MaxRetries: attempts - 1, RetryDelay: time.Second, MaxRetryDelay: 10 * time.Second},
-		Transport: &http.Client{Transport: cloudTransport()},
+		Transport: &http.Client{Transport: cloudTransport(d)},
 	}
 	client := &container.ClientOptions{ClientOptions: options}
 	if key := os.Getenv("AZURE_STORAGE_KEY"); key != "" {

@@ -67,11 +67,12 @@ func (b *bucket) Create(ctx context.Context, key string, write func(io.Writer) e
 	defer giveUp()
 	content, to := io.Pipe()
 	uploaded := make(chan error, 1)
+	var tries tries
 	go func() {
 		// Not NewWriter: that of Azure panics where a write is refused at its end (gocloud.dev
 		// v0.47.0).
-		err := b.blobs.Upload(writing, b.prefix+key, content, &blob.WriterOptions{
-			BufferSize: partSize, MaxConcurrency: partsAtOnce, IfNotExist: true,
+		err := b.blobs.Upload(writing, b.prefix+key, tries.between(content), &blob.WriterOptions{
+			BufferSize: partSize, MaxConcurrency: partsAtOnce, IfNotExist: true, BeforeWrite: tries.bound,
 			ContentType: "application/octet-stream", Metadata: map[string]string{createdBy: id},
 		})
 		_ = content.CloseWithError(err) // it never fails
@@ -142,11 +143,13 @@ func (b *bucket) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	if err := checkKey(b.config, "open", key); err != nil {
 		return nil, err
 	}
-	r, err := b.blobs.NewReader(ctx, b.prefix+key, nil)
+	patience := newPatience(ctx, stallTimeout) // a library may begin a read that breaks again and again
+	r, err := b.blobs.NewReader(patience.ctx, b.prefix+key, nil)
 	if err != nil {
+		patience.end()
 		return nil, b.failed("open", key, err)
 	}
-	return &reading{from: r, failed: func(err error) error { return b.failed("read", key, err) }}, nil
+	return &reading{from: &patiently{r, patience}, failed: func(err error) error { return b.failed("read", key, err) }}, nil
 }
 
 func (b *bucket) List(ctx context.Context, prefix string, each func(Object) error) error {

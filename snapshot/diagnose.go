@@ -26,6 +26,9 @@ import (
 // of it a person needs. The store's own word comes first: it says more than the code of the HTTP
 // answer.
 func diagnose(err error) (Reason, string) {
+	if stall, ok := errors.AsType[stalled](err); ok { // of an answer that had begun, too
+		return ReasonUnreachable, "the connection stalled: " + stall.Error()
+	}
 	for _, of := range []func(error) (Reason, string){ofS3, ofGCS, ofAzure, ofTLS, ofFile, ofNetwork} {
 		if reason, detail := of(err); reason != "" {
 			return reason, detail

@@ -17,7 +17,8 @@ type fake struct {
 
 	status  *etcdserverpb.StatusResponse
 	stream  []byte
-	fails   error // at the end of the stream
+	fails   error         // at the end of the stream
+	stalls  chan struct{} // nil: it does not. Until it is closed, the end of the stream does not come
 	noReads error
 	// elsewhere is the ID of another member, which answers after the stream.
 	elsewhere uint64
@@ -69,6 +70,9 @@ func (f *fake) Snapshot(_ *etcdserverpb.SnapshotRequest, to grpc.ServerStreaming
 			return err
 		}
 		rest = rest[n:]
+	}
+	if f.stalls != nil {
+		<-f.stalls
 	}
 	if f.elsewhere != 0 {
 		f.status.Header.MemberId = f.elsewhere

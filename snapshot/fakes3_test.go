@@ -6,13 +6,11 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 )
 
-// fakeS3 speaks as much of S3 as shows what a real server cannot be made to do. Objects have one
-// part.
+// fakeS3 speaks as much of S3 as shows what a real server cannot be made to do.
 type fakeS3 struct {
 	ignoresCondition bool
 	// answer is what every request gets, with this error code in it.
@@ -24,9 +22,18 @@ type fakeS3 struct {
 	// breaks is after how many bytes of an object the connection breaks that it is read from. 0:
 	// never.
 	breaks int
+	// stalls is the name of the request (fakeRequest) that does not go on after so many bytes of an
+	// object, in either direction, until the server ends.
+	stalls string
+	after  int
+	ended  <-chan struct{}
+	// expires is the name of the request from which on the credentials have expired.
+	expires string
 
 	mu       sync.Mutex
+	expired  bool
 	objects  map[string]*fakeObject // by path
+	uploads  map[string]*fakeUpload // by ID
 	requests []*http.Request
 }
 
@@ -38,7 +45,7 @@ type fakeObject struct {
 // start returns the store of the server. The environment holds credentials from then on.
 func (f *fakeS3) start(t *testing.T) Config {
 	t.Helper()
-	f.objects = map[string]*fakeObject{}
+	f.objects, f.uploads = map[string]*fakeObject{}, map[string]*fakeUpload{}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	return Config{S3: &S3{Bucket: "bucket", Prefix: "p", Endpoint: server.URL}}
@@ -53,6 +60,12 @@ func fakeCredentials(t *testing.T) {
 }
 
 func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := fakeRequest(r)
+	if f.stallsAt(name) && r.Method != http.MethodGet {
+		_, _ = io.CopyN(io.Discard, r.Body, int64(f.after)) // the client waits
+		<-f.ended
+		return
+	}
 	content, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -61,24 +74,29 @@ func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	f.requests = append(f.requests, r)
 	o := f.objects[r.URL.Path]
+	f.expired = f.expired || f.expires == name
 	switch {
+	case f.expired:
+		f.refuse(w, r, http.StatusBadRequest, "ExpiredToken")
 	case f.status != 0:
 		f.refuse(w, r, f.status, f.code)
+	case r.URL.Query().Has("uploads"), r.URL.Query().Has("uploadId"):
+		f.multipart(w, r, content)
+	case r.URL.Query().Has("list-type"):
+		f.list(w, r.URL.Query())
 	case r.Method == http.MethodPut && o != nil && r.Header.Get("If-None-Match") == "*" && !f.ignoresCondition:
 		f.refuse(w, r, http.StatusPreconditionFailed, "PreconditionFailed")
 	case r.Method == http.MethodPut:
-		o = &fakeObject{content: content, metadata: http.Header{}}
-		for name, values := range r.Header {
-			if strings.HasPrefix(name, "X-Amz-Meta-") {
-				o.metadata[name] = values
-			}
-		}
+		o = &fakeObject{content: content, metadata: fakeMetadata(r)}
 		f.objects[r.URL.Path] = o
 		if f.stored != nil && !f.stored(o) {
 			panic(http.ErrAbortHandler)
 		}
 	case o == nil:
 		f.refuse(w, r, http.StatusNotFound, "NoSuchKey")
+	case r.Method == http.MethodDelete:
+		delete(f.objects, r.URL.Path)
+		w.WriteHeader(http.StatusNoContent)
 	default:
 		maps.Copy(w.Header(), o.metadata)
 		w.Header().Set("Last-Modified", "Mon, 02 Jan 2006 15:04:05 GMT")
@@ -88,8 +106,29 @@ func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}
+		if f.stalls == name {
+			_, _ = w.Write(o.content[:f.after]) // the client waits
+			_ = http.NewResponseController(w).Flush()
+			f.mu.Unlock()
+			<-f.ended
+			f.mu.Lock()
+			return
+		}
 		_, _ = w.Write(o.content) // the client notices
 	}
+}
+
+func (f *fakeS3) stallsAt(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stalls == name
+}
+
+// mend ends what was wrong with the server.
+func (f *fakeS3) mend() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stalls, f.expires, f.expired = "", "", false
 }
 
 func (f *fakeS3) refuse(w http.ResponseWriter, r *http.Request, status int, code string) {

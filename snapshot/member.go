@@ -34,6 +34,7 @@ type Source struct {
 type member struct {
 	endpoint string
 	client   *clientv3.Client
+	patience time.Duration // with its stream: a disk that hangs ends no connection
 
 	clusterID, id, leader uint64
 	version               string
@@ -81,7 +82,7 @@ func (s Source) askOne(ctx context.Context, endpoint string) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{endpoint: endpoint, client: client}
+	m := &member{endpoint: endpoint, client: client, patience: stallTimeout}
 	if err := m.ask(ctx); err != nil {
 		m.close()
 		return nil, err

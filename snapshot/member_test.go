@@ -138,3 +138,23 @@ func certificates(t *testing.T) (server, client *tls.Config) {
 	return &tls.Config{Certificates: own, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert},
 		&tls.Config{Certificates: own, RootCAs: pool}
 }
+
+// TestStreamStalls: a member whose disk hangs answers the pings of its connection, and sends nothing.
+func TestStreamStalls(t *testing.T) {
+	t.Parallel()
+	f := newFake(1, make([]byte, 100<<10))
+	f.stalls = make(chan struct{})
+	m, err := Source{}.askOne(t.Context(), f.serve(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	defer close(f.stalls)
+	m.patience = 100 * time.Millisecond
+	var got int64
+	err = m.snapshot(t.Context(), func([]byte) error { return nil }, func(done, _ int64) { got = done })
+	const want = "its stream stalled: nothing came or went for 100ms; look at the disk of that member"
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
+		t.Errorf("want %q after %d bytes, got %v", want, got, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	neturl "net/url"
 	"path/filepath"
 	"strings"
@@ -72,6 +73,10 @@ type Directory struct {
 // OpenStore opens a store. It finds the credentials, but does not ask the store for anything:
 // whether the bucket is there shows with the first object. A directory must be there.
 func OpenStore(ctx context.Context, c Config) (Store, error) {
+	return openStore(ctx, c, (&net.Dialer{Timeout: dialTimeout}).DialContext)
+}
+
+func openStore(ctx context.Context, c Config, d dial) (Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -79,11 +84,11 @@ func OpenStore(ctx context.Context, c Config) (Store, error) {
 	var err error
 	switch {
 	case c.S3 != nil:
-		s, err = openS3(ctx, c)
+		s, err = openS3(ctx, c, d)
 	case c.GCS != nil:
-		s, err = openGCS(ctx, c)
+		s, err = openGCS(ctx, c, d)
 	case c.Azure != nil:
-		s, err = openAzure(ctx, c)
+		s, err = openAzure(ctx, c, d)
 	default:
 		s, err = openDirectory(c)
 	}

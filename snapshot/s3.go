@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"time"
@@ -26,15 +25,12 @@ const (
 	// seconds apart.
 	dialTimeout = 10 * time.Second
 	attempts    = 3
-	// answerTimeout is how long a store may think after it has got a request. Servers that put the
-	// parts of a large object together need their time.
-	answerTimeout = 2 * time.Minute
 	// abortTimeout bounds the removal of the parts of an upload that was given up.
 	abortTimeout = 30 * time.Second
 )
 
-func openS3(ctx context.Context, c Config) (Store, error) {
-	transport, err := s3Transport(c.S3.CABundle)
+func openS3(ctx context.Context, c Config, d dial) (Store, error) {
+	transport, err := s3Transport(c.S3.CABundle, d)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +43,10 @@ func openS3(ctx context.Context, c Config) (Store, error) {
 	if c.S3.Region != "" {
 		loaded.Region = c.S3.Region
 	}
-	client := s3.NewFromConfig(loaded, func(o *s3.Options) { s3Options(c.S3, o) })
+	client := s3.NewFromConfig(loaded, func(o *s3.Options) {
+		o.HTTPClient = loaded.HTTPClient // AWS_DEFAULTS_MODE would have it connect otherwise
+		s3Options(c.S3, o)
+	})
 	options := client.Options()
 	if options.Region == "" {
 		return nil, &StoreError{
@@ -104,7 +103,7 @@ func abortAfterCancel(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-func s3Transport(caBundle string) (*awshttp.BuildableClient, error) {
+func s3Transport(caBundle string, d dial) (*awshttp.BuildableClient, error) {
 	var roots *x509.CertPool // nil: those of the system
 	if caBundle != "" {
 		pem, err := os.ReadFile(caBundle)
@@ -119,14 +118,12 @@ func s3Transport(caBundle string) (*awshttp.BuildableClient, error) {
 			return nil, invalidCABundle(caBundle, errors.New("it holds no certificate in PEM form"))
 		}
 	}
-	return awshttp.NewBuildableClient().
-		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).
-		WithTransportOptions(func(t *http.Transport) {
-			t.ResponseHeaderTimeout = answerTimeout
-			if roots != nil {
-				t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
-			}
-		}), nil
+	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.DialContext, t.ForceAttemptHTTP2 = d.watched, false
+		if roots != nil {
+			t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+		}
+	}), nil
 }
 
 func invalidCABundle(file string, err error) error {

@@ -44,7 +44,7 @@ func startS3(t *testing.T, flags ...string) (endpoint string) {
 // s3Client is a client of its own, to look at what the store does not show.
 func s3Client(t *testing.T, c Config) *s3.Client {
 	t.Helper()
-	transport, err := s3Transport(c.S3.CABundle)
+	transport, err := s3Transport(c.S3.CABundle, (&net.Dialer{}).DialContext)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,17 +95,24 @@ func (s *saving) report(done, total int64) {
 
 // snapshot passes on the stream of the member, unmodified.
 func (m *member) snapshot(ctx context.Context, pass func([]byte) error, report func(done, total int64)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := m.maintenance().Snapshot(ctx, &etcdserverpb.SnapshotRequest{})
+	patience := newPatience(ctx, m.patience)
+	defer patience.end()
+	stream, err := m.maintenance().Snapshot(patience.ctx, &etcdserverpb.SnapshotRequest{})
 	if err != nil {
 		return fmt.Errorf("snapshot of etcd %s: %w", m.endpoint, err)
 	}
 	var done int64
 	for {
-		r, err := stream.Recv()
+		var r *etcdserverpb.SnapshotResponse
+		err := patience.step(func() (err error) {
+			r, err = stream.Recv()
+			return err
+		})
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if stall, is := errors.AsType[stalled](err); is {
+			return fmt.Errorf("snapshot of etcd %s: it is connected, and its stream stalled: %w; look at the disk of that member, or save from another", m.endpoint, stall)
 		}
 		if err != nil {
 			return fmt.Errorf("snapshot of etcd %s: %w", m.endpoint, err)
