@@ -49,7 +49,7 @@ func agentRestoreMember() *cobra.Command {
 		if err != nil {
 			return r, err
 		}
-		file := filepath.Join(scratch, "snapshot.db")
+		options.Again = true
 		err = store.use(cmd.Context(), func(store snapshot.Store) error {
 			m, err := snapshot.ReadManifest(cmd.Context(), store, name)
 			if err != nil {
@@ -58,14 +58,10 @@ func agentRestoreMember() *cobra.Command {
 			if m.SHA256 != sum {
 				return fmt.Errorf("snapshot %s is another one than was chosen: its data has SHA-256 %s, not %s", name, m.SHA256, sum)
 			}
-			_, err = snapshot.Fetch(cmd.Context(), store, name, file, fetch)
+			_, err = snapshot.RestoreStored(cmd.Context(), store, name, filepath.Join(scratch, "snapshot.db"), fetch, options)
 			return err
 		})
 		if err != nil {
-			return r, err
-		}
-		options.Again = true
-		if err := snapshot.Restore(cmd.Context(), file, options); err != nil {
 			return r, err
 		}
 		return r, os.RemoveAll(scratch)
