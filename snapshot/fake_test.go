@@ -21,6 +21,7 @@ type fake struct {
 	noReads error
 	// elsewhere is the ID of another member, which answers after the stream.
 	elsewhere uint64
+	sent      chan struct{} // closed when the stream is sent
 }
 
 // newFake is a member of cluster aaaa at revision 40, with the snapshot of a database.
@@ -69,6 +70,9 @@ func (f *fake) Snapshot(_ *etcdserverpb.SnapshotRequest, to grpc.ServerStreaming
 			return err
 		}
 		rest = rest[n:]
+	}
+	if f.sent != nil {
+		close(f.sent)
 	}
 	if f.elsewhere != 0 {
 		f.status.Header.MemberId = f.elsewhere
