@@ -22,6 +22,7 @@ type fake struct {
 	noReads error
 	// elsewhere is the ID of another member, which answers after the stream.
 	elsewhere uint64
+	sent      chan struct{} // closed when the stream is sent
 }
 
 // newFake is a member of cluster aaaa at revision 40, with the snapshot of a database.
@@ -73,6 +74,9 @@ func (f *fake) Snapshot(_ *etcdserverpb.SnapshotRequest, to grpc.ServerStreaming
 	}
 	if f.stalls != nil {
 		<-f.stalls
+	}
+	if f.sent != nil {
+		close(f.sent)
 	}
 	if f.elsewhere != 0 {
 		f.status.Header.MemberId = f.elsewhere

@@ -24,6 +24,11 @@ type FetchOptions struct {
 // in it are compared with the manifest, and etcd's hash with the stream. The file appears only when
 // all are right.
 func Fetch(ctx context.Context, store Store, name, file string, o FetchOptions) (Manifest, error) {
+	return fetched(ctx, store, name, file, o, publish)
+}
+
+// fetched is Fetch with what gives the file its name.
+func fetched(ctx context.Context, store Store, name, file string, o FetchOptions, publish func(beside *os.File, file string) error) (Manifest, error) {
 	manifest, err := ReadManifest(ctx, store, name)
 	if err != nil {
 		return Manifest{}, err
@@ -60,6 +65,14 @@ func publish(beside *os.File, file string) error {
 		return err
 	}
 	return syncFile(filepath.Dir(file))
+}
+
+// named gives a file its name, and does not wait for it to be on the disk: it is for this process.
+func named(beside *os.File, file string) error {
+	if err := beside.Close(); err != nil {
+		return err
+	}
+	return os.Rename(beside.Name(), file)
 }
 
 // syncFile has a file, or the names in a directory, on the disk.

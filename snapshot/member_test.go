@@ -152,7 +152,7 @@ func TestStreamStalls(t *testing.T) {
 	defer close(f.stalls)
 	m.patience = 100 * time.Millisecond
 	var got int64
-	err = m.snapshot(t.Context(), func([]byte) error { return nil }, func(done, _ int64) { got = done })
+	err = m.snapshot(t.Context(), func(block []byte, _ int64) error { got += int64(len(block)); return nil })
 	const want = "its stream stalled: nothing came or went for 100ms; look at the disk of that member"
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
 		t.Errorf("want %q after %d bytes, got %v", want, got, err)

@@ -75,6 +75,34 @@ func Restore(ctx context.Context, file string, o RestoreOptions) error {
 	if err != nil {
 		return err
 	}
+	return o.restore(ctx, file, d)
+}
+
+// RestoreStored restores a stored snapshot by way of a plain file, which it removes. It compares what
+// Fetch and Restore compare, and neither waits for that file to be on the disk nor reads it once more
+// for its hashes: they were compared as it was written, and etcd's is compared again with the copy of
+// it that becomes the database.
+func RestoreStored(ctx context.Context, store Store, name, file string, fetch FetchOptions, o RestoreOptions) (m Manifest, err error) {
+	if err := o.valid(); err != nil {
+		return Manifest{}, fmt.Errorf("restore: %w", err)
+	}
+	m, err = fetched(ctx, store, name, file, fetch, named)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer func() { err = errors.Join(err, os.Remove(file)) }()
+	d, err := describeDatabase(ctx, file)
+	if err != nil {
+		return m, err
+	}
+	d.Size, d.SHA256 = m.Size, m.SHA256
+	if err := d.differs(m); err != nil {
+		return m, err
+	}
+	return m, o.restore(ctx, file, d)
+}
+
+func (o RestoreOptions) restore(ctx context.Context, file string, d Description) error {
 	if err := o.refuses(d); err != nil {
 		return fmt.Errorf("restore %s: %w", file, err)
 	}

@@ -6,17 +6,23 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 )
 
-// stream takes the snapshot from the member to the store and to the plain copy, and writes down
-// what has passed.
+// stream takes the snapshot from the member to the plain copy and from there to the store, and writes
+// down what has passed.
 func (s *saving) stream(ctx context.Context, to io.Writer, manifest *Manifest) error {
-	kept, err := os.OpenFile(s.file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	kept, err := os.OpenFile(s.file, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep a copy of the database: %w", err)
 	}
@@ -30,7 +36,7 @@ func (s *saving) stream(ctx context.Context, to io.Writer, manifest *Manifest) e
 	if err != nil {
 		return fmt.Errorf("compress: %w", err)
 	}
-	if err := s.pass(ctx, io.MultiWriter(stream, kept), packed); err != nil {
+	if manifest.TakenAt, err = s.pass(ctx, kept, io.MultiWriter(stream, packed)); err != nil {
 		_ = packed.Close() // what failed is in err
 		return err
 	}
@@ -43,65 +49,109 @@ func (s *saving) stream(ctx context.Context, to io.Writer, manifest *Manifest) e
 	if detail := stream.trailer(); detail != "" {
 		return &Damage{Name: s.Name, Check: CheckTrailer, Detail: detail}
 	}
-	manifest.TakenAt = time.Now().UTC()
 	manifest.Size, manifest.SHA256 = stream.size, stream.sum()
 	manifest.StoredSize, manifest.StoredSHA256 = stored.size, stored.sum()
 	return nil
 }
 
-// ahead is how many blocks of the stream, of 32 KiB, a writer may be behind.
-const ahead = 64
-
-// pass the stream of the member to several writers. Each has a goroutine: what is compressed does
-// not hold up what is received.
-func (s *saving) pass(ctx context.Context, writers ...io.Writer) error {
+// pass the stream of the member to the plain copy, and that to a writer, and return when the member
+// had sent all. The writer may be behind as far as it likes: while etcd sends a snapshot it uses no
+// page again that becomes free, and its database grows for as long as a slow store takes.
+func (s *saving) pass(ctx context.Context, kept *os.File, to io.Writer) (sent time.Time, err error) {
 	all, ctx := errgroup.WithContext(ctx)
-	queues := make([]chan []byte, len(writers))
-	for n, w := range writers {
-		queues[n] = make(chan []byte, ahead)
-		all.Go(func() error {
-			for block := range queues[n] {
-				if _, err := w.Write(block); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
+	copied := &growing{ctx: ctx, file: kept, more: make(chan struct{}, 1)}
 	all.Go(func() error {
-		err := s.member.snapshot(ctx, func(block []byte) error {
-			for _, queue := range queues {
-				select {
-				case queue <- block:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-			return nil
-		}, s.report)
-		for _, queue := range queues {
-			close(queue)
-		}
+		defer close(copied.more)
+		err := s.member.snapshot(ctx, func(block []byte, remaining int64) error {
+			n, err := kept.Write(block)
+			copied.grow(int64(n), remaining)
+			return err
+		})
+		sent = time.Now().UTC()
 		return err
 	})
-	return all.Wait()
+	all.Go(func() error {
+		_, err := io.CopyBuffer(to, reported{copied, s}, make([]byte, 256<<10))
+		return err
+	})
+	err = all.Wait()
+	return sent, err
 }
 
-func (s *saving) report(done, total int64) {
-	if s.Progress != nil {
-		s.Progress(Progress{Stage: "save", Done: done, Total: total})
+// growing is a file that is read while another goroutine writes it.
+type growing struct {
+	ctx   context.Context // of the one pass that it is for
+	file  *os.File
+	size  atomic.Int64
+	total atomic.Int64  // that it will have
+	more  chan struct{} // has one when it has grown, and is closed when it is complete
+	read  int64
+}
+
+func (g *growing) grow(by, remaining int64) {
+	size := g.size.Add(by)
+	g.total.Store(size + remaining)
+	select {
+	case g.more <- struct{}{}:
+	default: // there is one
 	}
 }
 
-// snapshot passes on the stream of the member, unmodified.
-func (m *member) snapshot(ctx context.Context, pass func([]byte) error, report func(done, total int64)) error {
+func (g *growing) Read(p []byte) (int, error) {
+	for g.read == g.size.Load() {
+		select {
+		case _, open := <-g.more:
+			if !open && g.read == g.size.Load() {
+				return 0, io.EOF
+			}
+		case <-g.ctx.Done():
+			return 0, g.ctx.Err()
+		}
+	}
+	n, err := g.file.ReadAt(p[:min(int64(len(p)), g.size.Load()-g.read)], g.read)
+	g.read += int64(n)
+	return n, err
+}
+
+// reported tells how much of the file has been read.
+type reported struct {
+	*growing
+	*saving
+}
+
+func (r reported) Read(p []byte) (int, error) {
+	n, err := r.growing.Read(p)
+	if r.Progress != nil && n > 0 {
+		r.Progress(Progress{Stage: "save", Done: r.read, Total: r.total.Load()})
+	}
+	return n, err
+}
+
+// oneBuffer puts each message together in the same memory. gRPC takes 1 MiB for each of the 32 KiB and
+// a few bytes of a snapshot, and clears all of it.
+type oneBuffer struct {
+	encoding.CodecV2
+	buffer []byte
+}
+
+func (c *oneBuffer) Unmarshal(data mem.BufferSlice, to any) error {
+	message, is := to.(proto.Message)
+	if !is {
+		return c.CodecV2.Unmarshal(data, to)
+	}
+	c.buffer = slices.Grow(c.buffer[:0], data.Len())[:data.Len()]
+	data.CopyTo(c.buffer)
+	return proto.Unmarshal(c.buffer, message) // which copies
+}
+
+// snapshot passes on the stream of the member, unmodified, with how much is still to come.
+func (m *member) snapshot(ctx context.Context, pass func(block []byte, remaining int64) error) error {
 	patience := newPatience(ctx, m.patience)
 	defer patience.end()
-	stream, err := m.maintenance().Snapshot(patience.ctx, &etcdserverpb.SnapshotRequest{})
+	stream, err := m.maintenance().Snapshot(patience.ctx, &etcdserverpb.SnapshotRequest{}, grpc.ForceCodecV2(&oneBuffer{CodecV2: encoding.GetCodecV2("proto")}))
 	if err != nil {
 		return fmt.Errorf("snapshot of etcd %s: %w", m.endpoint, err)
 	}
-	var done int64
 	for {
 		var r *etcdserverpb.SnapshotResponse
 		err := patience.step(func() (err error) {
@@ -117,11 +167,9 @@ func (m *member) snapshot(ctx context.Context, pass func([]byte) error, report f
 		if err != nil {
 			return fmt.Errorf("snapshot of etcd %s: %w", m.endpoint, err)
 		}
-		if err := pass(r.Blob); err != nil {
+		if err := pass(r.Blob, int64(r.RemainingBytes)); err != nil {
 			return err
 		}
-		done += int64(len(r.Blob))
-		report(done, done+int64(r.RemainingBytes))
 	}
 	// Behind an endpoint that leads to several members, the connection may have been made again, to
 	// another one.

@@ -45,21 +45,20 @@ func agentRestoreMember() *cobra.Command {
 		if vacant(options.DataDir) != nil {
 			return r, fmt.Errorf("the volume has other data than that of snapshot %s, and nothing is written over: delete the EtcdCluster and its PersistentVolumeClaims, and apply it again", name)
 		}
-		file := filepath.Join(scratch, "snapshot.db")
-		err = store.use(cmd.Context(), func(store snapshot.Store) error { return fetchChosen(cmd, store, name, sum, file, identity) })
-		if err != nil {
-			return r, err
-		}
 		options.Again = true
-		if err := snapshot.Restore(cmd.Context(), file, options); err != nil {
+		file := filepath.Join(scratch, "snapshot.db")
+		err = store.use(cmd.Context(), func(store snapshot.Store) error {
+			return restoreChosen(cmd, store, name, sum, file, identity, options)
+		})
+		if err != nil {
 			return r, err
 		}
 		return r, os.RemoveAll(scratch)
 	})
 }
 
-// fetchChosen writes the snapshot that was chosen to a plain file.
-func fetchChosen(cmd *cobra.Command, store snapshot.Store, name, sum, file string, identity identityFlag) error {
+// restoreChosen restores the snapshot that was chosen, by way of a plain file.
+func restoreChosen(cmd *cobra.Command, store snapshot.Store, name, sum, file string, identity identityFlag, options snapshot.RestoreOptions) error {
 	m, err := snapshot.ReadManifest(cmd.Context(), store, name)
 	if err != nil {
 		return err
@@ -70,10 +69,10 @@ func fetchChosen(cmd *cobra.Command, store snapshot.Store, name, sum, file strin
 	if !m.Encrypted {
 		identity.file = "" // that of the cluster, which may not be there for what needs none
 	}
-	options, err := identity.fetchOptions(cmd, false)
+	fetch, err := identity.fetchOptions(cmd, false)
 	if err != nil {
 		return err
 	}
-	_, err = snapshot.Fetch(cmd.Context(), store, name, file, options)
+	_, err = snapshot.RestoreStored(cmd.Context(), store, name, file, fetch, options)
 	return err
 }

@@ -122,11 +122,7 @@ func (o *restoreOptions) stored(cmd *cobra.Command, name string, options snapsho
 		if err != nil {
 			return fmt.Errorf("--data-dir: %w", err)
 		}
-		file := filepath.Join(scratch, m.Name+".db")
-		_, err = snapshot.Fetch(cmd.Context(), store, m.Name, file, fetch)
-		if err == nil {
-			err = snapshot.Restore(cmd.Context(), file, options)
-		}
+		_, err = snapshot.RestoreStored(cmd.Context(), store, m.Name, filepath.Join(scratch, m.Name+".db"), fetch, options)
 		return errors.Join(err, os.RemoveAll(scratch))
 	})
 }
