@@ -113,6 +113,52 @@ var swapBounds = map[string]struct {
 		reason: "One of three is named, while all serve",
 		bound:  swapBound{size: 3, survivor: true, named: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1}},
 	},
+	"OneLoss": {
+		reason: "The only volume is lost, and another one after the cluster was restored by itself; a person deletes the EtcdRestores",
+		bound:  swapBound{size: 1, onLoss: true, states: 400_000, budget: swapBudget{losses: 2, kills: 2}},
+	},
+	"OneLossUnseen": {
+		reason: "What was created is deleted before it is seen, and is created once more",
+		bound:  swapBound{size: 1, onLoss: true, states: 400_000, budget: swapBudget{losses: 1, kills: 1, unseen: 1}},
+	},
+	"OneLossAsked": {
+		reason: "A person makes an EtcdRestore too",
+		bound:  swapBound{size: 1, onLoss: true, states: 400_000, budget: swapBudget{losses: 1, kills: 1, restores: 1}},
+	},
+	"OneLossEmpty": {
+		reason: "The volume seems to be empty, and is not; its Pod goes",
+		bound:  swapBound{size: 1, onLoss: true, states: 400_000, budget: swapBudget{empties: 1, kills: 1}},
+	},
+	"OneLossWiped": {
+		reason: "The status is wiped at any time",
+		bound:  swapBound{size: 1, onLoss: true, states: 400_000, budget: swapBudget{empties: 1, kills: 1, statusWipes: 1}},
+	},
+	"OneLossStale": {
+		reason: "An operator acts on an old EtcdCluster, or has paused",
+		bound:  swapBound{size: 1, onLoss: true, behind: []staleness{oldCluster, oldDecision}, late: Recover, safety: true, states: 400_000, budget: swapBudget{empties: 1, delays: 1}},
+	},
+	"OneLossStaleAny": {
+		reason: "An operator acts on any old view",
+		bound:  swapBound{size: 1, onLoss: true, safety: true, states: 4_000_000, budget: swapBudget{empties: 1, delays: 1}},
+		full:   true,
+	},
+	"OneLossStalePods": {
+		reason: "An operator acts on old Pods",
+		bound:  swapBound{size: 1, onLoss: true, behind: []staleness{oldPods}, safety: true, states: 400_000, budget: swapBudget{empties: 1, delays: 1}},
+	},
+	"OneLossFaults": {
+		reason: "All of it: volumes go, or seem to be gone, Pods go, a person makes an EtcdRestore and deletes what was created, also before it is seen",
+		bound:  swapBound{size: 1, onLoss: true, states: 4_000_000, budget: swapBudget{losses: 1, empties: 1, kills: 1, offs: 1, restores: 1, unseen: 1}},
+		full:   true,
+	},
+	"ThreeLoss": {
+		reason: "Of three members one is left, which is restored by itself; its node goes off and comes back",
+		bound:  swapBound{size: 3, survivor: true, onLoss: true, lost: 2, states: 400_000, budget: swapBudget{offs: 1}},
+	},
+	"ThreeLossOff": {
+		reason: "One of three members has lost its volume, and the nodes of the others go off: no majority is lost",
+		bound:  swapBound{size: 3, onLoss: true, lost: 1, states: 400_000, budget: swapBudget{offs: 2}},
+	},
 	"ThreeLate": {
 		reason: "A request for a member of three arrives late",
 		bound:  swapBound{size: 3, anyway: true, states: 400_000, budget: swapBudget{restores: 1, flights: 1}},

@@ -18,6 +18,8 @@ type swapDecision struct {
 	snapshot  uint8 // as the volumes have it
 	high      uint8 // the ordinal behind all that were seen
 	fenced    bool  // no Pod would be restored any more
+	lost      bool  // the majority
+	made      bool  // an EtcdRestore for that
 }
 
 // swapPlanner is what is explored: the rules, and the operator that carries out what they decide.
@@ -30,6 +32,7 @@ func (p *swapPlanner) decide(l swapLook, b *swapBound) swapDecision {
 	d, o := l.facts(b, p.operator)
 	t := swapDecision{step: plan(p.rules, d, o), formed: o.Formed(), id: lineage(o.ID()), formers: slices.ContainsFunc(o.Former, func(i Instance) bool { return i.Volume.asideFor(d.DiscardFormer) }), refused: InPlaceRefused(o), fenced: true, high: l.status.next}
 	t.waits, _ = InPlaceWaits(d, o)
+	t.lost, t.made = MajorityLost(o), o.Loss.Made
 	if o.Reach == ReachQuorum {
 		t.list = lineage(o.Members[0].ID >> 8)
 	}
@@ -87,6 +90,7 @@ type swapCareless struct {
 	expectsNothing       bool // etcd is started on whatever the volume has
 	keepsCopying         bool // the Job of a copy goes on when the restore is taken back
 	copiesOn             bool // a Job of a copy that has yet to start goes on when the new members have formed
+	loss                 swapLossCareless
 }
 
 // pass yields every way in which a pass that was decided on this look can go.
@@ -126,12 +130,16 @@ func (x *swapExplorer) pass(w swap, l swapLook, t swapDecision, same [swapMost]b
 			w.search = swapSearch{of: l.status.restore}
 			crash("begins the search", [swapMost]bool{}, w, "")
 		}
+	case Recover:
+		x.recover(w, l, t, same, yield)
+		return
 	case Replace, Revert:
 		if !x.confirmed(&w, l, t) && (!op.replacesFromCache || t.step.Action != Replace) {
 			return
 		}
 		violation := ""
 		if t.step.Action == Replace {
+			violation = w.begunBySelf(x.bound.size)
 			w.status = x.replacing(&w, l, t)
 		} else {
 			w.status, violation = op.reverting(l), w.returned()
@@ -201,7 +209,9 @@ func (x *swapExplorer) confirmed(w *swap, l swapLook, t swapDecision) bool {
 	if w.status != l.status {
 		return false
 	}
-	again := x.decide(w.look(x.bound.size))
+	now := w.look(x.bound.size)
+	now.overdue = l.overdue
+	again := x.decide(now)
 	return again.members == t.members && again.step.String() == t.step.String() && again.step.First == t.step.First
 }
 

@@ -81,6 +81,12 @@ func TestPlanQuorumLossWhileMembersMayComeBack(t *testing.T) {
 			},
 			want: Stall,
 		},
+		"OfAPersonNew": {
+			reason: "or it was made a moment ago, and the status of the EtcdCluster does not have it yet",
+			base:   formed3,
+			args:   []change{noQuorum, on(1, gone), on(2, gone), asksFor(false, true), lostLong, func(_ *Desired, o *Observed) { o.Loss.Another = true }},
+			want:   Stall,
+		},
 		"CameBackMeanwhile": {
 			reason: "An EtcdRestore was created for the loss. Its snapshot was found after the volumes came back, and the members are starting",
 			base:   formed3,
