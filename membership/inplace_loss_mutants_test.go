@@ -32,28 +32,36 @@ func TestMutantsLoss(t *testing.T) {
 
 	findSwapMutants(t, map[string]swapMutant{
 		"ForgetsMade": {
-			reason: "That it was created is not written down", bound: one, mutant: careless(swapLossCareless{forgetsMade: true}), want: "R13",
+			reason: "That it was created is not written down", want: "R13",
+			bound: one, mutant: careless(swapLossCareless{forgetsMade: true}),
 		},
 		"ForgetsUnproved": {
-			reason: "A new Pod on an empty volume ends the loss until it says so", bound: empty, mutant: careless(swapLossCareless{forgetsUnproved: true}), want: "R13",
+			reason: "A new Pod on an empty volume ends the loss until it says so", want: "R13",
+			bound: empty, mutant: careless(swapLossCareless{forgetsUnproved: true}),
 		},
 		"Hurries": {
-			reason: "quorumLossAfter is not waited for", bound: one, mutant: careless(swapLossCareless{hurries: true}), want: "R12",
+			reason: "quorumLossAfter is not waited for", want: "R12",
+			bound: one, mutant: careless(swapLossCareless{hurries: true}),
 		},
 		"KeepsLoss": {
-			reason: "The next loss has lasted since the first", bound: with(swapBudget{empties: 2}), mutant: careless(swapLossCareless{keepsLoss: true}), want: "R12",
+			reason: "The next loss has lasted since the first", want: "R12",
+			bound: with(swapBudget{empties: 2}), mutant: careless(swapLossCareless{keepsLoss: true}),
 		},
 		"OneName": {
-			reason: "The EtcdRestore of the second loss has the name of the first", bound: twice, mutant: careless(swapLossCareless{oneName: true}), want: "L",
+			reason: "The EtcdRestore of the second loss has the name of the first", want: "L",
+			bound: twice, mutant: careless(swapLossCareless{oneName: true}),
 		},
 		"FromCache": {
-			reason: "A paused operator creates it when the data is there again", bound: paused(swapBudget{empties: 1, delays: 1}), mutant: careless(swapLossCareless{fromCache: true}), want: "R11",
+			reason: "A paused operator creates it when the data is there again", want: "R11",
+			bound: paused(swapBudget{empties: 1, delays: 1}), mutant: careless(swapLossCareless{fromCache: true}),
 		},
 		"FromCacheAgain": {
-			reason: "or when it was created and deleted", bound: paused(swapBudget{losses: 1, kills: 1, delays: 1}), mutant: careless(swapLossCareless{fromCache: true}), want: "R13",
+			reason: "or when it was created and deleted", want: "R13",
+			bound: paused(swapBudget{losses: 1, kills: 1, delays: 1}), mutant: careless(swapLossCareless{fromCache: true}),
 		},
 		"KnowsNoOther": {
-			reason: "An EtcdRestore that a person has just made does not count", bound: asked, mutant: careless(swapLossCareless{knowsNoOther: true}), want: "R14",
+			reason: "An EtcdRestore that a person has just made does not count", want: "R14",
+			bound: asked, mutant: careless(swapLossCareless{knowsNoOther: true}),
 		},
 		"AskedDoesNotCount": {
 			reason: "nor one that is being carried out", bound: asked, want: "R14",
@@ -63,10 +71,12 @@ func TestMutantsLoss(t *testing.T) {
 			}),
 		},
 		"BeginsAnyway": {
-			reason: "What was created begins when the data is there again, and the members have yet to start", bound: empty, mutant: careless(swapLossCareless{begins: true}), want: "R11",
+			reason: "What was created begins when the data is there again, and the members have yet to start", want: "R11",
+			bound: empty, mutant: careless(swapLossCareless{begins: true}),
 		},
 		"AwayIsGone": {
-			reason: "A member whose node is off counts as lost", bound: three(1, 2), mutant: careless(swapLossCareless{awayIsGone: true}), want: "R11",
+			reason: "A member whose node is off counts as lost", want: "R11",
+			bound: three(1, 2), mutant: careless(swapLossCareless{awayIsGone: true}),
 		},
 		"StatusLost": {
 			reason: "A status that was lost tells of no EtcdRestore that was created, and none counts as the first", want: "R13",

@@ -107,6 +107,14 @@ func TestSetQuorumLoss(t *testing.T) {
 			reason: "the Pod of a member whose volume is empty was made anew, and has yet to say so. What was created was deleted by a person: not again",
 			loss:   made, seen: unproved, want: made,
 		},
+		"MayBeOverUnwritten": {
+			reason: "the same, before it was written down that it was created",
+			loss:   since, seen: func() observed {
+				seen := unproved
+				seen.Loss = membership.Loss{Restore: lossRestore, Made: true}
+				return seen
+			}(), want: made,
+		},
 		"MayBeOverBefore": {reason: "nothing was created: the volumes may be there", loss: since, seen: unproved},
 		"Over":            {reason: "a quorum answers", loss: made, seen: lostFacts(membership.ReachQuorum)},
 		"Restored":        {reason: "it is being restored: where that is taken back, it is the same loss", loss: made, seen: notFormed, want: made},
