@@ -184,7 +184,7 @@ func (l *swapLook) survivor(b *swapBound, o *Observed) {
 	}
 	var left []Instance
 	for _, i := range o.Instances {
-		if v := i.Volume; v.Stays() && !v.Retired && !v.Replaced && v.Recorded() && v.ClusterID == o.ID() && v.Aside == "" && (!b.named || i.Ordinal == 0) && !(b.onLoss && i.Pod.Empty) {
+		if v := i.Volume; v.Stays() && !v.Retired && !v.Replaced && v.Recorded() && v.ClusterID == o.ID() && v.Aside == "" && (!b.named || i.Ordinal == 0) && (!b.onLoss || !i.Pod.Empty) {
 			left = append(left, i)
 		}
 	}

@@ -56,7 +56,7 @@ var swapLossBounds = map[string]swapExploration{
 		bound:  swapBound{size: 3, survivor: true, onLoss: true, lost: 1, states: 400_000, budget: swapBudget{empties: 1, kills: 1}},
 	},
 	"ThreeLossFaults": {
-		reason: "Of three members any two seem to be empty, or are lost; their nodes go off, and a person makes an EtcdRestore",
+		reason: "Of three members any two seem to be empty, or one is lost; a Pod goes, and a node goes off",
 		bound:  swapBound{size: 3, survivor: true, onLoss: true, states: 4_000_000, budget: swapBudget{losses: 1, empties: 2, kills: 1, offs: 1}},
 		full:   true,
 	},
