@@ -41,10 +41,10 @@ func (a swapSeat) words() [4]uint64 {
 		return word{}.number(4, uint64(c.uid)).flag(c.terminating).number(8, uint64(c.record)).number(8, uint64(c.first)).number(4, uint64(c.snapshot)).number(4, uint64(c.aside)).number(4, uint64(c.patched)).bits
 	}
 	pod := func(p swapPod) word {
-		return word{}.number(4, uint64(p.phase)).flag(p.terminating).number(8, uint64(p.told)).flag(p.late).flag(p.restores).flag(p.restored).number(4, uint64(p.snapshot))
+		return word{}.number(4, uint64(p.phase)).flag(p.terminating).number(8, uint64(p.told)).flag(p.late).flag(p.restores).flag(p.restored).number(4, uint64(p.snapshot)).flag(p.off).flag(p.emptyLong)
 	}
 	return [4]uint64{
-		claim(a.member.claim)<<16 | uint64(a.member.made)<<8 | uint64(a.member.from), pod(a.member.pod).number(8, uint64(a.member.disk)).number(8, uint64(a.target)).number(8, uint64(a.oldTarget)).flag(a.same).flag(a.flight).bits,
+		claim(a.member.claim)<<16 | uint64(a.member.made)<<8 | uint64(a.member.from), pod(a.member.pod).number(8, uint64(a.member.hidden)).number(8, uint64(a.member.disk)).number(8, uint64(a.target)).number(8, uint64(a.oldTarget)).flag(a.same).flag(a.flight).bits,
 		claim(a.old.claim)<<8 | uint64(a.mark), pod(a.old.pod).number(8, uint64(a.old.answer)).flag(a.old.led).bits,
 	}
 }

@@ -184,11 +184,11 @@ func (l *swapLook) survivor(b *swapBound, o *Observed) {
 	}
 	var left []Instance
 	for _, i := range o.Instances {
-		if v := i.Volume; v.Stays() && !v.Retired && !v.Replaced && v.Recorded() && v.ClusterID == o.ID() && v.Aside == "" && (!b.named || i.Ordinal == 0) {
+		if v := i.Volume; v.Stays() && !v.Retired && !v.Replaced && v.Recorded() && v.ClusterID == o.ID() && v.Aside == "" && (!b.named || i.Ordinal == 0) && (!b.onLoss || !i.Pod.Empty) {
 			left = append(left, i)
 		}
 	}
-	if len(left) != 1 {
+	if len(left) != 1 || b.onLoss && !left[0].Endpoint.Answered() {
 		o.InPlace.Problem = "there is no one member that is left: delete the EtcdRestore"
 		return
 	}

@@ -44,6 +44,7 @@ func TestInPlaceDocumented(t *testing.T) {
 		"Hibernated": {"no member is to run", formed3, []change{anyway, size(0)}},
 		"Serving":    {"it serves", formed3, []change{asked}},
 		"Lately":     {"it served a moment ago", formed3, []change{asked, func(_ *Desired, o *Observed) { o.Reach, o.InPlace.Lately = ReachNone, true }}},
+		"Guessed":    {"nothing tells who the members are", formed3, []change{nobodyAnswers, onAll(gone), forgotten, asked, func(_ *Desired, o *Observed) { o.InPlace.OnLoss = true }}},
 		"NotFound":   {"there is no snapshot", formed3, []change{anyway, func(_ *Desired, o *Observed) { o.Search.Problem = "not found" }}},
 		"TooNew":     {"etcd cannot read it", formed3, []change{from(func(s *Snapshot) { s.Version = etcd37 })}},
 		"Encrypted":  {"no identity is named", formed3, []change{from(func(s *Snapshot) { s.Encrypted = true })}},

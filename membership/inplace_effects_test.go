@@ -118,6 +118,7 @@ func (x *swapExplorer) replacing(w *swap, l swapLook, t swapDecision) swapStatus
 	s.chosen = swapStored(t.step.Snapshot.ID())
 	s.latch, s.remembered, s.intent, s.targets, s.planned = 0, 0, false, [swapMost]uint8{}, 0
 	s.turn = w.status.turn + 1
+	w.noted(s)
 	w.asked[s.restore].snapshot = s.chosen
 	for n, m := range w.members {
 		w.marks[n] = m.claim.aside
@@ -156,6 +157,9 @@ func (x *swapExplorer) next(l swapLook, t swapDecision) swapStatus {
 	}
 	if t.list != 0 {
 		s.remembered = t.list
+	}
+	if x.bound.onLoss {
+		x.setLoss(&s, l, t)
 	}
 	x.carryOut(&s, l, t)
 	return s
@@ -209,6 +213,10 @@ func (x *swapExplorer) report(w swap, l swapLook, t swapDecision, yield func(swa
 	}
 	was := w.status
 	w.status = x.next(l, t)
+	w.noted(w.status)
+	if t.list != 0 && t.list == was.latch {
+		w.clock.over()
+	}
 	if w.status.phase == swapCompleted && was.phase != swapCompleted {
 		w.asked[was.restore].done = true
 		for n := range w.marks {

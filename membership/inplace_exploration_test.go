@@ -1,17 +1,20 @@
 package membership
 
 import (
+	"maps"
 	"testing"
 	"time"
 )
 
-// swapBounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes between
-// any two effects, containers and etcd are slow, Pods take their time to stop, and a person deletes the EtcdRestore.
-var swapBounds = map[string]struct {
+type swapExploration struct {
 	reason string
 	bound  swapBound
 	full   bool
-}{
+}
+
+// swapBounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes between
+// any two effects, containers and etcd are slow, Pods take their time to stop, and a person deletes the EtcdRestore.
+var swapBounds = map[string]swapExploration{
 	"One": {
 		reason: "A cluster of one is restored while it serves; its Pods go, its node starts again, its disk is wiped, the store breaks",
 		bound:  swapBound{size: 1, anyway: true, breaks: true, newer: true, states: 400_000, budget: swapBudget{restores: 1, kills: 1, wipes: 1}},
@@ -177,14 +180,23 @@ var swapBounds = map[string]struct {
 // Where the data of a member is restored (survivor), R5 is of its copy: a new member has that which was made for it, of what the former
 // member had, and R10 is that no process writes what is copied. No copy is ever written to a former volume.
 //
-// R11: none begins while it is suspended, and what is restored is what its plan has told.
+// R15: none begins while it is suspended, and what is restored is what its plan has told.
 //
-// Two windows are accepted, and are the life of a request. The Pod of a former member that was asked for before its volume was set aside,
+// Where a majority is lost, and an EtcdRestore is created by itself (onLoss), R11 to R14 are of that: none is created, nor begins, while
+// volumes of a quorum have their data, whatever an operator sees of them (R11); none earlier than the spec asks for (R12); no other one for
+// the same loss, also where a person has deleted the first, or has taken it back (R13); none where another one is asked for (R14). And a
+// majority that stays lost is restored by it, where that is certain and no person has deleted it (L6).
+//
+// Three windows are accepted, and are the life of a request. The Pod of a former member that was asked for before its volume was set aside,
 // and that the API server makes after that, runs until it is seen, and then is stopped. The Job of a copy that was asked for before the
-// restore was taken back, and that is made after that, has no volume to copy to, and stays until the next copy. Nothing else comes of them.
+// restore was taken back, and that is made after that, has no volume to copy to, and stays until the next copy. The EtcdRestore that was
+// created by itself, and that a person deletes before an operator has written down that it is there, is created once more, under the same
+// name. Nothing else comes of them.
 func TestExploreInPlace(t *testing.T) {
 	states := counted(t, "states")
-	for name, tc := range swapBounds {
+	all := maps.Clone(swapBounds)
+	maps.Copy(all, swapLossBounds)
+	for name, tc := range all {
 		if tc.full && !*full {
 			continue // large; make explore runs it
 		}

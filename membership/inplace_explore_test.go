@@ -17,7 +17,11 @@ type swapState struct {
 }
 
 // swapBudget bounds the faults that would make the states infinite.
-type swapBudget struct{ restores, losses, wipes, statusWipes, kills, delays, flights uint8 }
+type swapBudget struct {
+	restores, losses, wipes, statusWipes, kills, delays, flights uint8
+	offs, empties                                                uint8 // nodes go off, volumes seem to be blank
+	unseen                                                       uint8 // what is created by itself is deleted before it is seen
+}
 
 // swapFlight is a request that was sent, and arrives when it likes: an operator looked before it sent it, and whatever has become of
 // that since, the API server goes by what the request itself says.
@@ -81,6 +85,7 @@ type swapBound struct {
 	held     bool        // EtcdRestores are made suspended, and may be that or not at any time
 	survivor bool        // EtcdRestores take the data of a member, and begin a cluster of one
 	named    bool        // that is m-0; otherwise the only one that is left
+	onLoss   bool        // where a majority is lost, an EtcdRestore is created by itself
 	behind   []staleness // what an operator may not be told of; nil: anything
 	late     Action      // the only step that an operator with an old view may be about to take; empty: any
 	safety   bool        // look for safety only, and not how it goes on
@@ -157,6 +162,7 @@ func (x *swapExplorer) start() swapState {
 	w := &s.world
 	w.newest, w.service, w.served = 1, true, original
 	w.status = swapStatus{latch: original, remembered: original, next: uint8(x.bound.size)}
+	w.hurt = x.bound.onLoss && x.bound.lost > 0
 	for n := range x.bound.size {
 		if n < int(x.bound.lost) {
 			continue
@@ -208,7 +214,7 @@ func (x *swapExplorer) believes(s *swapState) swapLook {
 	if s.stale == oldDecision {
 		return l
 	}
-	l.service, l.copy = now.service, now.copy
+	l.service, l.copy, l.clock = now.service, now.copy, now.clock
 	if s.stale == oldPods || s.stale == oldClaims {
 		l.status, l.asked = now.status, now.asked
 	}

@@ -11,6 +11,7 @@ type swapChanger func(what string, who int, do func(*swapState) (violation strin
 func (x *swapExplorer) successors(s swapState, visit func(swapEdge)) {
 	yield := func(e swapEdge) {
 		w := &e.to.world
+		w.clock.made = w.clock.made && !w.keeps(x.bound.size)
 		for n, m := range w.members {
 			e.to.same[n] = e.to.same[n] && m.pod.phase != absent // the next Pod of this name is another one
 		}
@@ -65,9 +66,11 @@ func (x *swapExplorer) successors(s swapState, visit func(swapEdge)) {
 		if s.world.members[n] != (swapMember{}) {
 			x.machines(n, change)
 			x.misfortune(n, change)
+			x.nodes(n, change)
 		}
 	}
 	x.jobs(change)
+	x.time(change)
 	x.people(change)
 }
 
@@ -91,12 +94,12 @@ func (x *swapExplorer) machines(n int, change swapChanger) {
 	})
 	change("etcd answers", n, func(s *swapState) (string, bool) {
 		p := &s.world.members[n].pod
-		possible := p.phase == starting
+		possible := p.phase == starting && !p.off
 		p.phase = up
 		return "", possible
 	})
 	change("its Pod is gone", n, func(s *swapState) (string, bool) {
-		possible := s.world.members[n].pod.terminating
+		possible := s.world.members[n].pod.terminating && !s.world.members[n].pod.off
 		if possible {
 			s.world.vanish(n)
 		}
@@ -106,7 +109,7 @@ func (x *swapExplorer) machines(n int, change swapChanger) {
 
 // mounted reports whether a Pod waits for its container to start, and has its volume.
 func (m *swapMember) mounted() bool {
-	return m.pod.phase == pending && !m.pod.terminating && m.claim.uid != 0 && !m.claim.terminating
+	return m.pod.phase == pending && !m.pod.off && !m.pod.terminating && m.claim.uid != 0 && !m.claim.terminating
 }
 
 // misfortune is what happens to one member by accident or by a user.
@@ -165,7 +168,7 @@ func (x *swapExplorer) people(change swapChanger) {
 		if s.budget.restores == 0 {
 			return "", false
 		}
-		uid := 2 + x.bound.budget.restores - s.budget.restores
+		uid := s.world.uid()
 		s.budget.restores--
 		r := swapRestore{there: true, name: uid - 2, held: x.bound.held}
 		if x.bound.again {
@@ -182,6 +185,13 @@ func (x *swapExplorer) people(change swapChanger) {
 	for uid := range swapRestores {
 		change("the EtcdRestore is deleted", -1, func(s *swapState) (string, bool) {
 			possible := s.world.asked[uid].there
+			if possible && s.world.unseen(uid) {
+				if s.budget.unseen == 0 {
+					return "", false
+				}
+				s.budget.unseen--
+				s.world.clock.made, s.world.clock.once = false, false // accepted: nothing tells that it was there
+			}
 			s.world.asked[uid].there = false
 			return "", possible
 		})

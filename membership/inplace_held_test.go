@@ -31,9 +31,9 @@ func (l *swapLook) asPlanned(b *swapBound, o *Observed) {
 func (w *swap) unplanned(st swapStatus, t swapDecision) string {
 	switch chosen := swapStored(t.step.Snapshot.ID()); {
 	case w.asked[st.restore].held:
-		return "R11: a restore begins that is suspended"
+		return "R15: a restore begins that is suspended"
 	case st.planned != 0 && chosen != st.planned:
-		return "R11: another snapshot is restored than the plan has told"
+		return "R15: another snapshot is restored than the plan has told"
 	default:
 		return ""
 	}

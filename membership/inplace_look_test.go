@@ -13,6 +13,7 @@ type swapLook struct {
 	search  swapSearch
 	copy    swapCopy
 	members [swapMost]swapGlimpse
+	clock   swapClock // what the operator's own tells
 	overdue bool
 }
 
@@ -29,8 +30,9 @@ func (w *swap) look(size int) swapLook {
 		l.members[n] = swapGlimpse{claim: m.claim, pod: m.pod}
 	}
 	for uid := range l.asked {
-		l.asked[uid].snapshot = 0 // nothing tells
+		l.asked[uid].snapshot, l.asked[uid].noted = 0, false // nothing tells
 	}
+	l.clock = w.clock.told()
 	w.ask(size, &l)
 	return l
 }
@@ -40,7 +42,7 @@ func (w *swap) ask(size int, l *swapLook) {
 	for n, m := range w.members {
 		g := &l.members[n]
 		g.answer, g.led = 0, false
-		if m.pod.phase == up && g.pod.phase >= starting && !g.pod.terminating && g.pod.told == m.pod.told {
+		if m.pod.serves() && g.pod.phase >= starting && !g.pod.terminating && g.pod.told == m.pod.told {
 			g.answer, g.led = m.disk, w.quorate(size, m.disk)
 		}
 	}
@@ -103,7 +105,17 @@ func (l *swapLook) facts(b *swapBound, op swapCareless) (Desired, Observed) {
 	if o.Search.Begun {
 		o.Search.Found = inStore(l.search.found)
 	}
+	if b.onLoss {
+		l.lossFacts(b, op, &d, &o)
+	}
 	l.roster(b.size, op, &o)
+	if op.loss.awayIsGone {
+		o = each(o, func(i *Instance) {
+			if i.Pod.Away {
+				i.Volume = Volume{}
+			}
+		})
+	}
 	if b.survivor {
 		o.Copy = l.copied(op)
 	}
@@ -232,6 +244,10 @@ func (l *swapLook) podFacts(n int) Pod {
 	case p.phase == exited:
 		f.Problem = "exited with code 1"
 	}
+	if p.off {
+		f.Problem, f.Damaged, f.Away, f.AwayLong = "is on a node that does not answer", true, true, l.overdue
+	}
+	f.Empty, f.EmptyLong = p.empty(), p.emptyLong
 	f.Overdue = f.Problem != "" && l.overdue
 	return f
 }

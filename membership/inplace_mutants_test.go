@@ -152,14 +152,14 @@ func TestMutantsInPlace(t *testing.T) {
 			reason: "Volumes are set aside under a Pod that an old view does not have", bound: stale(oldPods), mutant: careless(swapCareless{marksFromCache: true}), want: "R6",
 		},
 		"BegunSuspended": {
-			reason: "A restore begins that is suspended", bound: swapBound{size: 1, anyway: true, held: true, safety: true, states: 100_000, budget: swapBudget{restores: 1}}, want: "R11",
+			reason: "A restore begins that is suspended", bound: swapBound{size: 1, anyway: true, held: true, safety: true, states: 100_000, budget: swapBudget{restores: 1}}, want: "R15",
 			mutant: mutant(replace(replaced, func(d Desired, o Observed) (Step, bool) {
 				o.InPlace.Suspended = false
 				return replaced(d, o)
 			})),
 		},
 		"BegunFromCache": {
-			reason: "So does one that was suspended since", want: "R11",
+			reason: "So does one that was suspended since", want: "R15",
 			bound:  swapBound{size: 1, anyway: true, held: true, behind: []staleness{oldDecision}, late: Replace, safety: true, states: 200_000, budget: swapBudget{restores: 1, delays: 1}},
 			mutant: careless(swapCareless{replacesFromCache: true}),
 		},
@@ -172,7 +172,7 @@ func TestMutantsInPlace(t *testing.T) {
 		},
 		"ChoosesAnew": {
 			reason: "A newer snapshot is restored than the plan has told", bound: swapBound{size: 1, anyway: true, newer: true, held: true, safety: true, states: 100_000, budget: swapBudget{restores: 1}},
-			mutant: careless(swapCareless{choosesAnew: true}), want: "R11",
+			mutant: careless(swapCareless{choosesAnew: true}), want: "R15",
 		},
 		"ForgetsFormer": {
 			reason: "The cluster ID of before is not kept", bound: swapBound{size: 1, lost: 1, safety: true, states: 100_000, budget: swapBudget{restores: 1}}, mutant: careless(swapCareless{forgetsFormer: true}), want: "S3",

@@ -19,6 +19,8 @@ type swapDecision struct {
 	plan      uint8 // the snapshot that a plan would have; 0: there is none, or none is told
 	high      uint8 // the ordinal behind all that were seen
 	fenced    bool  // no Pod would be restored any more
+	lost      bool  // the majority
+	made      bool  // an EtcdRestore for that
 }
 
 // swapPlanner is what is explored: the rules, and the operator that carries out what they decide.
@@ -34,6 +36,7 @@ func (p *swapPlanner) decide(l swapLook, b *swapBound) swapDecision {
 	if t.waits == "" && o.InPlace.Suspended && l.status.planned == 0 {
 		t.plan = swapStored(o.Search.Found.ID())
 	}
+	t.lost, t.made = MajorityLost(o), o.Loss.Made
 	if o.Reach == ReachQuorum {
 		t.list = lineage(o.Members[0].ID >> 8)
 	}
@@ -92,6 +95,7 @@ type swapCareless struct {
 	keepsCopying         bool // the Job of a copy goes on when the restore is taken back
 	choosesAnew          bool // what a plan has told is not kept to
 	copiesOn             bool // a Job of a copy that has yet to start goes on when the new members have formed
+	loss                 swapLossCareless
 }
 
 // pass yields every way in which a pass that was decided on this look can go.
@@ -131,13 +135,16 @@ func (x *swapExplorer) pass(w swap, l swapLook, t swapDecision, same [swapMost]b
 			w.search = swapSearch{of: l.status.restore, named: named(l.status, op)}
 			crash("begins the search", [swapMost]bool{}, w, "")
 		}
+	case Recover:
+		x.recover(w, l, t, same, yield)
+		return
 	case Replace, Revert:
 		if !x.confirmed(&w, l, t) && (!op.replacesFromCache || t.step.Action != Replace) {
 			return
 		}
 		violation := ""
 		if t.step.Action == Replace {
-			violation = w.unplanned(l.status, t)
+			violation = cmpOr(w.unplanned(l.status, t), w.begunBySelf(x.bound.size))
 			w.status = x.replacing(&w, l, t)
 		} else {
 			w.status, violation = op.reverting(l), w.returned()
@@ -207,7 +214,9 @@ func (x *swapExplorer) confirmed(w *swap, l swapLook, t swapDecision) bool {
 	if w.status != l.status {
 		return false
 	}
-	again := x.decide(w.look(x.bound.size))
+	now := w.look(x.bound.size)
+	now.overdue = l.overdue
+	again := x.decide(now)
 	return again.members == t.members && again.step.String() == t.step.String() && again.step.First == t.step.First
 }
 

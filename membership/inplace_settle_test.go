@@ -25,9 +25,9 @@ func (x *swapExplorer) end(w swap) string {
 		if verdict != "" {
 			break
 		}
-		next, done := x.turn(w)
+		next, done, violation := x.turn(w)
 		if done {
-			verdict = x.rest(w)
+			verdict = cmpOr(violation, x.rest(w))
 			break
 		}
 		w = next
@@ -39,15 +39,16 @@ func (x *swapExplorer) end(w swap) string {
 }
 
 // turn is one complete pass of a fresh operator, done when it changes nothing.
-func (x *swapExplorer) turn(w swap) (next swap, done bool) {
+func (x *swapExplorer) turn(w swap) (next swap, done bool, violation string) {
 	l := w.look(x.bound.size)
+	l.overdue = x.bound.onLoss // then a loss may be certain
 	next = w
 	x.pass(w, l, x.decide(l), swapAll, func(o swapOutcome) {
 		if o.flight.action == "" {
-			next = o.world // the last one is complete
+			next, violation = o.world, o.violation // the last one is complete
 		}
 	})
-	return next, next == w
+	return next, next == w, violation
 }
 
 // calm is the world after kubelets and etcd have done what they do by themselves.
@@ -56,8 +57,10 @@ func (x *swapExplorer) calm(w swap) (swap, string) {
 		w.search.found = cmp.Or(w.search.found, w.search.named, 1)
 	}
 	violation := w.calmCopy()
+	w.clock.wait(w.status.loss)
 	for n := range w.members {
 		m := &w.members[n]
+		w.wake(n)
 		if m.pod.terminating {
 			w.vanish(n)
 		}
@@ -71,6 +74,7 @@ func (x *swapExplorer) calm(w swap) (swap, string) {
 		if m.pod.phase == starting {
 			m.pod.phase = up
 		}
+		m.pod.emptyLong = m.pod.emptyLong || x.bound.onLoss && m.pod.empty()
 	}
 	return w, cmpOr(violation, cmpOr(w.faulty(), w.serve(x.bound.size)))
 }
@@ -101,6 +105,8 @@ func (x *swapExplorer) rest(w swap) string {
 		return "L2: an EtcdRestore is not carried out"
 	case t.Action == None:
 		return w.leftovers(x.bound)
+	case x.bound.onLoss && t.Action == Stall && w.recoverable(x.bound):
+		return "L6: a majority is lost, and it is not restored: " + t.String()
 	case unread && strings.Contains(t.Message, "delete EtcdRestore"):
 		return ""
 	case !w.hurt && (!w.wiped || t.Reason != DataLost) && (x.bound.lost == 0 || st.latch != original):
@@ -149,8 +155,9 @@ func (x *swapExplorer) ending(w swap) []string {
 	for range 24 {
 		w, _ = x.calm(w)
 		l := w.look(x.bound.size)
+		l.overdue = x.bound.onLoss
 		lines = append(lines, x.decide(l).step.String()+"\n       "+w.String())
-		next, done := x.turn(w)
+		next, done, _ := x.turn(w)
 		if done {
 			break
 		}

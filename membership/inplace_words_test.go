@@ -49,6 +49,7 @@ func (w *swap) String() string {
 	}
 	fmt.Fprintf(&b, ", search for %d found %d, Service %v, served %s", w.search.of, w.search.found, w.service, w.served)
 	b.WriteString(w.copyWords())
+	b.WriteString(w.lossWords())
 	for n, m := range w.members {
 		if m == (swapMember{}) {
 			continue
@@ -63,6 +64,7 @@ func (w *swap) String() string {
 			{"recorded " + m.claim.record.String(), m.claim.record != 0}, {fmt.Sprintf("data %s of snapshot %d", m.disk, m.from), m.disk != 0},
 			{fmt.Sprintf("Pod %s told %s", [...]string{"", "pending", "starting", "up", "exited", "ended"}[m.pod.phase], m.pod.told), m.pod.phase != absent},
 			{fmt.Sprintf("restores snapshot %d", m.pod.snapshot), m.pod.snapshot != 0}, {"Pod terminating", m.pod.terminating},
+			{"node off", m.pod.off}, {"empty for long", m.pod.emptyLong}, {"seems empty, has " + m.hidden.String(), m.hidden != 0},
 		} {
 			if flag.on {
 				b.WriteString(" " + flag.text)

@@ -51,6 +51,8 @@ type swap struct {
 	broken  bool  // the store cannot be read any more
 	copy    swapCopy
 	copier  swapCopier
+	clock   swapClock
+	uids    uint8 // how many EtcdRestores there have been
 
 	served lineage         // the cluster that has served clients last
 	marks  [swapMost]uint8 // what was set aside when the restore began that goes on
@@ -61,7 +63,7 @@ type swap struct {
 }
 
 // swapRestores bounds the UIDs: 0 and 1 are of none.
-const swapRestores = 4
+const swapRestores = 6
 
 // swapRestore is an EtcdRestore.
 type swapRestore struct {
@@ -69,6 +71,9 @@ type swapRestore struct {
 	name     uint8
 	done     bool  // its status says that it was carried out
 	held     bool  // it is suspended
+	bySelf   bool  // it was created because a majority was lost
+	since    uint8 // for which loss
+	noted    bool  // the EtcdCluster has told of it
 	snapshot uint8 // that was chosen for it
 }
 
@@ -92,6 +97,7 @@ type swapStatus struct {
 	intent      bool    // operation is a first start
 	targets     [swapMost]uint8
 	carried     uint8 // names of EtcdRestores, as bits
+	loss        swapLoss
 	turn        uint8 // stands for the resource version: a status that comes again is another one
 }
 
@@ -119,6 +125,8 @@ type swapMember struct {
 	pod   swapPod
 	disk  lineage // whose data is on the volume; 0: it is blank
 	from  uint8   // the snapshot of which that was made
+
+	hidden lineage // whose data is on a volume that seems to be blank
 }
 
 type swapClaim struct {
@@ -139,15 +147,19 @@ type swapPod struct {
 	restored    bool  // that is done, since the Pod has been on its node
 	snapshot    uint8 // that this is told to restore from, where there is no data
 	late        bool  // the request to create it came late
+	off         bool  // its node is off: nothing of it runs or is heard of, and the object stays
+	emptyLong   bool  // etcd has found no data where its own should be, for as long as the spec wants to wait
 }
 
-func (p swapPod) runs() bool { return p.phase == starting || p.phase == up }
+func (p swapPod) runs() bool   { return !p.off && (p.phase == starting || p.phase == up) }
+func (p swapPod) serves() bool { return !p.off && p.phase == up }
+func (p swapPod) empty() bool  { return p.phase == exited && p.snapshot == 0 }
 
 // quorate reports whether those members of a cluster that run, and answer, could elect a leader.
 func (w *swap) quorate(size int, e lineage) bool {
 	n := 0
 	for _, m := range w.members {
-		if m.pod.phase == up && m.disk == e {
+		if m.pod.serves() && m.disk == e {
 			n++
 		}
 	}
@@ -196,7 +208,7 @@ func (w *swap) fetch(n int, op swapCareless) (violation string, done bool) {
 
 // kill deletes a Pod. A process takes its time to stop.
 func (w *swap) kill(n int) {
-	if p := &w.members[n].pod; p.runs() {
+	if p := &w.members[n].pod; p.runs() || p.off {
 		p.terminating = true
 	} else {
 		w.vanish(n)
@@ -208,7 +220,7 @@ func (w *swap) vanish(n int) {
 	m := &w.members[n]
 	m.pod = swapPod{}
 	if m.claim.terminating && !w.mounts(n) {
-		m.claim, m.disk, m.from = swapClaim{}, 0, 0
+		m.claim, m.disk, m.from, m.hidden = swapClaim{}, 0, 0, 0
 	}
 }
 
@@ -229,7 +241,7 @@ func (w *swap) serve(size int) (violation string) {
 	var reached lineage
 	for _, m := range w.members {
 		switch {
-		case m.pod.phase != up || m.pod.terminating || m.pod.late || !w.quorate(size, m.disk) || m.disk == reached:
+		case !m.pod.serves() || m.pod.terminating || m.pod.late || !w.quorate(size, m.disk) || m.disk == reached:
 		case reached != 0:
 			return "R2: clients reach two clusters"
 		default:

@@ -56,6 +56,15 @@ func TestPlanQuorumLossWhileMembersMayComeBack(t *testing.T) {
 			},
 			want: Stall,
 		},
+		"CreatedBeforeStatusLost": {
+			reason: "The same, and an EtcdRestore was created for a loss before: it does not begin on a guess",
+			base:   formed1,
+			args: []change{
+				on(0, func(i *Instance) { i.Volume.First.Size = 3 }), nobodyAnswers, forgotten, on(0, overdue), on(0, awayLong),
+				func(_ *Desired, o *Observed) { o.add(1); o.add(2) }, asks(), found(monday), asksFor(false, true), func(_ *Desired, o *Observed) { o.InPlace.OnLoss = true },
+			},
+			want: Stall,
+		},
 		"PodsReady": {
 			reason: "The operator reaches no member, and their kubelets find that all three serve: claims were taken away under running Pods",
 			base:   formed3,
@@ -80,6 +89,12 @@ func TestPlanQuorumLossWhileMembersMayComeBack(t *testing.T) {
 				noQuorum, on(1, gone), on(2, gone), asks(), func(_ *Desired, o *Observed) { o.Search = Search{Begun: true, Problem: "access denied"} }, asksFor(false, true), lostLong,
 			},
 			want: Stall,
+		},
+		"OfAPersonNew": {
+			reason: "or it was made a moment ago, and the status of the EtcdCluster does not have it yet",
+			base:   formed3,
+			args:   []change{noQuorum, on(1, gone), on(2, gone), asksFor(false, true), lostLong, func(_ *Desired, o *Observed) { o.Loss.Another = true }},
+			want:   Stall,
 		},
 		"CameBackMeanwhile": {
 			reason: "An EtcdRestore was created for the loss. Its snapshot was found after the volumes came back, and the members are starting",

@@ -69,6 +69,8 @@ type Loss struct {
 	// Restore is the name of the EtcdRestore that is made for it, and Made that it was.
 	Restore string
 	Made    bool
+	// Another EtcdRestore is there that can be carried out, whether the status of the EtcdCluster has it yet or not.
+	Another bool
 }
 
 // lostMembers are the members whose data is gone, and the others. A learner that has not started has none to lose.
@@ -95,7 +97,7 @@ func MajorityLost(o Observed) bool {
 // asked for.
 func recovers(d Desired, o Observed) bool {
 	lost, left := o.lostMembers()
-	if !o.Remembered || len(left) >= Quorum(len(lost)+len(left)-1) || o.mayServe() || o.InPlace.asked() || d.Ephemeral {
+	if !o.Remembered || len(left) >= Quorum(len(lost)+len(left)-1) || o.mayServe() || o.InPlace.asked() || o.Loss.Another || d.Ephemeral {
 		return false
 	}
 	survivors := names(o.knownVoters(), func(i Instance) bool { return o.holds(i) && !i.Pod.EmptyLong })

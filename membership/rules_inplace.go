@@ -60,6 +60,8 @@ func InPlaceWaits(d Desired, o Observed) (why string, passes bool) {
 		return "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, make another EtcdRestore, of another name, with spec.whenServing Replace", false
 	case o.InPlace.OnLoss && !MajorityLost(o):
 		return "the data of a majority is there again: its members are waited for", true
+	case o.InPlace.OnLoss && !o.Remembered:
+		return "it is not certain any more that the data of a majority is gone, because the status of the EtcdCluster was lost: if it is, delete the EtcdRestore, and apply one of your own", false
 	case d.Suspended:
 		return "spec.suspend of the EtcdCluster is true: set it to false", false
 	case d.Ephemeral:

@@ -162,6 +162,11 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	seen.Loss.Made = seen.Loss.Made || slices.ContainsFunc(list.Items, func(e api.EtcdRestore) bool {
 		return e.Name == seen.Loss.Restore && madeOnLoss(c, &e)
 	})
+	next, err := r.nextRestore(ctx, c, list.Items)
+	if err != nil {
+		return err
+	}
+	seen.Loss.Another = next != nil
 	current := c.Status.Restore
 	if current.Asked() || current != nil && current.Phase == api.RestoreRestoring {
 		return r.observeCurrent(ctx, current, seen, c.Namespace, list.Items)
@@ -172,9 +177,8 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	if current != nil && current.Phase == api.RestoreReverting || discards(c, seen) {
 		return nil
 	}
-	next, err := r.nextRestore(ctx, c, list.Items)
 	seen.next = next
-	return err
+	return nil
 }
 
 // observeCurrent finds out whether the EtcdRestore that is carried out was deleted, and whether it is to begin yet.

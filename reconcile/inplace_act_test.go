@@ -524,6 +524,7 @@ func TestObserveRestores(t *testing.T) {
 		Next                          *api.ClusterRestore
 		Deleted, InPlace, IsWithdrawn bool
 		Suspended                     bool
+		Waits                         bool // one that is not in the status of the EtcdCluster counts for a majority that is lost
 	}
 	cases := map[string]struct {
 		reason  string
@@ -556,25 +557,25 @@ func TestObserveRestores(t *testing.T) {
 		"UnfinishedAllowed": {
 			reason: "not that there is nothing", cached: []client.Object{func() client.Object { e := of("monday"); e.Spec.Source.Unverified = api.UnverifiedAllow; return e }(), backup(func(b *api.EtcdBackup) { b.Status.SHA256 = "" })},
 		},
-		"Current":         {reason: "it is there", current: inPhase(api.RestorePending), cached: []client.Object{etcdRestore(), older}, want: result{InPlace: true}},
+		"Current":         {reason: "it is there", current: inPhase(api.RestorePending), cached: []client.Object{etcdRestore(), older}, want: result{InPlace: true, Waits: true}},
 		"CacheBehind":     {reason: "the cache does not have it yet", current: inPhase(api.RestorePending), cached: []client.Object{}, live: []client.Object{etcdRestore()}, want: result{InPlace: true}},
-		"Suspended":       {reason: "it is not to begin", current: inPhase(api.RestorePending), cached: []client.Object{etcdRestore(suspended)}, want: result{InPlace: true, Suspended: true}},
+		"Suspended":       {reason: "it is not to begin", current: inPhase(api.RestorePending), cached: []client.Object{etcdRestore(suspended)}, want: result{InPlace: true, Suspended: true, Waits: true}},
 		"SuspendedLive":   {reason: "nor by what the cache does not have", current: inPhase(api.RestoreBlocked), cached: []client.Object{}, live: []client.Object{etcdRestore(suspended)}, want: result{InPlace: true, Suspended: true}},
-		"SuspendedLate":   {reason: "it has begun", current: inPhase(api.RestoreRestoring), cached: []client.Object{etcdRestore(suspended)}, want: result{InPlace: true}},
+		"SuspendedLate":   {reason: "it has begun", current: inPhase(api.RestoreRestoring), cached: []client.Object{etcdRestore(suspended)}, want: result{InPlace: true, Waits: true}},
 		"Deleted":         {reason: "it was taken back", current: inPhase(api.RestorePending), want: result{Deleted: true}},
 		"DeletedBlocked":  {reason: "it was taken back", current: inPhase(api.RestoreBlocked), want: result{Deleted: true}},
 		"DeletedGoing":    {reason: "a finalizer holds it", current: inPhase(api.RestorePending), cached: []client.Object{etcdRestore(going)}, want: result{Deleted: true}},
-		"Recreated":       {reason: "another one has its name", current: inPhase(api.RestorePending), cached: []client.Object{recreated}, want: result{Deleted: true}},
-		"Restoring":       {reason: "it is there", current: inPhase(api.RestoreRestoring), cached: []client.Object{etcdRestore()}, want: result{InPlace: true}},
+		"Recreated":       {reason: "another one has its name", current: inPhase(api.RestorePending), cached: []client.Object{recreated}, want: result{Deleted: true, Waits: true}},
+		"Restoring":       {reason: "it is there", current: inPhase(api.RestoreRestoring), cached: []client.Object{etcdRestore()}, want: result{InPlace: true, Waits: true}},
 		"Withdrawn":       {reason: "it is taken back, which is yet to be written down", current: inPhase(api.RestoreRestoring), want: result{Deleted: true, InPlace: true, IsWithdrawn: true}},
-		"Reverting":       {reason: "that ends first", current: inPhase(api.RestoreReverting), cached: []client.Object{older}, want: result{InPlace: true}},
+		"Reverting":       {reason: "that ends first", current: inPhase(api.RestoreReverting), cached: []client.Object{older}, want: result{InPlace: true, Waits: true}},
 		"CompletedBefore": {reason: "the next one may begin", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
-		"StillDiscarding": {reason: "first the volumes of before go", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, former: undiscarded, cached: []client.Object{older}},
+		"StillDiscarding": {reason: "first the volumes of before go", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, former: undiscarded, cached: []client.Object{older}, want: result{Waits: true}},
 		"RetainedBefore":  {reason: "those that stay hold up nothing", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, former: undiscarded, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"DiscardedBefore": {reason: "they are gone", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"RefusedBefore":   {reason: "the next one may begin", current: inPhase(api.RestoreRefused), earlier: []string{"back"}, cached: []client.Object{etcdRestore(refused), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
-		"RefusedUntold":   {reason: "first the one before says so itself: this cluster tells of one at a time", current: inPhase(api.RestoreRefused), earlier: []string{"back"}, cached: []client.Object{etcdRestore(), older}},
-		"CompletedUntold": {reason: "else it would be told that its name was used before", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(), older}},
+		"RefusedUntold":   {reason: "first the one before says so itself: this cluster tells of one at a time", current: inPhase(api.RestoreRefused), earlier: []string{"back"}, cached: []client.Object{etcdRestore(), older}, want: result{Waits: true}},
+		"CompletedUntold": {reason: "else it would be told that its name was used before", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(), older}, want: result{Waits: true}},
 		"CompletedTold":   {reason: "it has said so", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) { e.Status.CompletedAt = new(metav1.Now()) }), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"CompletedAgain":  {reason: "another one has its name, and is not waited for", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{recreated, older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"CompletedGoing":  {reason: "nothing more is told of it", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(going), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
@@ -592,7 +593,7 @@ func TestObserveRestores(t *testing.T) {
 			if err := s.observeRestores(t.Context(), c, &seen, s.Client); err != nil {
 				t.Fatal(err)
 			}
-			got := result{seen.next, seen.deleted, seen.InPlace != membership.InPlace{}, seen.InPlace.Withdrawn, seen.InPlace.Suspended}
+			got := result{seen.next, seen.deleted, seen.InPlace != membership.InPlace{}, seen.InPlace.Withdrawn, seen.InPlace.Suspended, seen.Loss.Another && seen.next == nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

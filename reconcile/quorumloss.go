@@ -55,17 +55,23 @@ func lossFacts(c *api.EtcdCluster, l limits) membership.Loss {
 }
 
 // setQuorumLoss notes since when a majority is lost, and what was created for that, as it was seen. While the cluster is restored, that
-// stays.
+// stays. So does what was created until a quorum answers: a volume that came back empty counts as lost only once etcd has said so, and
+// a new Pod has yet to, so that a loss seems to be over and is not.
 func setQuorumLoss(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	switch {
 	case !seen.Formed():
-	case !membership.MajorityLost(seen.Observed):
+	case !membership.MajorityLost(seen.Observed) && (seen.Reach == membership.ReachQuorum || !recoveryMade(s, seen)):
 		s.QuorumLoss = nil
 	case s.QuorumLoss == nil || s.QuorumLoss.ClusterID != s.ClusterID:
 		s.QuorumLoss = &api.QuorumLoss{ClusterID: s.ClusterID, Since: now}
 	case seen.Loss.Made:
 		s.QuorumLoss.Restore = seen.Loss.Restore
 	}
+}
+
+// recoveryMade reports whether an EtcdRestore was created for the loss that was seen last, as is written down or seen now.
+func recoveryMade(s *api.EtcdClusterStatus, seen observed) bool {
+	return seen.Loss.Made || s.QuorumLoss != nil && s.QuorumLoss.Restore != ""
 }
 
 // madeOnLoss reports whether an EtcdRestore is one that was created for a loss of the cluster.

@@ -83,6 +83,8 @@ func TestSetQuorumLoss(t *testing.T) {
 	for n := range notFormed.Instances {
 		notFormed.Instances[n].Volume = membership.Volume{}
 	}
+	unproved := lostFacts(membership.ReachSome)
+	unproved.Instances[2].Volume = membership.Volume{UID: "db-2", ClusterID: 0xc1, MemberID: 0xa2}
 	of := func(reach membership.Reach, loss membership.Loss) observed {
 		seen := lostFacts(reach)
 		seen.Loss = loss
@@ -101,8 +103,21 @@ func TestSetQuorumLoss(t *testing.T) {
 			reason: "another cluster ID was lost before", loss: &api.QuorumLoss{ClusterID: "c0", Since: lostAt, Restore: "db-c0"}, seen: lostFacts(membership.ReachSome),
 			want: &api.QuorumLoss{ClusterID: "c1", Since: now},
 		},
-		"Over":     {reason: "a quorum answers", loss: made, seen: lostFacts(membership.ReachQuorum)},
-		"Restored": {reason: "it is being restored: where that is taken back, it is the same loss", loss: made, seen: notFormed, want: made},
+		"MayBeOver": {
+			reason: "the Pod of a member whose volume is empty was made anew, and has yet to say so. What was created was deleted by a person: not again",
+			loss:   made, seen: unproved, want: made,
+		},
+		"MayBeOverUnwritten": {
+			reason: "the same, before it was written down that it was created",
+			loss:   since, seen: func() observed {
+				seen := unproved
+				seen.Loss = membership.Loss{Restore: lossRestore, Made: true}
+				return seen
+			}(), want: made,
+		},
+		"MayBeOverBefore": {reason: "nothing was created: the volumes may be there", loss: since, seen: unproved},
+		"Over":            {reason: "a quorum answers", loss: made, seen: lostFacts(membership.ReachQuorum)},
+		"Restored":        {reason: "it is being restored: where that is taken back, it is the same loss", loss: made, seen: notFormed, want: made},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
