@@ -57,7 +57,7 @@ func InPlaceWaits(d Desired, o Observed) (why string, passes bool) {
 	case !o.InPlace.asked():
 		return "", false
 	case InPlaceRefused(o):
-		return "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, make another EtcdRestore, of another name, with spec.whenServing Replace", false
+		return "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, create another EtcdRestore, with another name and spec.whenServing: Replace", false
 	case o.InPlace.OnLoss && !MajorityLost(o):
 		return "the data of a majority is there again: its members are waited for", true
 	case d.Suspended:

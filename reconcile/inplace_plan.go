@@ -44,33 +44,33 @@ func lostSince(s api.RestoredSnapshot, o membership.Observed) string {
 		taken = " (" + s.TakenAt.UTC().Format(time.RFC3339) + ")"
 	}
 	if ours := o.ID().String(); s.ClusterID != "" && s.ClusterID != ours { // revisions of two clusters tell nothing
-		return fmt.Sprintf("all that etcd cluster %s has, and etcd cluster %s had not when the snapshot was taken%s", ours, s.ClusterID, taken)
+		return fmt.Sprintf("all data of etcd cluster %s that etcd cluster %s did not have when the snapshot was taken%s", ours, s.ClusterID, taken)
 	}
-	since := fmt.Sprintf("what was written after revision %d%s", s.Revision, taken)
+	since := fmt.Sprintf("writes after revision %d%s", s.Revision, taken)
 	newest := farthest(o, func(i membership.Instance) int64 { return i.Endpoint.Revision })
 	beyond := ""
 	if o.Reach != membership.ReachQuorum {
-		beyond = ", and what the members that do not answer had beyond that"
+		beyond = "; members that do not answer may have later ones"
 	}
 	switch at := newest.Endpoint.Revision; {
 	case at == 0:
-		return since + "; no member answers, and nothing tells how much that is"
+		return since + "; how many is unknown, because no member answers"
 	case at <= s.Revision:
-		return since + ": " + newest.Name + " has no later one" + beyond
+		return since + ": " + newest.Name + " has none" + beyond
 	default:
-		return fmt.Sprintf("%s: %s is at %d%s", since, newest.Name, at, beyond)
+		return fmt.Sprintf("%s: %s is at revision %d%s", since, newest.Name, at, beyond)
 	}
 }
 
 // lostWithout is what is lost at most where the data of a member is restored.
 func lostWithout(i membership.Instance, o membership.Observed) string {
-	without := "what was acknowledged without " + i.Name
+	without := "writes that were acknowledged without " + i.Name
 	if i.Endpoint.RaftIndex == 0 {
-		return without + ", which does not answer: nothing tells how much that is"
+		return without + "; how many is unknown, because " + i.Name + " does not answer"
 	}
-	without += fmt.Sprintf(": entries of the log after %d at least, and nothing tells how many", i.Endpoint.RaftIndex)
+	without += fmt.Sprintf(": log entries after %d, or after a later one; how many is unknown", i.Endpoint.RaftIndex)
 	if other := farthest(o, func(i membership.Instance) uint64 { return i.Endpoint.RaftIndex }); other.Endpoint.RaftIndex > i.Endpoint.RaftIndex {
-		without += fmt.Sprintf("; %s knows of entry %d", other.Name, other.Endpoint.RaftIndex)
+		without += fmt.Sprintf("; %s knows that entry %d is committed", other.Name, other.Endpoint.RaftIndex)
 	}
 	return without
 }
@@ -121,7 +121,7 @@ func asPlanned(c *api.EtcdCluster, seen *observed) {
 	if !r.Asked() || r.Plan == nil || seen.found == nil || sameSource(r.Plan.From, *seen.found) {
 		return
 	}
-	seen.InPlace.Problem = fmt.Sprintf("the plan is to restore %s, and that is not what is there by now: delete EtcdRestore %s, and apply it again", called(r.Plan.From), r.Name)
+	seen.InPlace.Problem = fmt.Sprintf("the plan is to restore %s, which is not there any more: delete EtcdRestore %s, apply it again, and look at its plan", called(r.Plan.From), r.Name)
 	seen.found, seen.Search = nil, membership.Search{}
 }
 
@@ -130,5 +130,5 @@ func called(s api.RestoredSnapshot) string {
 	if member := api.MemberOf(s.Name); member != "" {
 		return "the data of " + member
 	}
-	return "snapshot " + s.Name + " with the hash " + s.SHA256
+	return "snapshot " + s.Name + " with SHA-256 " + s.SHA256
 }

@@ -33,7 +33,7 @@ var (
 	databaseSize = description("database_size_bytes",
 		"Size of the largest member's database, rounded up by at most one eighth from 8 MiB on.")
 	databaseQuota = description("database_quota_bytes",
-		"Size of the database at which etcd refuses writes, as the spec has it.")
+		"Size of the database at which etcd refuses writes, from the spec.")
 )
 
 // Describe sends what there can be.

@@ -146,9 +146,9 @@ func allowUnverified(c *api.EtcdCluster) string {
 func whichIdentity(c *api.EtcdCluster) string {
 	identity, r := c.RestoreIdentity(), c.Status.Restore
 	if identity == nil { // it was taken out of the spec a moment ago
-		return "the Job is made again"
+		return "the Job is recreated"
 	}
-	from, instead := "spec.backup.identity of the EtcdCluster", "or name another Secret there"
+	from, instead := "spec.backup.identity of the EtcdCluster", "or name another Secret in that field"
 	switch {
 	case c.RestoreSource().Identity == nil:
 	case r != nil && c.RestoreSource() == &r.Source:
@@ -156,7 +156,7 @@ func whichIdentity(c *api.EtcdCluster) string {
 	default:
 		from = "spec.bootstrap.restore.identity"
 	}
-	return fmt.Sprintf("the identity is that of Secret %s, key identity.txt (%s): put the right one there, %s", identity.SecretRef.Name, from, instead)
+	return fmt.Sprintf("the identity comes from Secret %s, key identity.txt (%s): put the right identity there, %s", identity.SecretRef.Name, from, instead)
 }
 
 // The agent's words for a snapshot that is not there, and for an identity that does not read it, or

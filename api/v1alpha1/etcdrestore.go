@@ -57,7 +57,7 @@ type EtcdRestoreList struct {
 
 // EtcdRestoreSpec says which cluster is restored, and from what.
 //
-// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && has(self.whenServing) == has(oldSelf.whenServing) && (!has(self.whenServing) || self.whenServing == oldSelf.whenServing) && has(self.formerVolumes) == has(oldSelf.formerVolumes) && (!has(self.formerVolumes) || self.formerVolumes == oldSelf.formerVolumes)",message="spec cannot be changed but for spec.suspend: make another EtcdRestore"
+// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && has(self.whenServing) == has(oldSelf.whenServing) && (!has(self.whenServing) || self.whenServing == oldSelf.whenServing) && has(self.formerVolumes) == has(oldSelf.formerVolumes) && (!has(self.formerVolumes) || self.formerVolumes == oldSelf.formerVolumes)",message="only spec.suspend can be changed: create another EtcdRestore"
 type EtcdRestoreSpec struct {
 	// clusterRef names the EtcdCluster, of the same namespace. It must have formed.
 	// +required
@@ -340,7 +340,7 @@ func (r *EtcdRestore) SourceFor(c *EtcdCluster, b *EtcdBackup) (source Bootstrap
 	case ref == nil:
 		return source, ""
 	case b == nil || b.Name == "":
-		return source, "there is no EtcdBackup " + ref.Name + " in this namespace: make another EtcdRestore with the right spec.source.backupRef.name, or with spec.source.snapshot"
+		return source, "there is no EtcdBackup " + ref.Name + " in this namespace: create another EtcdRestore with the right spec.source.backupRef.name, or with spec.source.snapshot"
 	case b.Status.VerifiedAt == nil && (source.Unverified != UnverifiedAllow || b.Status.SHA256 == ""):
 		return source, "EtcdBackup " + ref.Name + " is not verified: its conditions say what it waits for"
 	}

@@ -91,7 +91,7 @@ func (i *identityFlag) read() ([]age.Identity, error) {
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
 	if err != nil { // it may quote a line, which may be the private key with a typing error: it is not told
-		return nil, identityError{fmt.Errorf("--identity: %s is no file of age-keygen, with a line AGE-SECRET-KEY-1... and, but for comments (#), nothing else", i.file)}
+		return nil, identityError{fmt.Errorf("--identity: %s is no file of age-keygen: it must have a line AGE-SECRET-KEY-1..., and besides such lines only comments (#)", i.file)}
 	}
 	return identities, nil
 }

@@ -38,10 +38,10 @@ var (
 	lastGoodStored   = description("last_good_stored_bytes", "Size of the last verified snapshot in its store.")
 	lastGoodDuration = description("last_good_duration_seconds", "How long etcd took to send the last verified snapshot.")
 	lastVerified     = description("last_verified", "1 where the snapshot that was stored last is verified, 0 where it is not.")
-	stalled          = description("stalled", "EtcdBackups for which a person must act.")
+	stalled          = description("stalled", "Number of EtcdBackups that are Stalled.")
 	scheduleDue      = description("schedule_due_timestamp_seconds",
-		"The last time that has come of an EtcdBackupSchedule which is not suspended, in seconds since 1970; 0 where none has come since it was created.", "schedule")
-	scheduleStalled = description("schedule_stalled", "1 where a person must act for the EtcdBackupSchedule, else 0.", "schedule")
+		"When an EtcdBackupSchedule that is not suspended was last due, in seconds since 1970; 0 where it was not due since it was created.", "schedule")
+	scheduleStalled = description("schedule_stalled", "1 where the EtcdBackupSchedule is Stalled, else 0.", "schedule")
 )
 
 // Describe sends what there can be.

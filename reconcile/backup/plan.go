@@ -186,7 +186,7 @@ func missing(o Observed) (Step, bool) {
 		step.Message = "spec.replicas of EtcdCluster " + name + " is 0: nothing runs that a snapshot could be taken from; set it to what it was"
 	case dataDiffers(c):
 		step.Reason = api.ReasonDataDiffers
-		step.Message = "the data of the members of EtcdCluster " + name + " differs, and a snapshot might be of one that is wrong: its conditions say what is done about it; to keep what each has until then, use quorate snapshot save --endpoints of one after the other"
+		step.Message = "the data of the members of EtcdCluster " + name + " differs, and a snapshot of a wrong member could be verified as well. The backup goes on when they are equal again: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
 	default:
 		return Step{}, false
 	}
