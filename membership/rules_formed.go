@@ -136,7 +136,8 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 	return step, true
 }
 
-// withLogs are the named members, each with how far it knows the log to be committed. Without a quorum that stays as it is.
+// withLogs are the named members, each with the last log entry that it knows to be committed. That
+// does not change without a quorum, so the message is stable.
 func (o Observed) withLogs(members []string) []string {
 	said := make([]string, 0, len(members))
 	for _, name := range members {

@@ -31,7 +31,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// What decrypt needs to be given, and was not.
+// Errors of decrypt: no identity was given, or none of a recipient.
 var (
 	errNoIdentity    = fmt.Errorf("it is encrypted: %w", ErrIdentity)
 	errOtherIdentity = fmt.Errorf("it is encrypted, and to other recipients than the given identity: %w", ErrIdentity)

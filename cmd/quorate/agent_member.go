@@ -68,7 +68,7 @@ func fetchChosen(cmd *cobra.Command, store snapshot.Store, name, sum, file strin
 		return fmt.Errorf("snapshot %s is another one than was chosen: its data has SHA-256 %s, not %s", name, m.SHA256, sum)
 	}
 	if !m.Encrypted {
-		identity.file = "" // that of the cluster, which may not be there for what needs none
+		identity.file = "" // a plain snapshot needs none, and the Secret of the cluster may not exist
 	}
 	options, err := identity.fetchOptions(cmd, false)
 	if err != nil {

@@ -193,8 +193,8 @@ func missing(o Observed) (Step, bool) {
 	return o.patient(step, o.Backup.CreationTimestamp.Time), true
 }
 
-// dataDiffers reports whether the EtcdCluster says that the data of its members differs. Each of them would give a snapshot that
-// can be verified.
+// dataDiffers reports whether the conditions of the EtcdCluster say that the data of its members
+// differs. A snapshot of any of them could be verified.
 func dataDiffers(c *api.EtcdCluster) bool {
 	return slices.ContainsFunc(c.Status.Conditions, func(of metav1.Condition) bool {
 		return of.Reason == api.ReasonCorruptMember || of.Reason == api.ReasonDataDiffers
