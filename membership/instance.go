@@ -168,7 +168,7 @@ type Endpoint struct {
 	Learner             bool
 	Revision            int64 // of the data
 	RaftTerm            uint64
-	RaftIndex           uint64 // up to which it knows the log to be committed
+	RaftIndex           uint64 // the last log entry that it knows to be committed
 	Applied             uint64 // of the raft log
 	// DBSize is what the database takes on the disk, which etcd compares with its limit. InUse is what it takes when it has been
 	// defragmented; old revisions are part of that until they are compacted. Both in bytes.
@@ -209,7 +209,8 @@ const (
 // Answered reports whether the member answered.
 func (e Endpoint) Answered() bool { return e.MemberID != 0 }
 
-// Log is how much of the log the member has, to be told behind its name; empty where that is not known.
+// Log is how much of the log the member has, for messages, behind its name; empty where that is
+// unknown.
 func (e Endpoint) Log() string {
 	switch {
 	case e.RaftIndex == 0:

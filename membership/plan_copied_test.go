@@ -37,7 +37,7 @@ func TestPlanCopied(t *testing.T) {
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-0", "m-2"},
 				Message: "the data of m-0, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. " +
-					"EtcdRestore back is to put the cluster back: its conditions say what it waits for; delete it to go another way",
+					"EtcdRestore back is to restore the cluster: its conditions say what it waits for. To do something else, delete it first",
 			},
 		},
 		"JustRoom": {

@@ -11,7 +11,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{noQuorum, on(1, gone), on(2, gone)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1", "m-2"},
-				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back; or make an EtcdRestore of what m-0 (log up to entry 9 at least) has, or of a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
+				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back; or create an EtcdRestore from the data of a member (spec.source.survivor), m-0 (log up to entry 9 at least), or from a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
 			},
 		},
 		"LostMajorityOfForgotten": {
@@ -23,7 +23,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1", "m-2"},
-				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back; or make an EtcdRestore of what m-0 (log up to entry 9 at least) has, or of a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
+				Message: "the data of m-1, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back; or create an EtcdRestore from the data of a member (spec.source.survivor), m-0 (log up to entry 9 at least), or from a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
 			},
 		},
 		"LostMajorityNotGuessed": {
@@ -44,7 +44,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{nobodyAnswers, on(1, gone), on(2, gone), on(2, func(i *Instance) { i.ID = 0 })},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-1"},
-				Message: "the data of m-1 is gone: of 2 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back; or make an EtcdRestore of what m-0 has, or of a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
+				Message: "the data of m-1 is gone: of 2 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back; or create an EtcdRestore from the data of a member (spec.source.survivor), m-0, or from a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
 			},
 		},
 		"LostAll": {
@@ -53,7 +53,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{nobodyAnswers, onAll(gone)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-0", "m-1", "m-2"},
-				Message: "every volume of the cluster is gone. No member is started empty under its old name. Bring the volumes back; or make an EtcdRestore of a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
+				Message: "every volume of the cluster is gone. No member is started empty under its old name. Bring the volumes back; or create an EtcdRestore from a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
 			},
 		},
 

@@ -42,7 +42,7 @@ func TestInPlaceWaits(t *testing.T) {
 		},
 		"Serving": {
 			reason: "All that was written since would be lost", base: formed3, args: []change{asks()},
-			want: want{Refused: true, Why: "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, make another EtcdRestore, of another name, with spec.whenServing Replace"},
+			want: want{Refused: true, Why: "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, create another EtcdRestore, with another name and spec.whenServing: Replace"},
 		},
 		"ServingSomewhere": {
 			reason: "It may serve where we reach none, or have served when its kubelet looked last", base: formed3,

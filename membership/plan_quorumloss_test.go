@@ -24,7 +24,7 @@ func TestPlanQuorumLoss(t *testing.T) {
 		return Step{Action: Stall, Reason: DataLost, Members: []string{"m-1", "m-2"}, Message: gone2 + ". No member is started empty under its old name. " + message}
 	}
 	const onPurpose = "; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back"
-	manual := stall("Bring the volumes back; or make an EtcdRestore of what m-0 (log up to entry 9 at least) has, or of a snapshot" + onPurpose)
+	manual := stall("Bring the volumes back; or create an EtcdRestore from the data of a member (spec.source.survivor), m-0 (log up to entry 9 at least), or from a snapshot" + onPurpose)
 	lose := []change{noQuorum, on(1, gone), on(2, gone)}
 	with := func(more ...change) []change { return append(append([]change{}, lose...), more...) }
 	testPlan(t, map[string]planCase{
@@ -38,7 +38,7 @@ func TestPlanQuorumLoss(t *testing.T) {
 			reason: "The one that is left says how far it is",
 			base:   formed3,
 			args:   with(asksFor(false, false), on(0, isAt(4, 4711))),
-			want:   stall("Bring the volumes back; or make an EtcdRestore of what m-0 (term 4, log up to entry 4711 at least) has, or of a snapshot" + onPurpose),
+			want:   stall("Bring the volumes back; or create an EtcdRestore from the data of a member (spec.source.survivor), m-0 (term 4, log up to entry 4711 at least), or from a snapshot" + onPurpose),
 		},
 		"ManualSeveral": {
 			reason: "So do both of two, of which a person takes one",
@@ -47,14 +47,14 @@ func TestPlanQuorumLoss(t *testing.T) {
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-2", "m-3", "m-4"},
 				Message: "the data of m-2, m-3, m-4 is gone: of 5 members 2 has its data, and a quorum needs 3. No member is started empty under its old name. " +
-					"Bring the volumes back; or make an EtcdRestore of what m-0 (term 4, log up to entry 4711 at least), m-1 (term 4, log up to entry 4709 at least) has, or of a snapshot" + onPurpose,
+					"Bring the volumes back; or create an EtcdRestore from the data of a member (spec.source.survivor), m-0 (term 4, log up to entry 4711 at least), m-1 (term 4, log up to entry 4709 at least), or from a snapshot" + onPurpose,
 			},
 		},
 		"Asked": {
 			reason: "A person has made an EtcdRestore, which may be suspended: nothing else is done while it is there",
 			base:   formed3,
 			args:   with(asksFor(true, false), lostLong, asks(held), func(_ *Desired, o *Observed) { o.Search = Search{Begun: true, Found: monday} }),
-			want:   stall("EtcdRestore back is to put the cluster back: its conditions say what it waits for; delete it to go another way"),
+			want:   stall("EtcdRestore back is to restore the cluster: its conditions say what it waits for. To do something else, delete it first"),
 		},
 		"TooEarly": {
 			reason: "The volumes may be brought back",
@@ -92,7 +92,7 @@ func TestPlanQuorumLoss(t *testing.T) {
 			args:   []change{nobodyAnswers, onAll(gone), asksFor(true, false), lostLong},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-0", "m-1", "m-2"},
-				Message: "every volume of the cluster is gone. No member is started empty under its old name. Bring the volumes back; or make an EtcdRestore of a snapshot" + onPurpose,
+				Message: "every volume of the cluster is gone. No member is started empty under its old name. Bring the volumes back; or create an EtcdRestore from a snapshot" + onPurpose,
 			},
 		},
 		"AllFromBackup": {

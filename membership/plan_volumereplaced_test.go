@@ -94,7 +94,7 @@ func TestPlanVolumeReplaced(t *testing.T) {
 			args: []change{noQuorum, on(0, gone), on(1, down), on(2, gone)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-0", "m-2"},
-				Message: "the data of m-0, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back; or make an EtcdRestore of what m-1 has, or of a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
+				Message: "the data of m-0, m-2 is gone: of 3 members 1 has its data, and a quorum needs 2. No member is started empty under its old name. Bring the volumes back; or create an EtcdRestore from the data of a member (spec.source.survivor), m-1, or from a snapshot; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back",
 			},
 		},
 		"Namespace": {

@@ -115,7 +115,7 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 	message, restore := "every volume of the cluster is gone", "a snapshot"
 	if len(left) > 0 {
 		message = fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(all, "member"), len(left), Quorum(all))
-		restore = "what " + list(o.withLogs(left)) + " has, or of a snapshot"
+		restore = "the data of a member (spec.source.survivor), " + list(o.withLogs(left)) + ", or from a snapshot"
 	}
 	what := "a snapshot"
 	if d.FromSurvivor {
@@ -131,14 +131,15 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 	case bySelf:
 		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), an EtcdRestore of " + what + " is created"
 	case o.InPlace.asked():
-		step.Message += "EtcdRestore " + o.InPlace.Name + " is to put the cluster back: its conditions say what it waits for; delete it to go another way"
+		step.Message += "EtcdRestore " + o.InPlace.Name + " is to restore the cluster: its conditions say what it waits for. To do something else, delete it first"
 	default:
-		step.Message += "Bring the volumes back; or make an EtcdRestore of " + restore + "; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back"
+		step.Message += "Bring the volumes back; or create an EtcdRestore from " + restore + "; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back"
 	}
 	return step, true
 }
 
-// withLogs are the named members, each with how far it knows the log to be committed. Without a quorum that stays as it is.
+// withLogs are the named members, each with the last log entry that it knows to be committed. That
+// does not change without a quorum, so the message is stable.
 func (o Observed) withLogs(members []string) []string {
 	said := make([]string, 0, len(members))
 	for _, name := range members {

@@ -21,7 +21,7 @@ type InPlace struct {
 	Begun bool
 	// Reverted: the EtcdRestore was deleted before the new members had formed a cluster. They go, and the former ones come back.
 	Reverted bool
-	// Suspended: it is not begun yet, whatever else there is.
+	// Suspended: it does not begin while this is true.
 	Suspended bool
 	// Anyway: a cluster that serves is restored as well.
 	Anyway bool
@@ -57,7 +57,7 @@ func InPlaceWaits(d Desired, o Observed) (why string, passes bool) {
 	case !o.InPlace.asked():
 		return "", false
 	case InPlaceRefused(o):
-		return "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, make another EtcdRestore, of another name, with spec.whenServing Replace", false
+		return "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, create another EtcdRestore, with another name and spec.whenServing: Replace", false
 	case o.InPlace.OnLoss && !MajorityLost(o):
 		return "the data of a majority is there again: its members are waited for", true
 	case o.InPlace.OnLoss && !o.Remembered:
@@ -112,10 +112,11 @@ func formerStopped(d Desired, o Observed) (Step, bool) {
 	return step, len(step.Members) > 0 && o.InPlace.Begun
 }
 
-// toSetAside reports whether a member of before has a volume that is to be set aside.
+// toSetAside reports whether a member has a volume that is not set aside yet.
 func toSetAside(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside == "" }
 
-// InPlaceSetsAside are the members whose volumes a restore in place sets aside that begins now: all that are there.
+// InPlaceSetsAside are the members whose volumes a restore in place would set aside now: all that
+// have one.
 func InPlaceSetsAside(o Observed) []string {
 	return append(names(o.Former, toSetAside), names(o.Instances, toSetAside)...)
 }

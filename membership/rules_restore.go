@@ -88,7 +88,7 @@ type Search struct {
 // allocates at once (SegmentSizeBytes in server/storage/wal).
 const spareForWAL = 128 << 20
 
-// firstOfWAL is what the log of a member takes at least.
+// firstOfWAL is the least size of the write-ahead log of a member: one segment.
 const firstOfWAL = 64 << 20
 
 // chosen: the snapshot for all first members, before there is anything of them.
@@ -128,7 +128,7 @@ func chosen(d Desired, o Observed) (Step, bool) {
 func unusable(d Desired, o Observed, s Snapshot) string {
 	needs := 2*s.Size + spareForWAL // it is fetched, and then restored beside that
 	if s.member() != "" {
-		needs += firstOfWAL // a copy is read there first, with its log
+		needs += firstOfWAL // the copy of its volume is read there first, with its log
 	}
 	switch {
 	case s.Version.Minor > d.Version.Minor && s.member() != "":

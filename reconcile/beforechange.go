@@ -69,8 +69,8 @@ func earlierBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, read
 	return nil
 }
 
-// asEncrypted reports whether the snapshot of an EtcdBackup is encrypted as the cluster asks for
-// now, or will be.
+// asEncrypted reports whether the snapshot of an EtcdBackup is, or will be, encrypted as the spec
+// of the cluster asks now.
 func asEncrypted(c *api.EtcdCluster, b *api.EtcdBackup) bool {
 	return b.Status.Attempt == 0 || equality.Semantic.DeepEqual(b.Encryption(), b.EncryptionFor(c))
 }

@@ -162,7 +162,7 @@ func TestEncrypted(t *testing.T) {
 	s.saysStalled(e, api.ReasonRestoreFailed, "snapshot "+last.Status.Name, "is encrypted: set spec.backup.identity of the EtcdCluster")
 	s.change(c, func() { c.Spec.Backup.Identity = ageSecret("age") })
 	s.saysStalled(e, api.ReasonRestoreFailed, "no snapshot to restore: snapshot "+last.Status.Name+" is encrypted: --identity: open ", "no such file",
-		"the identity is that of Secret age, key identity.txt (spec.backup.identity of the EtcdCluster)")
+		"the identity comes from Secret age, key identity.txt (spec.backup.identity of the EtcdCluster)")
 	s.secretOf("age", stranger)
 	s.saysStalled(e, api.ReasonRestoreFailed, "no snapshot to restore: snapshot "+last.Status.Name+": it is encrypted, and to other recipients", "Secret age, key identity.txt")
 	s.same(c, before)

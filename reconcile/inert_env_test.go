@@ -125,7 +125,7 @@ func TestMajorityLost(t *testing.T) {
 			tc.strike(s, c, "db-2")
 			<-enough
 			s.change(c, func() { c.Spec.Replicas = new(int32(5)) }) // and no member is added either
-			if message := s.stalled(c, api.ReasonDataLost); !strings.Contains(message, "make an EtcdRestore of what db-0") {
+			if message := s.stalled(c, api.ReasonDataLost); !strings.Contains(message, "create an EtcdRestore from the data of a member (spec.source.survivor), db-0") {
 				t.Errorf("%s: the message says not what to do: %s", tc.reason, message)
 			}
 			if diff := cmp.Diff(before, identityOf(c)); diff != "" || c.Status.NextOrdinal != 3 {

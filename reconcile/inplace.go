@@ -21,9 +21,10 @@ import (
 	"quorate.dev/reconcile/podstatus"
 )
 
-// An EtcdRestore is copied into status.restore of its EtcdCluster once, and carried out from there: all that is decided depends on
-// the EtcdCluster alone, whatever a cache has of the EtcdRestore. Only its deletion counts later, and before it begins spec.suspend,
-// which is read past the cache once more then.
+// An EtcdRestore is copied into status.restore of its EtcdCluster once, and carried out from there:
+// decisions depend on the EtcdCluster alone, not on what a cache has of the EtcdRestore. Later only
+// the deletion of the EtcdRestore counts, and its spec.suspend until the restore begins: that is
+// read once more, past the cache, before it begins.
 
 // inPlace is the restore in place as the planner sees it.
 func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
@@ -152,8 +153,9 @@ func restoredCluster(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: restore.Namespace, Name: restore.Spec.ClusterRef.Name}}}
 }
 
-// observeRestores finds the EtcdRestore that is to be carried out next, and what has become of the one that is carried out. What
-// the reader, which may be the cache, does not have is looked for past it: it may be behind.
+// observeRestores finds the next EtcdRestore to carry out, and whether the current one was deleted
+// or suspended. The reader may be a cache that is behind: an EtcdRestore that it does not have is
+// looked for past it.
 func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, seen *observed, reader client.Reader) error {
 	list := &api.EtcdRestoreList{}
 	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
@@ -181,7 +183,8 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	return nil
 }
 
-// observeCurrent finds out whether the EtcdRestore that is carried out was deleted, and whether it is to begin yet.
+// observeCurrent finds out whether the current EtcdRestore was deleted, and whether it is
+// suspended.
 func (r *Reconciler) observeCurrent(ctx context.Context, current *api.ClusterRestore, seen *observed, namespace string, all []api.EtcdRestore) error {
 	is := func(e *api.EtcdRestore) bool {
 		return e.Name == current.Name && string(e.UID) == current.UID && e.DeletionTimestamp.IsZero()

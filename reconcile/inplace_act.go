@@ -105,7 +105,7 @@ func (r *Reconciler) discardFormer(ctx context.Context, seen observed, step memb
 // is refused is told before any member is stopped.
 func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	why, _ := membership.InPlaceWaits(desired(c), seen.Observed)
-	shown := seen.InPlace.Suspended && c.Status.Restore.Plan != nil // it is tried again when that is to be carried out
+	shown := seen.InPlace.Suspended && c.Status.Restore.Plan != nil // the dry run is repeated when the EtcdRestore is not suspended any more
 	if !c.Status.Restore.Asked() || seen.deleted || why != "" || shown {
 		return nil
 	}

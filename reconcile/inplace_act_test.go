@@ -311,7 +311,7 @@ func TestReplacing(t *testing.T) {
 			r.FormerClusterID, r.FormerRestored = "c0", earlier
 			r.Plan = &api.RestorePlan{
 				MadeAt: got.Restore.Plan.MadeAt, From: monday,
-				Lost:     "all that etcd cluster c0 has, and etcd cluster c9 had not when the snapshot was taken (2026-11-23T07:50:00Z)",
+				Lost:     "all data of etcd cluster c0 that etcd cluster c9 did not have when the snapshot was taken (2026-11-23T07:50:00Z)",
 				SetAside: []string{"db-0", "db-1", "db-2"}, FormerVolumes: api.RetentionRetain, NewMembers: []string{"db-5", "db-6", "db-7"}, ClosedService: "db-client",
 			}
 		}),

@@ -42,8 +42,8 @@ const (
 	notFormedYet = "the EtcdCluster has not formed yet, so there is nothing to restore in place; to start from a snapshot, delete the EtcdCluster and its PersistentVolumeClaims, and apply it with spec.bootstrap.restore"
 	isSuspended  = "spec.suspend of the EtcdCluster is true: set it to false"
 	notVerified  = "EtcdBackup monday is not verified: its conditions say what it waits for"
-	itServes     = "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, make another EtcdRestore, of another name, with spec.whenServing Replace"
-	noCluster    = "there is no EtcdCluster db in this namespace: create it, or make another EtcdRestore with the right spec.clusterRef.name"
+	itServes     = "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, create another EtcdRestore, with another name and spec.whenServing: Replace"
+	noCluster    = "there is no EtcdCluster db in this namespace: create it, or create another EtcdRestore with the right spec.clusterRef.name"
 )
 
 // TestInPlaceBad: EtcdRestores that cannot be carried out say why, and change nothing. One cluster meets them one after the other, and

@@ -12,10 +12,11 @@ import (
 	"quorate.dev/membership"
 )
 
-// What a restore in place does is told before it begins (status.plan of its EtcdRestore). An EtcdRestore that is suspended gets no
-// further than that, and is carried out later from the very snapshot, or the very volume, that its plan names.
+// status.plan of an EtcdRestore says what a restore in place does, before it begins. A suspended
+// EtcdRestore stops there. Later it is carried out from exactly the snapshot, or the volume, that
+// its plan names.
 
-// planned is the plan of a restore in place of what was found.
+// planned is the plan of a restore in place from what was found.
 func planned(c *api.EtcdCluster, seen observed, now metav1.Time) *api.RestorePlan {
 	p := &api.RestorePlan{
 		MadeAt:        now.Rfc3339Copy(),
@@ -37,45 +38,46 @@ func planned(c *api.EtcdCluster, seen observed, now metav1.Time) *api.RestorePla
 	return p
 }
 
-// lostSince is what is lost at most where a stored snapshot is restored.
+// lostSince says which writes are lost at most where a stored snapshot is restored.
 func lostSince(s api.RestoredSnapshot, o membership.Observed) string {
 	taken := ""
 	if s.TakenAt != nil {
 		taken = " (" + s.TakenAt.UTC().Format(time.RFC3339) + ")"
 	}
-	if ours := o.ID().String(); s.ClusterID != "" && s.ClusterID != ours { // revisions of two clusters tell nothing
-		return fmt.Sprintf("all that etcd cluster %s has, and etcd cluster %s had not when the snapshot was taken%s", ours, s.ClusterID, taken)
+	if ours := o.ID().String(); s.ClusterID != "" && s.ClusterID != ours { // revisions of two clusters cannot be compared
+		return fmt.Sprintf("all data of etcd cluster %s that etcd cluster %s did not have when the snapshot was taken%s", ours, s.ClusterID, taken)
 	}
-	since := fmt.Sprintf("what was written after revision %d%s", s.Revision, taken)
+	since := fmt.Sprintf("writes after revision %d%s", s.Revision, taken)
 	newest := farthest(o, func(i membership.Instance) int64 { return i.Endpoint.Revision })
 	beyond := ""
 	if o.Reach != membership.ReachQuorum {
-		beyond = ", and what the members that do not answer had beyond that"
+		beyond = "; members that do not answer may have later ones"
 	}
 	switch at := newest.Endpoint.Revision; {
 	case at == 0:
-		return since + "; no member answers, and nothing tells how much that is"
+		return since + "; how many is unknown, because no member answers"
 	case at <= s.Revision:
-		return since + ": " + newest.Name + " has no later one" + beyond
+		return since + ": " + newest.Name + " has none" + beyond
 	default:
-		return fmt.Sprintf("%s: %s is at %d%s", since, newest.Name, at, beyond)
+		return fmt.Sprintf("%s: %s is at revision %d%s", since, newest.Name, at, beyond)
 	}
 }
 
-// lostWithout is what is lost at most where the data of a member is restored.
+// lostWithout says which writes are lost at most where the data of a member is restored.
 func lostWithout(i membership.Instance, o membership.Observed) string {
-	without := "what was acknowledged without " + i.Name
+	without := "writes that were acknowledged without " + i.Name
 	if i.Endpoint.RaftIndex == 0 {
-		return without + ", which does not answer: nothing tells how much that is"
+		return without + "; how many is unknown, because " + i.Name + " does not answer"
 	}
-	without += fmt.Sprintf(": entries of the log after %d at least, and nothing tells how many", i.Endpoint.RaftIndex)
+	without += fmt.Sprintf(": log entries after %d, or after a later one; how many is unknown", i.Endpoint.RaftIndex)
 	if other := farthest(o, func(i membership.Instance) uint64 { return i.Endpoint.RaftIndex }); other.Endpoint.RaftIndex > i.Endpoint.RaftIndex {
-		without += fmt.Sprintf("; %s knows of entry %d", other.Name, other.Endpoint.RaftIndex)
+		without += fmt.Sprintf("; %s knows that entry %d is committed", other.Name, other.Endpoint.RaftIndex)
 	}
 	return without
 }
 
-// farthest is the member that answers and is the farthest; the zero Instance where none answers.
+// farthest is the member with the highest value among those that answer; the zero Instance where
+// none answers.
 func farthest[T cmp.Ordered](o membership.Observed, is func(membership.Instance) T) membership.Instance {
 	var best membership.Instance
 	for _, i := range o.Instances {
@@ -86,8 +88,9 @@ func farthest[T cmp.Ordered](o membership.Observed, is func(membership.Instance)
 	return best
 }
 
-// setPlan notes the plan of a restore in place that is suspended, or was. What it says of the cluster at work is left as it was while the
-// same would be done: the status is not written for that.
+// setPlan writes the plan of an EtcdRestore that is, or was, suspended. While the cluster goes on,
+// its figures change all the time: the plan is written again only where the restore would do
+// something else.
 func setPlan(r *api.ClusterRestore, c *api.EtcdCluster, seen observed, now metav1.Time) {
 	if seen.found == nil || r.Plan == nil && !seen.InPlace.Suspended {
 		return
@@ -97,14 +100,15 @@ func setPlan(r *api.ClusterRestore, c *api.EtcdCluster, seen observed, now metav
 		return
 	}
 	r.Plan = p
-	if r.Survivor == nil { // from now on this one is looked for
+	if r.Survivor == nil { // from now on only this snapshot is looked for
 		r.Source.Snapshot, r.Source.Before = p.From.Name, nil
 	}
 }
 
 func sameSource(a, b api.RestoredSnapshot) bool { return a.Name == b.Name && a.SHA256 == b.SHA256 }
 
-// fromPlan takes the snapshot of the plan for found while the EtcdRestore is suspended: the store is asked again when it is not.
+// fromPlan takes the snapshot of the plan as found while the EtcdRestore is suspended. The store is
+// searched again when it is not suspended any more.
 func fromPlan(c *api.EtcdCluster, seen *observed) bool {
 	r := c.Status.Restore
 	if !r.Asked() || r.Plan == nil || r.Survivor != nil || !seen.InPlace.Suspended {
@@ -115,20 +119,20 @@ func fromPlan(c *api.EtcdCluster, seen *observed) bool {
 	return true
 }
 
-// asPlanned takes for found only what the plan has told, where there is one.
+// asPlanned drops what was found where it is not what the plan names.
 func asPlanned(c *api.EtcdCluster, seen *observed) {
 	r := c.Status.Restore
 	if !r.Asked() || r.Plan == nil || seen.found == nil || sameSource(r.Plan.From, *seen.found) {
 		return
 	}
-	seen.InPlace.Problem = fmt.Sprintf("the plan is to restore %s, and that is not what is there by now: delete EtcdRestore %s, and apply it again", called(r.Plan.From), r.Name)
+	seen.InPlace.Problem = fmt.Sprintf("the plan is to restore %s, which is not there any more: delete EtcdRestore %s, apply it again, and look at its plan", called(r.Plan.From), r.Name)
 	seen.found, seen.Search = nil, membership.Search{}
 }
 
-// called tells a snapshot from another one of its name.
+// called is what a message calls a source: the hash tells two snapshots of one name apart.
 func called(s api.RestoredSnapshot) string {
 	if member := api.MemberOf(s.Name); member != "" {
 		return "the data of " + member
 	}
-	return "snapshot " + s.Name + " with the hash " + s.SHA256
+	return "snapshot " + s.Name + " with SHA-256 " + s.SHA256
 }

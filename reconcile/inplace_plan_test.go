@@ -50,43 +50,43 @@ func TestPlanLost(t *testing.T) {
 	}{
 		"Serving": {
 			reason: "no write is acknowledged that the newest member does not have", found: ofThis(), seen: []func(*observed){atRevisions(4720, 4726, 4725)},
-			want: "what was written after revision 4711 (2026-11-23T07:50:00Z): db-1 is at 4726",
+			want: "writes after revision 4711 (2026-11-23T07:50:00Z): db-1 is at revision 4726",
 		},
 		"NoneLater": {
 			reason: "the snapshot was just taken", found: ofThis(), seen: []func(*observed){atRevisions(4711, 4711, 4710)},
-			want: "what was written after revision 4711 (2026-11-23T07:50:00Z): db-0 has no later one",
+			want: "writes after revision 4711 (2026-11-23T07:50:00Z): db-0 has none",
 		},
 		"NoQuorum": {
 			reason: "the others may have had more", found: ofThis(), seen: []func(*observed){atRevisions(0, 4720), withoutQuorum},
-			want: "what was written after revision 4711 (2026-11-23T07:50:00Z): db-1 is at 4720, and what the members that do not answer had beyond that",
+			want: "writes after revision 4711 (2026-11-23T07:50:00Z): db-1 is at revision 4720; members that do not answer may have later ones",
 		},
 		"NoQuorumNoneLater": {
 			reason: "so they may where the one that answers has not", found: ofThis(), seen: []func(*observed){atRevisions(0, 4000), withoutQuorum},
-			want: "what was written after revision 4711 (2026-11-23T07:50:00Z): db-1 has no later one, and what the members that do not answer had beyond that",
+			want: "writes after revision 4711 (2026-11-23T07:50:00Z): db-1 has none; members that do not answer may have later ones",
 		},
 		"Silent": {
 			reason: "nothing tells", found: ofThis(), seen: []func(*observed){atRevisions(), withoutQuorum},
-			want: "what was written after revision 4711 (2026-11-23T07:50:00Z); no member answers, and nothing tells how much that is",
+			want: "writes after revision 4711 (2026-11-23T07:50:00Z); how many is unknown, because no member answers",
 		},
 		"OtherCluster": {
 			reason: "its revisions are those of other data", found: monday.DeepCopy(), seen: []func(*observed){atRevisions(4720, 4720, 4720)},
-			want: "all that etcd cluster c0 has, and etcd cluster c9 had not when the snapshot was taken (2026-11-23T07:50:00Z)",
+			want: "all data of etcd cluster c0 that etcd cluster c9 did not have when the snapshot was taken (2026-11-23T07:50:00Z)",
 		},
 		"UnknownCluster": {
 			reason: "a manifest may not say", found: &api.RestoredSnapshot{Name: "old", SHA256: "5a", Revision: 4711}, seen: []func(*observed){atRevisions(4712)},
-			want: "what was written after revision 4711: db-0 is at 4712",
+			want: "writes after revision 4711: db-0 is at revision 4712",
 		},
 		"Survivor": {
 			reason: "nothing tells what the others had", found: db1, seen: []func(*observed){atRevisions(0, 4720), withoutQuorum},
-			want: "what was acknowledged without db-1: entries of the log after 4820 at least, and nothing tells how many",
+			want: "writes that were acknowledged without db-1: log entries after 4820, or after a later one; how many is unknown",
 		},
 		"SurvivorSilent": {
 			reason: "nor what it has itself", found: db1, seen: []func(*observed){atRevisions(), withoutQuorum},
-			want: "what was acknowledged without db-1, which does not answer: nothing tells how much that is",
+			want: "writes that were acknowledged without db-1; how many is unknown, because db-1 does not answer",
 		},
 		"SurvivorBehind": {
 			reason: "another one tells that it has more", found: db1, seen: []func(*observed){atRevisions(4726, 4720), withoutQuorum},
-			want: "what was acknowledged without db-1: entries of the log after 4820 at least, and nothing tells how many; db-0 knows of entry 4826",
+			want: "writes that were acknowledged without db-1: log entries after 4820, or after a later one; how many is unknown; db-0 knows that entry 4826 is committed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -321,8 +321,8 @@ func TestSetPlan(t *testing.T) {
 func TestAsPlanned(t *testing.T) {
 	t.Parallel()
 	const (
-		otherHash   = "the plan is to restore snapshot db-monday with the hash 6b, and that is not what is there by now: delete EtcdRestore back, and apply it again"
-		otherMember = "the plan is to restore the data of db-1, and that is not what is there by now: delete EtcdRestore back, and apply it again"
+		otherHash   = "the plan is to restore snapshot db-monday with SHA-256 6b, which is not there any more: delete EtcdRestore back, apply it again, and look at its plan"
+		otherMember = "the plan is to restore the data of db-1, which is not there any more: delete EtcdRestore back, apply it again, and look at its plan"
 	)
 	planOf := func(name, sum string) *api.RestorePlan {
 		return &api.RestorePlan{From: api.RestoredSnapshot{Name: name, SHA256: sum, ClusterID: "c0"}}

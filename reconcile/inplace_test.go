@@ -34,7 +34,7 @@ func begun(r *api.ClusterRestore) {
 }
 
 const (
-	servesMessage   = "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, make another EtcdRestore, of another name, with spec.whenServing Replace"
+	servesMessage   = "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, create another EtcdRestore, with another name and spec.whenServing: Replace"
 	suspendedAnswer = "spec.suspend of the EtcdCluster is true: set it to false"
 )
 

@@ -11,8 +11,8 @@ import (
 	"quorate.dev/render"
 )
 
-// Metrics tells of each cluster what its status says. It is counted at each scrape from the
-// EtcdClusters that there are then; one that is being deleted is left out.
+// Metrics exports the status of each EtcdCluster. Each scrape reads the EtcdClusters from the
+// cache, and leaves out those that are being deleted.
 type Metrics struct {
 	// Reader reads from the cache.
 	Reader client.Reader
@@ -33,17 +33,17 @@ var (
 	databaseSize = description("database_size_bytes",
 		"Size of the largest member's database, rounded up by at most one eighth from 8 MiB on.")
 	databaseQuota = description("database_quota_bytes",
-		"Size of the database at which etcd refuses writes, as the spec has it.")
+		"Size of the database at which etcd refuses writes, from the spec.")
 )
 
-// Describe sends what there can be.
+// Describe sends the descriptions of all metrics.
 func (m Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statusCondition, databaseSize, databaseQuota} {
 		to <- d
 	}
 }
 
-// Collect counts what there is.
+// Collect sends the metrics of all EtcdClusters.
 func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), listing) //nolint:forbidigo // a collector is given no context
 	defer cancel()

@@ -46,7 +46,7 @@ quorate_cluster_condition{cluster="db",condition="Ready",namespace="team-a",reas
 				c.Spec.Storage.Size, c.Status.DBSize = resource.MustParse("1Gi"), new(resource.MustParse("64Mi"))
 			},
 			want: `
-# HELP quorate_cluster_database_quota_bytes Size of the database at which etcd refuses writes, as the spec has it.
+# HELP quorate_cluster_database_quota_bytes Size of the database at which etcd refuses writes, from the spec.
 # TYPE quorate_cluster_database_quota_bytes gauge
 quorate_cluster_database_quota_bytes{cluster="db",namespace="team-a"} 5.36870912e+08
 # HELP quorate_cluster_database_size_bytes Size of the largest member's database, rounded up by at most one eighth from 8 MiB on.

@@ -153,7 +153,7 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	o.Reach = answered(o.Instances, pods, asked)
 	if !preVotes(c) {
 		for n := range o.Instances {
-			o.Instances[n].Endpoint.RaftTerm = 0 // without a quorum it is another one every second
+			o.Instances[n].Endpoint.RaftTerm = 0 // without a quorum the term changes every second
 		}
 	}
 	compare(c, &o, pods, claims)
@@ -161,7 +161,8 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	return o
 }
 
-// preVotes reports whether a member asks the others before it begins an election, and so stays in its term while there is no quorum.
+// preVotes reports whether members pre-vote: then their term does not change while there is no
+// quorum.
 func preVotes(c *api.EtcdCluster) bool {
 	if c.Spec.Options == nil {
 		return true

@@ -141,14 +141,14 @@ func allowUnverified(c *api.EtcdCluster) string {
 	return "set spec.bootstrap.restore.unverified to Allow"
 }
 
-// whichIdentity is where the identity comes from that does not read the snapshot. It is tried again
-// by itself. The spec of an EtcdRestore cannot be changed.
+// whichIdentity says where the identity comes from that does not decrypt the snapshot, and how to
+// correct it. spec.source of an EtcdRestore cannot be changed.
 func whichIdentity(c *api.EtcdCluster) string {
 	identity, r := c.RestoreIdentity(), c.Status.Restore
 	if identity == nil { // it was taken out of the spec a moment ago
-		return "the Job is made again"
+		return "the Job is recreated"
 	}
-	from, instead := "spec.backup.identity of the EtcdCluster", "or name another Secret there"
+	from, instead := "spec.backup.identity of the EtcdCluster", "or name another Secret in that field"
 	switch {
 	case c.RestoreSource().Identity == nil:
 	case r != nil && c.RestoreSource() == &r.Source:
@@ -156,11 +156,11 @@ func whichIdentity(c *api.EtcdCluster) string {
 	default:
 		from = "spec.bootstrap.restore.identity"
 	}
-	return fmt.Sprintf("the identity is that of Secret %s, key identity.txt (%s): put the right one there, %s", identity.SecretRef.Name, from, instead)
+	return fmt.Sprintf("the identity comes from Secret %s, key identity.txt (%s): put the right identity there, %s", identity.SecretRef.Name, from, instead)
 }
 
-// The agent's words for a snapshot that is not there, and for an identity that does not read it, or
-// is not there.
+// Reasons of the agent: the snapshot does not exist; the identity does not decrypt it, or does not
+// exist.
 const (
 	reasonNotFound = "NotFound"
 	reasonIdentity = "Identity"

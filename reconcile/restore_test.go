@@ -140,15 +140,15 @@ func TestSearched(t *testing.T) {
 			reason:  "the agent has found it, and cannot read it: which Secret that is",
 			cluster: func(c *api.EtcdCluster) { c.Spec.Bootstrap.Restore.Identity = identity("age") },
 			objects: saying(searcher(1, unreadable)),
-			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity is that of Secret age, key identity.txt (spec.bootstrap.restore.identity): " +
-				"put the right one there, or name another Secret there"},
+			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity comes from Secret age, key identity.txt (spec.bootstrap.restore.identity): " +
+				"put the right identity there, or name another Secret in that field"},
 		},
 		"OtherIdentityOfCluster": {
 			reason:  "the default",
 			cluster: func(c *api.EtcdCluster) { c.Spec.Backup = &api.Backup{Identity: identity("age")} },
 			objects: saying(searcher(1, unreadable)),
-			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity is that of Secret age, key identity.txt (spec.backup.identity of the EtcdCluster): " +
-				"put the right one there, or name another Secret there"},
+			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity comes from Secret age, key identity.txt (spec.backup.identity of the EtcdCluster): " +
+				"put the right identity there, or name another Secret in that field"},
 		},
 		"OtherIdentityOfRestore": {
 			reason: "whose spec cannot be changed",
@@ -159,8 +159,8 @@ func TestSearched(t *testing.T) {
 				})
 			},
 			objects: saying(searcher(1, unreadable)),
-			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity is that of Secret age, key identity.txt (spec.source.identity of EtcdRestore back): " +
-				"put the right one there, or delete that EtcdRestore, and apply it again with another Secret"},
+			want: membership.Search{Begun: true, Problem: "snapshot db-monday: it is encrypted; the identity comes from Secret age, key identity.txt (spec.source.identity of EtcdRestore back): " +
+				"put the right identity there, or delete that EtcdRestore, and apply it again with another Secret"},
 		},
 		"Killed": {
 			reason:  "the agent has said nothing, and its log something",

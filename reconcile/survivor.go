@@ -29,10 +29,10 @@ func survivor(c *api.EtcdCluster, o membership.Observed) (*api.RestoredSnapshot,
 	case len(voters) == 1 && voters[0].Endpoint.Answered() && !accused(voters[0]):
 		return dataOf(c, voters[0]), ""
 	case len(voters) > 1:
-		return nil, fmt.Sprintf("there are several volumes with data of the cluster, those of %s: if these members can come back, bring back their nodes, and delete the EtcdRestore; if a majority of the cluster cannot, delete the EtcdRestore, and apply it again with spec.source.survivor.member, the one to take",
+		return nil, fmt.Sprintf("there are several volumes with data of the cluster, those of %s: if these members can come back, bring back their nodes, and delete the EtcdRestore; if a majority of the cluster cannot, delete the EtcdRestore, and apply it again with spec.source.survivor.member set to the member to take",
 			withLogs(voters))
 	case len(left) == 0:
-		return nil, "no member is left with a volume that has its data: delete the EtcdRestore, and make one of a stored snapshot" + stillAside(o)
+		return nil, "no member is left with a volume that has its data: delete the EtcdRestore, and create one from a stored snapshot" + stillAside(o)
 	}
 	i := left[0]
 	why := "it does not answer, so that nothing tells whether it has a vote"
@@ -106,7 +106,7 @@ func notLeft(o membership.Observed, i membership.Instance) string {
 
 func instead(left []membership.Instance) string {
 	if len(left) == 0 {
-		return ", and no other is left with its data: delete the EtcdRestore, and make one of a stored snapshot"
+		return ", and no other is left with its data: delete the EtcdRestore, and create one from a stored snapshot"
 	}
 	return ": delete the EtcdRestore, and apply it again with one of those that are left, " + withLogs(left)
 }

@@ -37,7 +37,7 @@ func TestInPlaceSurvivor(t *testing.T) {
 	s.loseMajority(c)
 	s.await(c, "with the one that is left, and how far it is", func() bool {
 		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
-		return stalled != nil && strings.Contains(stalled.Message, "make an EtcdRestore of what db-1 (term ") && strings.HasSuffix(stalled.Message, "docs/restore.md#which-way-back")
+		return stalled != nil && strings.Contains(stalled.Message, "create an EtcdRestore from the data of a member (spec.source.survivor), db-1 (term ") && strings.HasSuffix(stalled.Message, "docs/restore.md#which-way-back")
 	})
 
 	wrong := s.etcdRestore("wrong", survivorOf("db-0"))
@@ -49,12 +49,12 @@ func TestInPlaceSurvivor(t *testing.T) {
 	e := s.etcdRestore("back", survivorOf(""), onHold)
 	s.create(e)
 	uids, shown := s.uids(c), s.shows(e)
-	if shown.RaftTerm == 0 || shown.RaftIndex == 0 || !strings.HasPrefix(shown.Lost, fmt.Sprintf("what was acknowledged without db-1: entries of the log after %d ", shown.RaftIndex)) {
+	if shown.RaftTerm == 0 || shown.RaftIndex == 0 || !strings.HasPrefix(shown.Lost, fmt.Sprintf("writes that were acknowledged without db-1: log entries after %d,", shown.RaftIndex)) {
 		t.Errorf("the plan is %+v", shown)
 	}
 	s.await(c, "pointing to the EtcdRestore", func() bool {
 		stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
-		return stalled != nil && strings.HasSuffix(stalled.Message, "EtcdRestore back is to put the cluster back: its conditions say what it waits for; delete it to go another way")
+		return stalled != nil && strings.HasSuffix(stalled.Message, "EtcdRestore back is to restore the cluster: its conditions say what it waits for. To do something else, delete it first")
 	})
 	if diff := cmp.Diff(uids, s.uids(c)); diff != "" {
 		t.Errorf("suspended: Pods or claims changed: -want +got:\n%s", diff)

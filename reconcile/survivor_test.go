@@ -35,7 +35,7 @@ func TestSurvivor(t *testing.T) {
 		}
 		return seen
 	}
-	const none = "no member is left with a volume that has its data: delete the EtcdRestore, and make one of a stored snapshot"
+	const none = "no member is left with a volume that has its data: delete the EtcdRestore, and create one from a stored snapshot"
 	without := func(why string) string {
 		return "spec.source.survivor.member is db-1, " + why + ": delete the EtcdRestore, and apply it again with one of those that are left, db-0, db-2"
 	}
@@ -71,12 +71,12 @@ func TestSurvivor(t *testing.T) {
 		"Several": {
 			reason: "which has all that was acknowledged only a person can know",
 			args:   args{seen: []func([]membership.Instance){on(1, gone), on(0, func(i *membership.Instance) { i.Endpoint.RaftIndex = 17 })}},
-			want:   result{Why: "there are several volumes with data of the cluster, those of db-0 (log up to entry 17 at least), db-2: if these members can come back, bring back their nodes, and delete the EtcdRestore; if a majority of the cluster cannot, delete the EtcdRestore, and apply it again with spec.source.survivor.member, the one to take"},
+			want:   result{Why: "there are several volumes with data of the cluster, those of db-0 (log up to entry 17 at least), db-2: if these members can come back, bring back their nodes, and delete the EtcdRestore; if a majority of the cluster cannot, delete the EtcdRestore, and apply it again with spec.source.survivor.member set to the member to take"},
 		},
 		"None": {reason: "a stored snapshot is what is left", args: args{seen: only(gone)}, want: result{Why: none}},
 		"NamedOfNone": {
 			reason: "the same, with a name", args: args{member: "db-1", seen: only(gone)},
-			want: result{Why: "spec.source.survivor.member is db-1, which has no volume, and no other is left with its data: delete the EtcdRestore, and make one of a stored snapshot"},
+			want: result{Why: "spec.source.survivor.member is db-1, which has no volume, and no other is left with its data: delete the EtcdRestore, and create one from a stored snapshot"},
 		},
 		"NamedUnknown": {
 			reason: "there is none of that name", args: args{member: "db-7", seen: only()},

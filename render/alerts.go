@@ -8,8 +8,8 @@ import (
 	"quorate.dev/templates"
 )
 
-// Alerts renders the alerts of Quorate as a file of rules for Prometheus. They are those of the PrometheusRule in
-// templates/install/monitoring, whose spec is such a file.
+// Alerts renders the alerts of Quorate as a rule file for Prometheus. They are those of the
+// PrometheusRule in templates/install/monitoring, whose spec has the format of a rule file.
 func Alerts() ([]byte, error) {
 	raw, err := templates.Install.ReadFile("install/monitoring/prometheusrule.yaml")
 	if err != nil {

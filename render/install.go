@@ -47,7 +47,7 @@ func Install(o InstallOptions) ([]byte, error) {
 		}
 	}
 	if o.Monitoring && len(watched) > 0 {
-		return nil, errors.New("monitoring needs metrics, and an operator for named namespaces serves none, because that takes " +
+		return nil, errors.New("--monitoring needs metrics, and an operator with --watch-namespace serves none, because that takes " +
 			"cluster-wide rights: where it may have them, add the components templates/install/metrics and " +
 			"templates/install/monitoring to a kustomization of your own")
 	}

@@ -198,8 +198,9 @@ func memberFlags(c *api.EtcdCluster, m Member) []string {
 	}
 }
 
-// decrypts gives a container the identity that reads an encrypted snapshot. The Pod starts without
-// the Secret, too: the agent says what it misses, and a snapshot that is not encrypted needs none.
+// decrypts gives a container the identity that decrypts a snapshot. The Secret is optional, so that
+// the Pod starts without it: the agent says what is missing, and a plain snapshot needs no
+// identity.
 func decrypts(spec *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration, identity *api.AgeIdentity) {
 	container.WithArgs("--identity=" + path.Join(identityMount, identityFile)).WithVolumeMounts(readOnly(identityVolume, identityMount))
 	spec.WithVolumes(corev1ac.Volume().WithName(identityVolume).WithSecret(corev1ac.SecretVolumeSource().

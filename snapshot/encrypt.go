@@ -31,10 +31,10 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// What decrypt needs to be given, and was not.
+// Errors of decrypt: no identity was given, or none of a recipient.
 var (
 	errNoIdentity    = fmt.Errorf("it is encrypted: %w", ErrIdentity)
-	errOtherIdentity = fmt.Errorf("it is encrypted, and to other recipients than that of the identity that was given: %w", ErrIdentity)
+	errOtherIdentity = fmt.Errorf("it is encrypted, and to other recipients than the given identity: %w", ErrIdentity)
 )
 
 // decrypt reads what encrypt has written.

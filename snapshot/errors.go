@@ -20,8 +20,8 @@ var (
 	// ErrTooLarge is the error of a snapshot that is larger than the quota of the etcd which would
 	// serve it.
 	ErrTooLarge = errors.New("larger than the quota")
-	// ErrIdentity is the error of an encrypted snapshot that cannot be read with what was given,
-	// which says nothing against the snapshot.
+	// ErrIdentity is the error of an encrypted snapshot that the given identities do not decrypt.
+	// The snapshot may be good.
 	ErrIdentity = errors.New("give the identity (AGE-SECRET-KEY-...) of one of its recipients")
 	// ErrNoMember is the error of a cluster none of whose members a snapshot can be taken from.
 	ErrNoMember = errors.New("no member to take a snapshot from")

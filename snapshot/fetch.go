@@ -129,7 +129,7 @@ func unpack(ctx context.Context, store Store, m Manifest, to io.Writer, o FetchO
 	read, stored, stream := &object{Reader: ctxReader{ctx, opened}}, newTally(), newDigest()
 	raw := io.TeeReader(read, io.MultiWriter(stored, reporter{stored, m.StoredSize, o.Progress}))
 	check, detail, err := decode(raw, m, o.Identities, io.MultiWriter(stream, to))
-	if err != nil && !errors.Is(err, errOtherIdentity) { // it is of the file that is written, or there is no identity
+	if err != nil && !errors.Is(err, errOtherIdentity) { // of writing the file, or there is no identity
 		return fmt.Errorf("fetch snapshot %s: %w", m.Name, err)
 	}
 	// Whatever could not be decoded: whether the object is the one that was stored says more.
@@ -142,7 +142,7 @@ func unpack(ctx context.Context, store Store, m Manifest, to io.Writer, o FetchO
 	if err := stored.damage(m); err != nil {
 		return err
 	}
-	if err != nil { // what is stored is whole, and its recipients are others
+	if err != nil { // the stored snapshot is whole, and is encrypted to other recipients
 		return fmt.Errorf("fetch snapshot %s: %w", m.Name, err)
 	}
 	if check == "" {

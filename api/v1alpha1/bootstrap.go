@@ -46,7 +46,7 @@ type BootstrapRestore struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{1,16}$')",message="clusterID is etcd's own ID in lower-case hexadecimal digits, as status.clusterID has it"
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// identity reads an encrypted snapshot. Default: spec.backup.identity.
+	// identity decrypts an encrypted snapshot. Default: spec.backup.identity of the EtcdCluster.
 	// +optional
 	Identity *AgeIdentity `json:"identity,omitempty"`
 

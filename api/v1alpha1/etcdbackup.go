@@ -74,7 +74,7 @@ type EtcdBackupSpec struct {
 	DeletionPolicy RetentionPolicy `json:"deletionPolicy,omitempty"`
 
 	// encryption encrypts the snapshot before it leaves the Pod. Default: spec.backup.encryption of
-	// the EtcdCluster, as it is when an attempt is begun, whatever the store.
+	// the EtcdCluster at the beginning of each attempt, also where spec.store is set.
 	// +optional
 	Encryption *BackupEncryption `json:"encryption,omitempty"`
 }
@@ -136,7 +136,7 @@ type EtcdBackupStatus struct {
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
 
-	// encryption is how the attempt encrypts its snapshot; empty where it does not.
+	// encryption is how the snapshot of the last attempt is encrypted; empty where it is not.
 	// +optional
 	Encryption *BackupEncryption `json:"encryption,omitempty"`
 

@@ -57,7 +57,7 @@ type EtcdClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || has(self.bootstrap.restore.store) || has(self.backup) && has(self.backup.store)",fieldPath=".bootstrap.restore",message="bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss keeps the volumes that are left, and with storage.medium Memory there are none: leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup needs backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
-// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set backup.identity to the Secret with an age identity of its recipients, or write FromSurvivor or Manual"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
 	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
@@ -115,8 +115,9 @@ type EtcdClusterSpec struct {
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 
-	// backup says where snapshots of this cluster go, and to whom they are encrypted. An EtcdBackup
-	// takes one, and one is taken before the version changes. A change restarts nothing.
+	// backup says where snapshots of this cluster are stored, and how they are encrypted. An
+	// EtcdBackup takes a snapshot, and Quorate takes one before the version changes. Changing
+	// spec.backup restarts no member.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
 
@@ -131,8 +132,8 @@ type EtcdClusterSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// Backup says where snapshots of a cluster go, to whom they are encrypted, and with what they are
-// read.
+// Backup says where snapshots of a cluster are stored, for which recipients they are encrypted, and
+// with which identity they are decrypted.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.beforeChange) || has(self.store)",fieldPath=".beforeChange",message="backup.beforeChange needs backup.store, which is where the snapshot before a change of the version goes: set backup.store, or leave backup.beforeChange out"
 type Backup struct {
@@ -142,16 +143,17 @@ type Backup struct {
 	Store *BackupStore `json:"store,omitempty"`
 
 	// encryption encrypts every snapshot of this cluster before it leaves the Pod that takes it: of
-	// each EtcdBackup that has no encryption itself, whatever its store, of those on a schedule,
-	// and of those before a change of the version. A change is for what is begun after it. Default
-	// none.
+	// EtcdBackups, whatever their store, of schedules, and those before a change of the version. An
+	// EtcdBackup with spec.encryption of its own is encrypted as that says instead. A change of this
+	// field applies to snapshots that are begun after it. Default none.
 	// +optional
 	Encryption *BackupEncryption `json:"encryption,omitempty"`
 
-	// identity reads encrypted snapshots, where this cluster is restored from one and what it is
-	// restored from names no identity itself: an EtcdRestore, one that recovery.quorumLoss
-	// FromBackup has created among them, or bootstrap.restore. Nothing else reads it. Default none:
-	// without it the private key need not be in Kubernetes before a snapshot is restored.
+	// identity is the Secret with the private key that decrypts snapshots when this cluster is
+	// restored. It is the default for spec.source.identity of an EtcdRestore, also of one that
+	// spec.recovery.quorumLoss FromBackup has created, and for spec.bootstrap.restore.identity.
+	// Nothing else reads it. Default none: then the private key need not be in Kubernetes until you
+	// restore a snapshot.
 	// +optional
 	Identity *AgeIdentity `json:"identity,omitempty"`
 
@@ -328,8 +330,8 @@ type Recovery struct {
 	// off, are waited for in any case. Manual (default): the status says what is lost and what is left, and nothing is
 	// done. FromSurvivor: an EtcdRestore of the data of the one member that is left is created; what the others had
 	// acknowledged without that member is lost. FromBackup: an EtcdRestore of the newest verified snapshot in
-	// backup.store is created; what was written since is lost. It is created once for one loss, is named after the
-	// cluster and the time of the loss, and keeps the volumes that are left. Deleting it before it is completed takes it back.
+	// spec.backup.store is created; what was written since is lost. The EtcdRestore is created once for one loss, is named after
+	// the cluster and the time of the loss, and keeps the volumes that are left. Deleting it before it is completed reverts it.
 	// +optional
 	// +kubebuilder:validation:Enum=Manual;FromSurvivor;FromBackup
 	QuorumLoss QuorumLossPolicy `json:"quorumLoss,omitempty"`

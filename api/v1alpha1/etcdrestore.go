@@ -5,17 +5,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EtcdRestore puts an etcd cluster back to a snapshot, in place, once, or to what a member has that
-// is left of it (spec.source.survivor). The newest verified snapshot that fits spec.source is found
-// first, while the cluster goes on. Then clients are shut out, all members are stopped, and their
-// volumes are set aside; new members start from the snapshot, on new volumes and with a new cluster
-// ID. Every write since the snapshot is lost. Until the new members
-// have formed a cluster, deleting the EtcdRestore brings the former members back with their data.
-// With spec.suspend it does nothing but to say in status.plan what it would do.
+// EtcdRestore restores an existing etcd cluster in place, once: from a snapshot, or from the data of
+// one member that is left (spec.source.survivor). The newest verified snapshot that fits spec.source
+// is found first, while the cluster goes on. Then clients are shut out, all members are stopped, and
+// their volumes are set aside; new members start from the snapshot, on new volumes and with a new
+// cluster ID. Every write since the snapshot is lost. Until the new members have formed a cluster,
+// deleting the EtcdRestore brings the former members back with their data. While spec.suspend is
+// true, the EtcdRestore only writes to status.plan what it would do.
 //
-// It is a record: one that was carried out is never carried out again, and applying another one of
-// the same name does nothing. A new cluster starts from a snapshot by spec.bootstrap.restore of its
-// EtcdCluster instead.
+// An EtcdRestore is carried out once. Applying another one of the same name does nothing. To start a
+// new cluster from a snapshot, use spec.bootstrap.restore of its EtcdCluster instead.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
@@ -28,7 +27,7 @@ import (
 // +kubebuilder:printcolumn:name=Snapshot,type=string,JSONPath=`.status.restored.name`
 // +kubebuilder:printcolumn:name=Revision,type=integer,JSONPath=`.status.restored.revision`,priority=1,description="The revision of the snapshot"
 // +kubebuilder:printcolumn:name=Taken,type=date,JSONPath=`.status.restored.takenAt`,description="When the snapshot was taken"
-// +kubebuilder:printcolumn:name=Lost,type=string,JSONPath=`.status.plan.lost`,priority=1,description="What is lost at most"
+// +kubebuilder:printcolumn:name=Lost,type=string,JSONPath=`.status.plan.lost`,priority=1,description="Which writes are lost at most"
 // +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 type EtcdRestore struct {
@@ -36,7 +35,7 @@ type EtcdRestore struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which cluster is restored, and from what. Nothing of it but suspend can be changed.
+	// spec says which cluster is restored, and from what. Only spec.suspend can be changed.
 	// +required
 	Spec EtcdRestoreSpec `json:"spec"`
 
@@ -57,7 +56,7 @@ type EtcdRestoreList struct {
 
 // EtcdRestoreSpec says which cluster is restored, and from what.
 //
-// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && has(self.whenServing) == has(oldSelf.whenServing) && (!has(self.whenServing) || self.whenServing == oldSelf.whenServing) && has(self.formerVolumes) == has(oldSelf.formerVolumes) && (!has(self.formerVolumes) || self.formerVolumes == oldSelf.formerVolumes)",message="spec cannot be changed but for spec.suspend: make another EtcdRestore"
+// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && has(self.whenServing) == has(oldSelf.whenServing) && (!has(self.whenServing) || self.whenServing == oldSelf.whenServing) && has(self.formerVolumes) == has(oldSelf.formerVolumes) && (!has(self.formerVolumes) || self.formerVolumes == oldSelf.formerVolumes)",message="only spec.suspend can be changed: create another EtcdRestore"
 type EtcdRestoreSpec struct {
 	// clusterRef names the EtcdCluster, of the same namespace. It must have formed.
 	// +required
@@ -81,9 +80,11 @@ type EtcdRestoreSpec struct {
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
 
-	// suspend has the snapshot or the member found, and all that can be checked, and status.plan written. Nothing of the cluster is
-	// touched while it is true, and other EtcdRestores of the cluster wait. Set to false, the plan is carried out, from the very
-	// snapshot or member that it names. Once members are being stopped it changes nothing. Default false.
+	// suspend stops the EtcdRestore before it changes anything. While it is true, Quorate finds the
+	// snapshot or the member, checks what can be checked, writes status.plan, and does not touch the
+	// cluster; other EtcdRestores of the cluster wait. When it is set to false, the plan is carried
+	// out, from exactly the snapshot or the member that it names. Once the restore has begun to stop
+	// members, suspend changes nothing. Default false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
@@ -148,8 +149,9 @@ type EtcdRestoreStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// plan is what is done, or was, as it was known before the first member was stopped. While spec.suspend is true it is there as soon
-	// as nothing is against it; otherwise it is written as the restore begins.
+	// plan is what the restore does, or has done, as known before the first member is stopped. While
+	// spec.suspend is true, it is written once nothing else stands against the restore; otherwise it
+	// is written when the restore begins.
 	// +optional
 	Plan *RestorePlan `json:"plan,omitempty"`
 
@@ -176,8 +178,9 @@ type EtcdRestoreStatus struct {
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
 
-// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once: what becomes of that
-// later changes nothing, but for its deletion, and spec.suspend before it begins.
+// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the
+// EtcdRestore once. Later only the deletion of the EtcdRestore counts, and its spec.suspend until
+// the restore begins.
 type ClusterRestore struct {
 	// name of the EtcdRestore.
 	// +required
@@ -225,8 +228,9 @@ type ClusterRestore struct {
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
 
-	// plan is what is done when it begins, or was done. While it has not begun, it is that of an EtcdRestore that was suspended: no other
-	// snapshot, and no other member's data, is taken than the one that the plan names.
+	// plan is what the restore does, or has done. Before the restore begins, only an EtcdRestore that
+	// is, or was, suspended has one: exactly the snapshot, or the member's data, that the plan names
+	// is taken, and no other.
 	// +optional
 	Plan *RestorePlan `json:"plan,omitempty"`
 
@@ -252,50 +256,58 @@ type ClusterRestore struct {
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
 
-// RestorePlan is what a restore in place does. It is not written again while that is the same: raftTerm, raftIndex, lost, and the figures
-// of from are as they were at madeAt.
+// RestorePlan is what a restore in place does. Before the restore begins, it is written again only
+// when the snapshot, setAside or newMembers change: raftTerm, raftIndex, lost, and the sizes and
+// revisions in from are those of madeAt.
 type RestorePlan struct {
-	// madeAt is when all of this was known.
+	// madeAt is when the plan was made.
 	// +required
 	MadeAt metav1.Time `json:"madeAt"`
 
-	// from is the snapshot that is restored, or the data of a member (member/NAME).
+	// from is the snapshot that is restored, or the data of a member (its name is member/NAME then).
 	// +required
 	From RestoredSnapshot `json:"from"`
 
-	// raftTerm is the term of raft that the member is in. Empty for a snapshot, and where the member does not answer.
+	// raftTerm is the term of raft that the member of from is in. Empty for a snapshot, where the
+	// member does not answer, and where spec.options.flags of the EtcdCluster turns
+	// pre-vote off.
 	// +optional
 	RaftTerm int64 `json:"raftTerm,omitempty"`
 
-	// raftIndex is the entry of the log of etcd up to which the member knows it to be committed; it may have more. Empty as raftTerm is.
+	// raftIndex is the last log entry that the member of from knows to be committed; its log may be
+	// longer. Empty for a snapshot, and where the member does not answer.
 	// +optional
 	RaftIndex int64 `json:"raftIndex,omitempty"`
 
-	// lost is what is lost at most, in words.
+	// lost says which writes are lost at most, in words.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Lost string `json:"lost"`
 
-	// setAside are the PersistentVolumeClaims of the former members. No member starts on them any more.
+	// setAside are the PersistentVolumeClaims of the former members. No member starts on
+	// them any more.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	SetAside []string `json:"setAside,omitempty"`
 
-	// formerVolumes is what becomes of these when the restored cluster has formed: Retain or Delete.
+	// formerVolumes is what happens to the claims in setAside once the restored cluster has formed:
+	// Retain or Delete.
 	// +required
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes"`
 
-	// newMembers start from it, all at once; where it is the data of a member, the first of them alone, and the others join that.
+	// newMembers are the names of the new members. All of them start from the snapshot at once. From
+	// the data of a member only the first one starts, and the others join it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=63
 	NewMembers []string `json:"newMembers,omitempty"`
 
-	// closedService is the Service that lets no client in until the new members have formed a cluster.
+	// closedService is the name of the Service that lets no client in from the beginning of the
+	// restore until the new members have formed a cluster.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	ClosedService string `json:"closedService"`
@@ -340,7 +352,7 @@ func (r *EtcdRestore) SourceFor(c *EtcdCluster, b *EtcdBackup) (source Bootstrap
 	case ref == nil:
 		return source, ""
 	case b == nil || b.Name == "":
-		return source, "there is no EtcdBackup " + ref.Name + " in this namespace: make another EtcdRestore with the right spec.source.backupRef.name, or with spec.source.snapshot"
+		return source, "there is no EtcdBackup " + ref.Name + " in this namespace: create another EtcdRestore with the right spec.source.backupRef.name, or with spec.source.snapshot"
 	case b.Status.VerifiedAt == nil && (source.Unverified != UnverifiedAllow || b.Status.SHA256 == ""):
 		return source, "EtcdBackup " + ref.Name + " is not verified: its conditions say what it waits for"
 	}

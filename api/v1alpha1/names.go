@@ -216,7 +216,8 @@ func (c *EtcdCluster) RestoreStore() *BackupStore {
 	}
 }
 
-// RestoreIdentity is the identity that RestoreSource names, or means; nil where there is none.
+// RestoreIdentity is the identity of RestoreSource, else spec.backup.identity; nil where both are
+// empty.
 func (c *EtcdCluster) RestoreIdentity() *AgeIdentity {
 	source := c.RestoreSource()
 	switch {

@@ -51,9 +51,9 @@ func (b *EtcdBackup) StoreFor(c *EtcdCluster) *BackupStore {
 	}
 }
 
-// EncryptionFor is how a snapshot is encrypted that is begun now: as the backup says, or its
-// cluster, or as an earlier attempt was; nil where none is. The store makes no difference: where a
-// cluster asks for encryption, nothing is stored in plain because an EtcdBackup does not repeat it.
+// EncryptionFor is the encryption of a snapshot that is begun now: that of the EtcdBackup, else that
+// of its cluster, else that of an earlier attempt; nil where there is none. The store makes no
+// difference: an EtcdBackup with a store of its own need not repeat the encryption of its cluster.
 func (b *EtcdBackup) EncryptionFor(c *EtcdCluster) *BackupEncryption {
 	switch {
 	case b.Spec.Encryption != nil:
@@ -65,8 +65,8 @@ func (b *EtcdBackup) EncryptionFor(c *EtcdCluster) *BackupEncryption {
 	}
 }
 
-// Encryption is how the snapshot of the attempt under way is encrypted, or the one that is stored;
-// nil where it is not.
+// Encryption is the encryption of the snapshot that is being taken, or that is stored; nil where it
+// is plain.
 func (b *EtcdBackup) Encryption() *BackupEncryption {
 	if b.Spec.Encryption != nil {
 		return b.Spec.Encryption

@@ -142,7 +142,7 @@ func TestAdmitRecovery(t *testing.T) {
 		"LossFromUnreadableBackup": {
 			reason: "it would fail when all depends on it",
 			args:   args{object: `spec: {recovery: {quorumLoss: FromBackup}, backup: {store: {s3: {bucket: etcd-backups}}, encryption: {recipients: [` + recipient + `]}}}`},
-			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set backup.identity to the Secret with an age identity of its recipients, or write FromSurvivor or Manual`},
+			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual`},
 		},
 		"LossFromSurvivorUnreadable": {
 			reason: "a survivor is not encrypted",

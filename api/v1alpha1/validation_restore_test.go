@@ -13,7 +13,7 @@ func TestAdmitRestore(t *testing.T) {
 		other = `{s3: {bucket: other}}`
 		alone = `spec.source.backupRef: Invalid value: source.backupRef says where the snapshot is and what it is called: leave out source.store, snapshot, before, cluster and clusterID`
 		left  = `spec.source.survivor: Invalid value: source.survivor takes the data of a member, and no snapshot: beside it, write source.revisionBump alone`
-		fixed = `spec: Invalid value: spec cannot be changed but for spec.suspend: make another EtcdRestore`
+		fixed = `spec: Invalid value: only spec.suspend can be changed: create another EtcdRestore`
 	)
 	source := func(fields string) string { return `spec: {source: {` + fields + `}}` }
 	admissionOf(t, minimalRestore, map[string]admissionCase{

@@ -207,7 +207,7 @@ func agentFind() *cobra.Command {
 		choice   choiceFlags
 		identity identityFlag
 	)
-	return agentCommand("find", "Choose a snapshot, and see that it can be read where there is an identity for that", func(f *pflag.FlagSet) {
+	return agentCommand("find", "Choose a snapshot; with --identity, check that the identity decrypts it", func(f *pflag.FlagSet) {
 		stored.flags(f)
 		choice.flags(f)
 		identity.flags(f)

@@ -64,7 +64,7 @@ func TestAgentIdentity(t *testing.T) {
 	}{
 		"Right":    {reason: "as age-keygen writes it", content: "# public key: " + right.Recipient().String() + "\n" + right.String() + "\n"},
 		"Several":  {reason: "old ones are kept", content: stranger.String() + "\n" + right.String() + "\n"},
-		"Stranger": {reason: "of no recipient", content: stranger.String() + "\n", want: "snapshot monday: it is encrypted, and to other recipients than that of the identity that was given"},
+		"Stranger": {reason: "of no recipient", content: stranger.String() + "\n", want: "snapshot monday: it is encrypted, and to other recipients than the given identity"},
 		"Missing":  {reason: "no such file", want: "snapshot monday is encrypted: --identity: open "},
 		"Variable": {reason: "a line of a shell", content: "export KEY=" + right.String() + "\n", want: "is no file of age-keygen"},
 		"Mistyped": {reason: "a letter too many", content: right.String() + "Q\n", want: "is no file of age-keygen"},

@@ -67,7 +67,7 @@ func restoreChosen(cmd *cobra.Command, store snapshot.Store, name, sum, file str
 		return fmt.Errorf("snapshot %s is another one than was chosen: its data has SHA-256 %s, not %s", name, m.SHA256, sum)
 	}
 	if !m.Encrypted {
-		identity.file = "" // that of the cluster, which may not be there for what needs none
+		identity.file = "" // a plain snapshot needs none, and the Secret of the cluster may not exist
 	}
 	fetch, err := identity.fetchOptions(cmd, false)
 	if err != nil {

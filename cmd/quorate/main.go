@@ -51,7 +51,7 @@ func manifests() *cobra.Command {
   # One for two namespaces, which must exist, without any cluster-wide right
   quorate manifests --watch-namespace team-a,team-b | kubectl apply --server-side -f -
 
-  # One for the whole cluster, which the Prometheus operator scrapes and alerts on
+  # One for the whole cluster, with metrics and alerts for the Prometheus operator
   quorate manifests --monitoring | kubectl apply --server-side -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -75,8 +75,8 @@ func manifests() *cobra.Command {
 func alerts() *cobra.Command {
 	return &cobra.Command{
 		Use:   "alerts",
-		Short: "Print the alerts as a file of rules for Prometheus",
-		Long: `Print the alerts as a file of rules, which Prometheus reads by rule_files. Where the Prometheus operator runs,
+		Short: "Print the alerts as a rule file for Prometheus",
+		Long: `Print the alerts as a rule file, for rule_files of the configuration of Prometheus. Where the Prometheus operator runs,
 "quorate manifests --monitoring" has the same alerts as a PrometheusRule.`,
 		Example: `  quorate alerts > quorate.rules.yaml`,
 		Args:    cobra.NoArgs,

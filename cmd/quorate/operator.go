@@ -164,7 +164,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// collectors are the operator's own metrics; those of controller-runtime are there beside them.
+// collectors are the operator's own metrics, beside those of controller-runtime.
 func collectors(cached client.Reader) []prometheus.Collector {
 	return []prometheus.Collector{reconcile.Metrics{Reader: cached}, backup.Metrics{Reader: cached}}
 }

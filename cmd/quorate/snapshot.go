@@ -90,13 +90,13 @@ func (i *identityFlag) read() ([]age.Identity, error) {
 		return nil, identityError{fmt.Errorf("--identity: %w", err)}
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
-	if err != nil { // it may quote a line, which may be the private key with a typing error: it is not told
-		return nil, identityError{fmt.Errorf("--identity: %s is no file of age-keygen, with a line AGE-SECRET-KEY-1... and, but for comments (#), nothing else", i.file)}
+	if err != nil { // not wrapped: it may quote a mistyped private key
+		return nil, identityError{fmt.Errorf("--identity: %s is no file of age-keygen: it must have a line AGE-SECRET-KEY-1..., and besides such lines only comments (#)", i.file)}
 	}
 	return identities, nil
 }
 
-// identityError is why there is no identity: nothing is wrong with the snapshot.
+// identityError is why no identity could be read. The snapshot may be good.
 type identityError struct{ error }
 
 func (identityError) Is(target error) bool { return target == snapshot.ErrIdentity }

@@ -82,7 +82,7 @@ func TestSnapshotBadInput(t *testing.T) {
 		"VerifyUnknown":      {reason: "what there is", args: "verify c-1 --mode Hash --store " + two, want: "snapshot c-1: not found: there are b-1 (2026-11-02T00:00:00Z, cluster b 1b), a-1"},
 		"VerifySeveral":      {reason: "the newest of which", args: "verify latest --mode Hash --store " + two, want: "name the snapshot (--cluster, or --cluster-id)"},
 		"VerifyNoIdentity":   {reason: "the flag", args: "verify a-1 --mode Hash --identity " + dir + "/none --store " + one, want: "--identity: open "},
-		"VerifyBadIdentity":  {reason: "what is in such a file", args: "verify a-1 --mode Hash --identity " + notes + " --store " + one, want: "is no file of age-keygen, with a line AGE-SECRET-KEY-1"},
+		"VerifyBadIdentity":  {reason: "what is in such a file", args: "verify a-1 --mode Hash --identity " + notes + " --store " + one, want: "is no file of age-keygen: it must have a line AGE-SECRET-KEY-1"},
 		"VerifyDamaged":      {reason: "which check failed", args: "verify a-1 --mode Hash --store " + one, want: "snapshot a-1 is damaged: "},
 		"RestoreNoDirectory": {reason: "where to", args: "restore a-1 --store " + one, want: "--data-dir is missing"},
 		"RestoreNotEmpty":    {reason: "how to keep what is there", args: "restore a-1 --store " + one + " --data-dir " + dir, want: "is not empty, and nothing is written over: move it away first (mv " + dir + " " + dir + ".old)"},

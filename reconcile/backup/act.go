@@ -62,8 +62,8 @@ func (r *Reconciler) act(ctx context.Context, o Observed, step Step) (Step, erro
 	return step, nil
 }
 
-// confirm that the cluster asks for nothing else since it was read: the cache may not have yet that
-// it asks for encryption.
+// confirm returns an error where the EtcdCluster has changed since it was read: the cache may not
+// know yet that spec.backup.encryption was set.
 func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster) error {
 	live := &api.EtcdCluster{}
 	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live)

@@ -12,10 +12,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Metrics tells of the last good snapshot of each cluster, which is the verified one that was taken
-// last, and of the schedules. It is counted at each scrape from the EtcdBackups and
-// EtcdBackupSchedules that there are then, of clusters that there are then: a series goes with what
-// it speaks of.
+// Metrics exports the last good snapshot of each cluster, which is the verified one that was taken
+// last, and the schedules. Each scrape reads the EtcdBackups and EtcdBackupSchedules of all
+// EtcdClusters from the cache: a series ends when its object is deleted.
 type Metrics struct {
 	// Reader reads from the cache.
 	Reader client.Reader
@@ -38,10 +37,10 @@ var (
 	lastGoodStored   = description("last_good_stored_bytes", "Size of the last verified snapshot in its store.")
 	lastGoodDuration = description("last_good_duration_seconds", "How long etcd took to send the last verified snapshot.")
 	lastVerified     = description("last_verified", "1 where the snapshot that was stored last is verified, 0 where it is not.")
-	stalled          = description("stalled", "EtcdBackups for which a person must act.")
+	stalled          = description("stalled", "Number of EtcdBackups that are Stalled.")
 	scheduleDue      = description("schedule_due_timestamp_seconds",
-		"The last time that has come of an EtcdBackupSchedule which is not suspended, in seconds since 1970; 0 where none has come since it was created.", "schedule")
-	scheduleStalled = description("schedule_stalled", "1 where a person must act for the EtcdBackupSchedule, else 0.", "schedule")
+		"When an EtcdBackupSchedule that is not suspended was last due, in seconds since 1970; 0 where it was not due since it was created.", "schedule")
+	scheduleStalled = description("schedule_stalled", "1 where the EtcdBackupSchedule is Stalled, else 0.", "schedule")
 )
 
 // Describe sends what there can be.
@@ -86,8 +85,8 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// sendSchedule tells when there should have been an EtcdBackup, by the schedule and not by what was
-// made: one that the operator could not make is missed as well.
+// sendSchedule sends when the schedule was last due. It asks the schedule, and not the EtcdBackups,
+// so that an alert sees an EtcdBackup that the operator could not create.
 func sendSchedule(to chan<- prometheus.Metric, key types.NamespacedName, s *api.EtcdBackupSchedule, now time.Time) {
 	gauge := func(d *prometheus.Desc, value float64) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, key.Namespace, key.Name, s.Name)

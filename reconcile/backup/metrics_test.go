@@ -72,7 +72,7 @@ quorate_backup_last_good_timestamp_seconds{cluster="db",namespace="team-a"} 1.79
 # HELP quorate_backup_last_verified 1 where the snapshot that was stored last is verified, 0 where it is not.
 # TYPE quorate_backup_last_verified gauge
 quorate_backup_last_verified{cluster="db",namespace="team-a"} 0
-# HELP quorate_backup_stalled EtcdBackups for which a person must act.
+# HELP quorate_backup_stalled Number of EtcdBackups that are Stalled.
 # TYPE quorate_backup_stalled gauge
 quorate_backup_stalled{cluster="db",namespace="team-a"} 1
 `,
@@ -140,7 +140,7 @@ quorate_backup_stalled{cluster="db",namespace="team-a"} 1
 func scheduleSeries(due int64, stalled int) string {
 	const labels = `{cluster="db",namespace="team-a",schedule="nightly"}`
 	series := fmt.Sprintf(`
-# HELP quorate_backup_schedule_stalled 1 where a person must act for the EtcdBackupSchedule, else 0.
+# HELP quorate_backup_schedule_stalled 1 where the EtcdBackupSchedule is Stalled, else 0.
 # TYPE quorate_backup_schedule_stalled gauge
 quorate_backup_schedule_stalled%s %d
 `, labels, stalled)
@@ -148,7 +148,7 @@ quorate_backup_schedule_stalled%s %d
 		return series
 	}
 	return fmt.Sprintf(`
-# HELP quorate_backup_schedule_due_timestamp_seconds The last time that has come of an EtcdBackupSchedule which is not suspended, in seconds since 1970; 0 where none has come since it was created.
+# HELP quorate_backup_schedule_due_timestamp_seconds When an EtcdBackupSchedule that is not suspended was last due, in seconds since 1970; 0 where it was not due since it was created.
 # TYPE quorate_backup_schedule_due_timestamp_seconds gauge
 quorate_backup_schedule_due_timestamp_seconds%s %d`, labels, due) + series
 }

@@ -186,15 +186,15 @@ func missing(o Observed) (Step, bool) {
 		step.Message = "spec.replicas of EtcdCluster " + name + " is 0: nothing runs that a snapshot could be taken from; set it to what it was"
 	case dataDiffers(c):
 		step.Reason = api.ReasonDataDiffers
-		step.Message = "the data of the members of EtcdCluster " + name + " differs, and a snapshot might be of one that is wrong: its conditions say what is done about it; to keep what each has until then, use quorate snapshot save --endpoints of one after the other"
+		step.Message = "the data of the members of EtcdCluster " + name + " differs, and a snapshot of a wrong member could be verified as well. The backup goes on when they are equal again: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
 	default:
 		return Step{}, false
 	}
 	return o.patient(step, o.Backup.CreationTimestamp.Time), true
 }
 
-// dataDiffers reports whether the EtcdCluster says that the data of its members differs. Each of them would give a snapshot that
-// can be verified.
+// dataDiffers reports whether the conditions of the EtcdCluster say that the data of its members
+// differs. A snapshot of any of them could be verified.
 func dataDiffers(c *api.EtcdCluster) bool {
 	return slices.ContainsFunc(c.Status.Conditions, func(of metav1.Condition) bool {
 		return of.Reason == api.ReasonCorruptMember || of.Reason == api.ReasonDataDiffers

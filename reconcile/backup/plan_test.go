@@ -18,7 +18,7 @@ var born = time.Date(2026, 11, 25, 7, 50, 0, 0, time.UTC)
 const patience = time.Minute
 
 // differs is what is said while the data of the members differs.
-const differs = "the data of the members of EtcdCluster db differs, and a snapshot might be of one that is wrong: its conditions say what is done about it; to keep what each has until then, use quorate snapshot save --endpoints of one after the other"
+const differs = "the data of the members of EtcdCluster db differs, and a snapshot of a wrong member could be verified as well. The backup goes on when they are equal again: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
 
 // fresh is an EtcdBackup that the operator has not seen before, and a cluster that serves.
 func fresh() Observed {

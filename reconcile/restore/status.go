@@ -26,7 +26,7 @@ type Observed struct {
 // said is what is said of an EtcdRestore in its conditions.
 type said struct {
 	ready, stalled  bool
-	rests           bool // nothing is done, and nothing is wrong
+	rests           bool // suspended: nothing is done, and nothing is wrong
 	reason, message string
 	// after is when to look again, where no watch tells; 0: a watch does.
 	after time.Duration
@@ -45,7 +45,7 @@ func say(o Observed) said {
 		ready := meta.FindStatusCondition(e.Status.Conditions, api.ConditionReady)
 		return said{stalled: true, reason: ready.Reason, message: ready.Message}
 	case c == nil || !c.DeletionTimestamp.IsZero():
-		return o.patient(api.ReasonClusterNotFound, "there is no EtcdCluster "+e.Spec.ClusterRef.Name+" in this namespace: create it, or make another EtcdRestore with the right spec.clusterRef.name")
+		return o.patient(api.ReasonClusterNotFound, "there is no EtcdCluster "+e.Spec.ClusterRef.Name+" in this namespace: create it, or create another EtcdRestore with the right spec.clusterRef.name")
 	case slices.Contains(c.Status.CarriedOut, e.Name):
 		return said{
 			stalled: true, reason: api.ReasonCarriedOut,
@@ -95,16 +95,16 @@ func carriedOut(o Observed) said {
 	return said{reason: api.ReasonRestoring, message: message}
 }
 
-// suspended tells of the plan, and how to go on with it.
+// suspended summarizes the plan, and says how to carry it out.
 func suspended(e *api.EtcdRestore, p *api.RestorePlan) string {
-	what, aside := "snapshot "+p.From.Name, "there is no volume to set aside"
+	what, aside := "snapshot "+p.From.Name, "there are no volumes to set aside"
 	if member := api.MemberOf(p.From.Name); member != "" {
-		what = "what " + member + " has"
+		what = "the data of " + member
 	}
 	if len(p.SetAside) > 0 {
 		aside = "the volumes of " + strings.Join(p.SetAside, ", ") + " are set aside"
 	}
-	return fmt.Sprintf("suspended. Without that %s is restored into %s, and %s. Lost at most: %s. All of it is in status.plan; to carry it out: kubectl -n %s patch etcdrestore %s --type=merge --patch='{\"spec\":{\"suspend\":false}}'",
+	return fmt.Sprintf("suspended: nothing is changed yet. Without spec.suspend, %s is restored into new members %s, and %s. Lost at most: %s. The whole plan is in status.plan. To carry it out: kubectl -n %s patch etcdrestore %s --type=merge --patch='{\"spec\":{\"suspend\":false}}'",
 		what, strings.Join(p.NewMembers, ", "), aside, p.Lost, e.Namespace, e.Name)
 }
 

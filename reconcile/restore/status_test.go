@@ -43,7 +43,7 @@ func carried(phase api.RestorePhase, message string) func(*Observed) {
 // plan is what the cluster would do.
 func plan() *api.RestorePlan {
 	return &api.RestorePlan{
-		MadeAt: *instant(born), From: *monday(), Lost: "what was written after revision 42", SetAside: []string{"db-0", "db-1"},
+		MadeAt: *instant(born), From: *monday(), Lost: "writes after revision 42", SetAside: []string{"db-0", "db-1"},
 		FormerVolumes: api.RetentionRetain, NewMembers: []string{"db-3", "db-4", "db-5"}, ClosedService: "db-client",
 	}
 }
@@ -109,8 +109,8 @@ func all(each ...func(*Observed)) func(*Observed) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	const (
-		noCluster  = "there is no EtcdCluster db in this namespace: create it, or make another EtcdRestore with the right spec.clusterRef.name"
-		noBackup   = "there is no EtcdBackup monday in this namespace: make another EtcdRestore with the right spec.source.backupRef.name, or with spec.source.snapshot"
+		noCluster  = "there is no EtcdCluster db in this namespace: create it, or create another EtcdRestore with the right spec.clusterRef.name"
+		noBackup   = "there is no EtcdBackup monday in this namespace: create another EtcdRestore with the right spec.source.backupRef.name, or with spec.source.snapshot"
 		unverified = "EtcdBackup monday is not verified: its conditions say what it waits for"
 		begins     = "waiting for EtcdCluster db to begin with it"
 		behind     = "waiting for EtcdRestore other of the same cluster to end, or to be deleted"
@@ -142,8 +142,8 @@ func TestStatus(t *testing.T) {
 		return want{api.ConditionReconciling, reason, message, 59 * time.Second, kstatus.InProgressStatus}
 	}
 	suspended := func(what, aside string) want {
-		return want{"", api.ReasonSuspended, "suspended. Without that " + what + " is restored into db-3, db-4, db-5, and " + aside +
-			`. Lost at most: what was written after revision 42. All of it is in status.plan; to carry it out: kubectl -n team-a patch etcdrestore back --type=merge --patch='{"spec":{"suspend":false}}'`, 0, kstatus.InProgressStatus}
+		return want{"", api.ReasonSuspended, "suspended: nothing is changed yet. Without spec.suspend, " + what + " is restored into new members db-3, db-4, db-5, and " + aside +
+			`. Lost at most: writes after revision 42. The whole plan is in status.plan. To carry it out: kubectl -n team-a patch etcdrestore back --type=merge --patch='{"spec":{"suspend":false}}'`, 0, kstatus.InProgressStatus}
 	}
 	planned := func(s *api.EtcdRestoreStatus) { s.Plan = plan() }
 	ready := func(message string) want { return want{"", api.ReasonRestored, message, 0, kstatus.CurrentStatus} }
@@ -179,7 +179,7 @@ func TestStatus(t *testing.T) {
 		"Suspended":        {reason: "a person looks at the plan, and goes on when it is right", args: all(carried(api.RestorePending, ""), told(true)), want: suspended("snapshot db-monday", "the volumes of db-0, db-1 are set aside"), record: planned},
 		"SuspendedSurvivor": {
 			reason: "what a member has is restored, and every other volume is gone", args: all(carried(api.RestorePending, ""), told(true, func(p *api.RestorePlan) { p.From.Name, p.SetAside = "member/db-1", nil })),
-			want: suspended("what db-1 has", "there is no volume to set aside"), record: func(s *api.EtcdRestoreStatus) { planned(s); s.Plan.From.Name, s.Plan.SetAside = "member/db-1", nil },
+			want: suspended("the data of db-1", "there are no volumes to set aside"), record: func(s *api.EtcdRestoreStatus) { planned(s); s.Plan.From.Name, s.Plan.SetAside = "member/db-1", nil },
 		},
 		"SuspendedWaits":     {reason: "nor would it begin without that", args: all(carried(api.RestorePending, "the cluster served a moment ago"), told(true)), want: reconciling("the cluster served a moment ago"), record: planned},
 		"SuspendedBlocked":   {reason: "first a person must put something right", args: all(carried(api.RestoreBlocked, "no room"), told(true)), want: stalled(api.ReasonRestoreFailed, "no room"), record: planned},

@@ -9,21 +9,22 @@ import (
 // BackupApplyConfiguration represents a declarative configuration of the Backup type for use
 // with apply.
 //
-// Backup says where snapshots of a cluster go, to whom they are encrypted, and with what they are
-// read.
+// Backup says where snapshots of a cluster are stored, for which recipients they are encrypted, and
+// with which identity they are decrypted.
 type BackupApplyConfiguration struct {
 	// store is the store of every EtcdBackup of this cluster that names none itself. A change is for those that are begun
 	// after it: what is stored stays where it is.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
 	// encryption encrypts every snapshot of this cluster before it leaves the Pod that takes it: of
-	// each EtcdBackup that has no encryption itself, whatever its store, of those on a schedule,
-	// and of those before a change of the version. A change is for what is begun after it. Default
-	// none.
+	// EtcdBackups, whatever their store, of schedules, and those before a change of the version. An
+	// EtcdBackup with spec.encryption of its own is encrypted as that says instead. A change of this
+	// field applies to snapshots that are begun after it. Default none.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
-	// identity reads encrypted snapshots, where this cluster is restored from one and what it is
-	// restored from names no identity itself: an EtcdRestore, one that recovery.quorumLoss
-	// FromBackup has created among them, or bootstrap.restore. Nothing else reads it. Default none:
-	// without it the private key need not be in Kubernetes before a snapshot is restored.
+	// identity is the Secret with the private key that decrypts snapshots when this cluster is
+	// restored. It is the default for spec.source.identity of an EtcdRestore, also of one that
+	// spec.recovery.quorumLoss FromBackup has created, and for spec.bootstrap.restore.identity.
+	// Nothing else reads it. Default none: then the private key need not be in Kubernetes until you
+	// restore a snapshot.
 	Identity *AgeIdentityApplyConfiguration `json:"identity,omitempty"`
 	// beforeChange is whether a snapshot is taken before the members come to another version, up or
 	// down. Require (default where there is a store): an EtcdBackup of the cluster is created, and

@@ -25,7 +25,7 @@ type BootstrapRestoreApplyConfiguration struct {
 	Cluster *string `json:"cluster,omitempty"`
 	// clusterID takes a snapshot of the cluster with this ID of etcd, in hexadecimal: status.clusterID of its EtcdCluster.
 	ClusterID *string `json:"clusterID,omitempty"`
-	// identity reads an encrypted snapshot. Default: spec.backup.identity.
+	// identity decrypts an encrypted snapshot. Default: spec.backup.identity of the EtcdCluster.
 	Identity *AgeIdentityApplyConfiguration `json:"identity,omitempty"`
 	// unverified is Refuse (default) or Allow: whether a snapshot may be taken that was never verified.
 	Unverified *apiv1alpha1.UnverifiedPolicy `json:"unverified,omitempty"`

@@ -10,8 +10,9 @@ import (
 // ClusterRestoreApplyConfiguration represents a declarative configuration of the ClusterRestore type for use
 // with apply.
 //
-// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the EtcdRestore once: what becomes of that
-// later changes nothing, but for its deletion, and spec.suspend before it begins.
+// ClusterRestore is an EtcdRestore as its EtcdCluster carries it out. It is copied from the
+// EtcdRestore once. Later only the deletion of the EtcdRestore counts, and its spec.suspend until
+// the restore begins.
 type ClusterRestoreApplyConfiguration struct {
 	// name of the EtcdRestore.
 	Name *string `json:"name,omitempty"`
@@ -33,8 +34,9 @@ type ClusterRestoreApplyConfiguration struct {
 	WhenServing *apiv1alpha1.ServingPolicy `json:"whenServing,omitempty"`
 	// formerVolumes is that of the EtcdRestore.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
-	// plan is what is done when it begins, or was done. While it has not begun, it is that of an EtcdRestore that was suspended: no other
-	// snapshot, and no other member's data, is taken than the one that the plan names.
+	// plan is what the restore does, or has done. Before the restore begins, only an EtcdRestore that
+	// is, or was, suspended has one: exactly the snapshot, or the member's data, that the plan names
+	// is taken, and no other.
 	Plan *RestorePlanApplyConfiguration `json:"plan,omitempty"`
 	// formerClusterID is status.clusterID as it was before the restore, for the former members to come back.
 	FormerClusterID *string `json:"formerClusterID,omitempty"`

@@ -24,7 +24,7 @@ type EtcdBackupSpecApplyConfiguration struct {
 	// store cannot be reached any more.
 	DeletionPolicy *apiv1alpha1.RetentionPolicy `json:"deletionPolicy,omitempty"`
 	// encryption encrypts the snapshot before it leaves the Pod. Default: spec.backup.encryption of
-	// the EtcdCluster, as it is when an attempt is begun, whatever the store.
+	// the EtcdCluster at the beginning of each attempt, also where spec.store is set.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 }
 

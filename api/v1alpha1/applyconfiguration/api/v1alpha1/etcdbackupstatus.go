@@ -20,7 +20,7 @@ type EtcdBackupStatusApplyConfiguration struct {
 	Attempt *int32 `json:"attempt,omitempty"`
 	// store is the store that the first attempt went to; the others and the deletion use it too.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
-	// encryption is how the attempt encrypts its snapshot; empty where it does not.
+	// encryption is how the snapshot of the last attempt is encrypted; empty where it is not.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// name is what the snapshot is called in the store: "quorate snapshot list" shows it.
 	Name *string `json:"name,omitempty"`

@@ -38,8 +38,9 @@ type EtcdClusterSpecApplyConfiguration struct {
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
 	// recovery says when a member is given up and replaced, and what is done where the majority is lost.
 	Recovery *RecoveryApplyConfiguration `json:"recovery,omitempty"`
-	// backup says where snapshots of this cluster go, and to whom they are encrypted. An EtcdBackup
-	// takes one, and one is taken before the version changes. A change restarts nothing.
+	// backup says where snapshots of this cluster are stored, and how they are encrypted. An
+	// EtcdBackup takes a snapshot, and Quorate takes one before the version changes. Changing
+	// spec.backup restarts no member.
 	Backup *BackupApplyConfiguration `json:"backup,omitempty"`
 	// bootstrap says how a new cluster begins. By default it begins empty. It can be corrected until status.restored is set, and
 	// left out once the cluster has formed.

@@ -14,21 +14,20 @@ import (
 // EtcdRestoreApplyConfiguration represents a declarative configuration of the EtcdRestore type for use
 // with apply.
 //
-// EtcdRestore puts an etcd cluster back to a snapshot, in place, once, or to what a member has that
-// is left of it (spec.source.survivor). The newest verified snapshot that fits spec.source is found
-// first, while the cluster goes on. Then clients are shut out, all members are stopped, and their
-// volumes are set aside; new members start from the snapshot, on new volumes and with a new cluster
-// ID. Every write since the snapshot is lost. Until the new members
-// have formed a cluster, deleting the EtcdRestore brings the former members back with their data.
-// With spec.suspend it does nothing but to say in status.plan what it would do.
+// EtcdRestore restores an existing etcd cluster in place, once: from a snapshot, or from the data of
+// one member that is left (spec.source.survivor). The newest verified snapshot that fits spec.source
+// is found first, while the cluster goes on. Then clients are shut out, all members are stopped, and
+// their volumes are set aside; new members start from the snapshot, on new volumes and with a new
+// cluster ID. Every write since the snapshot is lost. Until the new members have formed a cluster,
+// deleting the EtcdRestore brings the former members back with their data. While spec.suspend is
+// true, the EtcdRestore only writes to status.plan what it would do.
 //
-// It is a record: one that was carried out is never carried out again, and applying another one of
-// the same name does nothing. A new cluster starts from a snapshot by spec.bootstrap.restore of its
-// EtcdCluster instead.
+// An EtcdRestore is carried out once. Applying another one of the same name does nothing. To start a
+// new cluster from a snapshot, use spec.bootstrap.restore of its EtcdCluster instead.
 type EtcdRestoreApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says which cluster is restored, and from what. Nothing of it but suspend can be changed.
+	// spec says which cluster is restored, and from what. Only spec.suspend can be changed.
 	Spec *EtcdRestoreSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what became of it; only Quorate writes it.
 	Status *EtcdRestoreStatusApplyConfiguration `json:"status,omitempty"`

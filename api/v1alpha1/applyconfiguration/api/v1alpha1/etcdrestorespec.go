@@ -23,9 +23,11 @@ type EtcdRestoreSpecApplyConfiguration struct {
 	// Retain (default): they stay, with the annotation etcd.quorate.dev/set-aside, and no member starts on them; delete them by
 	// hand. Delete: they are deleted. Until the restored cluster has formed they stay in any case.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
-	// suspend has the snapshot or the member found, and all that can be checked, and status.plan written. Nothing of the cluster is
-	// touched while it is true, and other EtcdRestores of the cluster wait. Set to false, the plan is carried out, from the very
-	// snapshot or member that it names. Once members are being stopped it changes nothing. Default false.
+	// suspend stops the EtcdRestore before it changes anything. While it is true, Quorate finds the
+	// snapshot or the member, checks what can be checked, writes status.plan, and does not touch the
+	// cluster; other EtcdRestores of the cluster wait. When it is set to false, the plan is carried
+	// out, from exactly the snapshot or the member that it names. Once the restore has begun to stop
+	// members, suspend changes nothing. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
 

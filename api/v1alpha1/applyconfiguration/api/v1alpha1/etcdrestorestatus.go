@@ -17,8 +17,9 @@ type EtcdRestoreStatusApplyConfiguration struct {
 	// conditions are Ready, always: True once the cluster has formed from the snapshot; and Reconciling and
 	// Stalled, only while True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// plan is what is done, or was, as it was known before the first member was stopped. While spec.suspend is true it is there as soon
-	// as nothing is against it; otherwise it is written as the restore begins.
+	// plan is what the restore does, or has done, as known before the first member is stopped. While
+	// spec.suspend is true, it is written once nothing else stands against the restore; otherwise it
+	// is written when the restore begins.
 	Plan *RestorePlanApplyConfiguration `json:"plan,omitempty"`
 	// restored is the snapshot; empty until one was chosen.
 	Restored *RestoredSnapshotApplyConfiguration `json:"restored,omitempty"`

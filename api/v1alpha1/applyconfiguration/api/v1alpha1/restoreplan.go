@@ -10,26 +10,34 @@ import (
 // RestorePlanApplyConfiguration represents a declarative configuration of the RestorePlan type for use
 // with apply.
 //
-// RestorePlan is what a restore in place does. It is not written again while that is the same: raftTerm, raftIndex, lost, and the figures
-// of from are as they were at madeAt.
+// RestorePlan is what a restore in place does. Before the restore begins, it is written again only
+// when the snapshot, setAside or newMembers change: raftTerm, raftIndex, lost, and the sizes and
+// revisions in from are those of madeAt.
 type RestorePlanApplyConfiguration struct {
-	// madeAt is when all of this was known.
+	// madeAt is when the plan was made.
 	MadeAt *v1.Time `json:"madeAt,omitempty"`
-	// from is the snapshot that is restored, or the data of a member (member/NAME).
+	// from is the snapshot that is restored, or the data of a member (its name is member/NAME then).
 	From *RestoredSnapshotApplyConfiguration `json:"from,omitempty"`
-	// raftTerm is the term of raft that the member is in. Empty for a snapshot, and where the member does not answer.
+	// raftTerm is the term of raft that the member of from is in. Empty for a snapshot, where the
+	// member does not answer, and where spec.options.flags of the EtcdCluster turns
+	// pre-vote off.
 	RaftTerm *int64 `json:"raftTerm,omitempty"`
-	// raftIndex is the entry of the log of etcd up to which the member knows it to be committed; it may have more. Empty as raftTerm is.
+	// raftIndex is the last log entry that the member of from knows to be committed; its log may be
+	// longer. Empty for a snapshot, and where the member does not answer.
 	RaftIndex *int64 `json:"raftIndex,omitempty"`
-	// lost is what is lost at most, in words.
+	// lost says which writes are lost at most, in words.
 	Lost *string `json:"lost,omitempty"`
-	// setAside are the PersistentVolumeClaims of the former members. No member starts on them any more.
+	// setAside are the PersistentVolumeClaims of the former members. No member starts on
+	// them any more.
 	SetAside []string `json:"setAside,omitempty"`
-	// formerVolumes is what becomes of these when the restored cluster has formed: Retain or Delete.
+	// formerVolumes is what happens to the claims in setAside once the restored cluster has formed:
+	// Retain or Delete.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
-	// newMembers start from it, all at once; where it is the data of a member, the first of them alone, and the others join that.
+	// newMembers are the names of the new members. All of them start from the snapshot at once. From
+	// the data of a member only the first one starts, and the others join it.
 	NewMembers []string `json:"newMembers,omitempty"`
-	// closedService is the Service that lets no client in until the new members have formed a cluster.
+	// closedService is the name of the Service that lets no client in from the beginning of the
+	// restore until the new members have formed a cluster.
 	ClosedService *string `json:"closedService,omitempty"`
 }
 
