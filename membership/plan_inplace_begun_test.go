@@ -109,6 +109,12 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 			args:   []change{discarding, former(0, asideEarlier), former(1, going)},
 			want:   Step{Action: DiscardFormer, Members: []string{"m-2"}, Reason: Retiring, Message: "deleting the volumes of the former members (m-2)"},
 		},
+		"DiscardKept": {
+			reason: "The volume of a member that was removed before is kept for a person (whenScaled Retain): it is none of a former member",
+			base:   restoredInPlace,
+			args:   []change{discarding, former(0, keptFor), former(1, gone), former(2, keptFor)},
+			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
+		},
 		"DiscardLast": {
 			reason: "It goes once all is well without it",
 			base:   restoredInPlace,
@@ -128,6 +134,8 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 		},
 	})
 }
+
+func keptFor(i *Instance) { i.Volume.Retired = true }
 
 func discarding(d *Desired, _ *Observed) { d.DiscardFormer = "back-uid" }
 

@@ -310,7 +310,7 @@ func TestReplacing(t *testing.T) {
 		Restore: inPhase(api.RestoreRestoring, inBucket, func(r *api.ClusterRestore) {
 			r.FormerClusterID, r.FormerRestored = "c0", earlier
 			r.Plan = &api.RestorePlan{
-				MadeAt: got.Restore.Plan.MadeAt, From: monday,
+				PlannedAt: got.Restore.Plan.PlannedAt, From: monday,
 				Lost:     "all data of etcd cluster c0 that etcd cluster c9 did not have when the snapshot was taken (2026-11-23T07:50:00Z)",
 				SetAside: []string{"db-0", "db-1", "db-2"}, FormerVolumes: api.RetentionRetain, NewMembers: []string{"db-5", "db-6", "db-7"}, ClosedService: "db-client",
 			}
@@ -351,6 +351,8 @@ func TestStopSearch(t *testing.T) {
 		job.SetFinalizers([]string{metav1.FinalizerDeleteDependents})
 	}
 	deleted := func(seen *observed) { seen.deleted = true }
+	suspended := func(seen *observed) { seen.InPlace.Suspended = true }
+	told := func(r *api.ClusterRestore) { r.Plan = &api.RestorePlan{From: monday} }
 	cases := map[string]struct {
 		reason  string
 		restore *api.ClusterRestore
@@ -364,6 +366,9 @@ func TestStopSearch(t *testing.T) {
 		"Blocked":      {reason: "the search goes on, and may find something", restore: inPhase(api.RestoreBlocked, inBucket)},
 		"Refused":      {reason: "nothing is to be found", restore: inPhase(api.RestorePending, inBucket, refusing), want: deletion},
 		"Restoring":    {reason: "what it has found is kept for people", restore: inPhase(api.RestoreRestoring, inBucket), seen: deleted},
+		"Suspended":    {reason: "it has yet to find what the plan is to tell", restore: inPhase(api.RestorePending, inBucket), seen: suspended},
+		"Planned":      {reason: "it is looked for once more when that is to be carried out, also by the same words", restore: inPhase(api.RestorePending, inBucket, told), seen: suspended, want: deletion},
+		"Resumed":      {reason: "it looks once more", restore: inPhase(api.RestorePending, inBucket, told)},
 		"NotAsked":     {reason: "it is the search of a new cluster"},
 		"NoJob":        {reason: "there is none", restore: inPhase(api.RestorePending, inBucket), seen: deleted, none: true},
 		"AnotherOwner": {reason: "it is not ours", restore: inPhase(api.RestorePending, inBucket), seen: deleted, job: func(o client.Object) { ownedBy("earlier", o) }},
@@ -519,6 +524,7 @@ func TestObserveRestores(t *testing.T) {
 	refused := func(e *api.EtcdRestore) {
 		e.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonRestoreRefused}}
 	}
+	keptLong := []membership.Instance{{Name: "db-0", Volume: membership.Volume{UID: "claim", Aside: "restore", Retired: true}}}
 	undiscarded := []membership.Instance{{Name: "db-0", Volume: membership.Volume{UID: "claim", Aside: "restore"}}}
 	type result struct {
 		Next                          *api.ClusterRestore
@@ -571,6 +577,7 @@ func TestObserveRestores(t *testing.T) {
 		"Reverting":       {reason: "that ends first", current: inPhase(api.RestoreReverting), cached: []client.Object{older}, want: result{InPlace: true, Waits: true}},
 		"CompletedBefore": {reason: "the next one may begin", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"StillDiscarding": {reason: "first the volumes of before go", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, former: undiscarded, cached: []client.Object{older}, want: result{Waits: true}},
+		"KeptBefore":      {reason: "that of a member that was removed before then stays, and holds up nothing", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, former: keptLong, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"RetainedBefore":  {reason: "those that stay hold up nothing", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, former: undiscarded, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"DiscardedBefore": {reason: "they are gone", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"RefusedBefore":   {reason: "the next one may begin", current: inPhase(api.RestoreRefused), earlier: []string{"back"}, cached: []client.Object{etcdRestore(refused), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},

@@ -19,9 +19,9 @@ import (
 // planned is the plan of a restore in place from what was found.
 func planned(c *api.EtcdCluster, seen observed, now metav1.Time) *api.RestorePlan {
 	p := &api.RestorePlan{
-		MadeAt:        now.Rfc3339Copy(),
+		PlannedAt:        now.Rfc3339Copy(),
 		From:          *seen.found.DeepCopy(),
-		SetAside:      membership.InPlaceSetsAside(seen.Observed),
+		SetAside:      bounded(membership.InPlaceSetsAside(seen.Observed)),
 		FormerVolumes: cmp.Or(c.Status.Restore.FormerVolumes, api.RetentionRetain),
 		ClosedService: c.ClientServiceName(),
 	}
@@ -36,6 +36,18 @@ func planned(c *api.EtcdCluster, seen observed, now metav1.Time) *api.RestorePla
 		p.Lost = lostSince(p.From, seen.Observed)
 	}
 	return p
+}
+
+// mostSetAside is the schema's bound on setAside.
+const mostSetAside = 64
+
+// bounded are the names with how many more there are: those of members that were removed long ago are kept for as long as a person likes.
+func bounded(names []string) []string {
+	if len(names) <= mostSetAside {
+		return names
+	}
+	const told = mostSetAside - 1
+	return append(slices.Clone(names[:told]), fmt.Sprintf("and %d more", len(names)-told))
 }
 
 // lostSince says which writes are lost at most where a stored snapshot is restored.

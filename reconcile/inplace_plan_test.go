@@ -107,6 +107,22 @@ func TestPlanLost(t *testing.T) {
 	}
 }
 
+// TestPlanOfMany: volumes of members that were removed long ago are kept for as long as a person likes (whenScaled Retain), and are set
+// aside as well. The schema bounds the plan: a status that is refused would begin no restore.
+func TestPlanOfMany(t *testing.T) {
+	t.Parallel()
+	c, seen := newCluster(), healthy()
+	c.Status.ClusterID, c.Status.Restore, seen.found = "c0", inPhase(api.RestorePending), ofThis()
+	for n := range 70 {
+		name := c.MemberName(3 + n)
+		seen.Instances = append(seen.Instances, membership.Instance{Name: name, Ordinal: 3 + n, Volume: membership.Volume{UID: "claim-of-" + name, Retired: true}})
+	}
+	p := planned(c, seen, metav1.Unix(1000, 0))
+	if len(p.SetAside) != 64 || p.SetAside[62] != "db-62" || p.SetAside[63] != "and 10 more" {
+		t.Errorf("%d are set aside: %v", len(p.SetAside), p.SetAside)
+	}
+}
+
 // TestPlanIsDone: what a restore in place stops, sets aside and makes is what its plan has told, name by name.
 func TestPlanIsDone(t *testing.T) {
 	t.Parallel()
@@ -274,7 +290,7 @@ func TestSetPlan(t *testing.T) {
 		want   *api.RestorePlan
 		pins   string // the snapshot that is looked for from now on
 	}{
-		"First":       {reason: "it is told when all is found", found: ofThis(), seen: []func(*observed){suspended, atRevisions(4720, 4720, 4720)}, want: with(earlier(), func(p *api.RestorePlan) { p.MadeAt = now }), pins: "db-monday"},
+		"First":       {reason: "it is told when all is found", found: ofThis(), seen: []func(*observed){suspended, atRevisions(4720, 4720, 4720)}, want: with(earlier(), func(p *api.RestorePlan) { p.PlannedAt = now }), pins: "db-monday"},
 		"NotFound":    {reason: "there is nothing to tell yet", seen: []func(*observed){suspended}},
 		"Unsuspended": {reason: "it is told as it begins", found: ofThis()},
 		"Same":        {reason: "a cluster at work is no reason to write", plan: earlier(), found: ofThis(), seen: []func(*observed){suspended, atRevisions(9999, 9999, 9999)}, want: earlier()},
@@ -285,14 +301,14 @@ func TestSetPlan(t *testing.T) {
 				seen.Instances = append(seen.Instances, membership.Instance{Name: "db-3", Ordinal: 3, Volume: membership.Volume{UID: "claim-of-db-3"}})
 			}},
 			want: with(earlier(), func(p *api.RestorePlan) {
-				p.MadeAt, p.SetAside, p.NewMembers = now, []string{"db-0", "db-1", "db-2", "db-3"}, []string{"db-4", "db-5", "db-6"}
+				p.PlannedAt, p.SetAside, p.NewMembers = now, []string{"db-0", "db-1", "db-2", "db-3"}, []string{"db-4", "db-5", "db-6"}
 			}),
 			pins: "db-monday",
 		},
 		"Resumed": {
 			reason: "until it begins the plan is true", plan: earlier(), found: ofThis(),
 			seen: []func(*observed){atRevisions(4720, 4720, 4720), func(seen *observed) { seen.Instances[0].Volume = membership.Volume{} }},
-			want: with(earlier(), func(p *api.RestorePlan) { p.MadeAt, p.SetAside = now, []string{"db-1", "db-2"} }), pins: "db-monday",
+			want: with(earlier(), func(p *api.RestorePlan) { p.PlannedAt, p.SetAside = now, []string{"db-1", "db-2"} }), pins: "db-monday",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -203,24 +203,34 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 	available, reason, message := availability(seen, step)
 	set(api.ConditionAvailable, available, reason, message)
 
-	degraded, reason, message := metav1.ConditionFalse, api.ReasonHealthy, "every member is healthy"
-	switch {
-	case !seen.Formed():
-		reason, message = api.ReasonNotFormed, "the cluster has not formed yet"
-	case size(c) == 0:
-		reason, message = api.ReasonHibernated, "spec.replicas is 0"
-	case seen.Differ(), slices.ContainsFunc(s.Members, func(m api.MemberStatus) bool {
-		i, _ := seen.Instance(m.Name)
-		return m.ID != "" && m.Role != api.RoleLearner && m.Health != api.HealthHealthy && !i.Publishes()
-	}), meta.IsStatusConditionTrue(s.Conditions, api.ConditionDegraded) && int(s.ReadyReplicas) < size(c):
-		// Where data differs, one member is not healthy, whichever it is.
-		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor
-		// is a member that follows and does not serve yet.
-		degraded, reason, message = metav1.ConditionTrue, string(step.Reason), step.Message
-	}
+	degraded, reason, message := degradation(s, c, seen, step)
 	set(api.ConditionDegraded, degraded, reason, message)
 	only(api.ConditionReconciling, step.Acts() || step.Action == membership.Wait)
 	only(api.ConditionStalled, step.Action == membership.Stall)
+}
+
+// degradation is whether the cluster has less than its spec asks for. That data differs is told also where the step is about something
+// else: an EtcdBackup waits for the end of that.
+func degradation(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, step membership.Step) (metav1.ConditionStatus, string, string) {
+	lacks := func(m api.MemberStatus) bool {
+		i, _ := seen.Instance(m.Name)
+		return m.ID != "" && m.Role != api.RoleLearner && m.Health != api.HealthHealthy && !i.Publishes()
+	}
+	switch {
+	case !seen.Formed():
+		return metav1.ConditionFalse, api.ReasonNotFormed, "the cluster has not formed yet"
+	case size(c) == 0:
+		return metav1.ConditionFalse, api.ReasonHibernated, "spec.replicas is 0"
+	case seen.Differ() && step.Reason != membership.CorruptMember && step.Reason != membership.DataDiffers:
+		return metav1.ConditionTrue, api.ReasonDataDiffers, "the data of the members differs; " + step.Message
+	case seen.Differ(), slices.ContainsFunc(s.Members, lacks), meta.IsStatusConditionTrue(s.Conditions, api.ConditionDegraded) && int(s.ReadyReplicas) < size(c):
+		// Where data differs, one member is not healthy, whichever it is.
+		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor
+		// is a member that follows and does not serve yet.
+		return metav1.ConditionTrue, string(step.Reason), step.Message
+	default:
+		return metav1.ConditionFalse, api.ReasonHealthy, "every member is healthy"
+	}
 }
 
 // availability is whether linearizable reads and writes are served now. Listing the members was such a read.

@@ -71,6 +71,13 @@ func gone(s *api.EtcdClusterStatus, n int, health api.MemberHealth) {
 	s.Members[n].Role, s.Members[n].Health, s.Members[n].Version = api.RoleUnknown, health, ""
 }
 
+// different has no quorum of members with equal data.
+func different(seen *observed) {
+	for n, sum := range []uint32{1, 2, 3} {
+		seen.Instances[n].Hash = membership.Hash{Revision: 7, Sum: sum}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	step := func(action membership.Action, reason membership.Reason, message string, members ...string) membership.Step {
 		return membership.Step{Action: action, Reason: reason, Message: message, Members: members}
@@ -294,16 +301,32 @@ func TestStatus(t *testing.T) {
 		},
 		"Different": {
 			reason: "they serve, and one of them serves what is wrong",
-			seen: func(seen *observed) {
-				for n, sum := range []uint32{1, 2, 3} {
-					seen.Instances[n].Hash = membership.Hash{Revision: 7, Sum: sum}
-				}
-			},
-			step: step(membership.Stall, membership.DataDiffers, "no quorum is equal"),
+			seen:   different,
+			step:   step(membership.Stall, membership.DataDiffers, "no quorum is equal"),
 			want: func(s *api.EtcdClusterStatus) {
 				s.Conditions = conditions(ready(metav1.ConditionFalse, "DataDiffers", "no quorum is equal"), serves,
 					condition(api.ConditionDegraded, metav1.ConditionTrue, "DataDiffers", "no quorum is equal"),
 					condition(api.ConditionStalled, metav1.ConditionTrue, "DataDiffers", "no quorum is equal"))
+			},
+		},
+		"DifferentSuspended": {
+			reason:  "an EtcdBackup must know of it also where nothing is done about it",
+			cluster: func(c *api.EtcdCluster) { c.Spec.Suspend = true },
+			seen:    different,
+			step:    step(membership.None, membership.Suspended, "suspended"),
+			want: func(s *api.EtcdClusterStatus) {
+				s.Conditions = conditions(ready(metav1.ConditionFalse, "Suspended", "suspended"), serves,
+					condition(api.ConditionDegraded, metav1.ConditionTrue, "DataDiffers", "the data of the members differs; suspended"))
+			},
+		},
+		"DifferentQueued": {
+			reason: "or where that waits for its turn",
+			seen:   different,
+			step:   step(membership.Wait, api.ReasonQueued, "queued"),
+			want: func(s *api.EtcdClusterStatus) {
+				s.Conditions = conditions(ready(metav1.ConditionFalse, "Queued", "queued"), serves,
+					condition(api.ConditionDegraded, metav1.ConditionTrue, "DataDiffers", "the data of the members differs; queued"),
+					condition(api.ConditionReconciling, metav1.ConditionTrue, "Queued", "queued"))
 			},
 		},
 		"Refused": {

@@ -68,6 +68,24 @@ var alertCases = map[string]struct {
 		want: []string{`QuorateBackupTooOld{cluster="db", namespace="team-a"}`},
 	},
 
+	"QuorateBackupTooOld/OtherClock": {
+		reason: "it was taken at 02:00 by a node whose clock is twenty seconds behind the operator's",
+		args: []string{
+			`quorate_backup_last_good_timestamp_seconds{namespace="team-a",cluster="db"} 611980x2329 698380x22`,
+			`quorate_backup_schedule_due_timestamp_seconds{namespace="team-a",cluster="db",schedule="nightly"} 612000x2327 698400x24`,
+		},
+	},
+	"QuorateBackupTooOld/Hibernated": {
+		reason: "nothing was written since then, and no backup can be taken; another cluster is awake",
+		args: []string{
+			`quorate_backup_last_good_timestamp_seconds{namespace="team-a",cluster="db"} 7200x2352`,
+			`quorate_backup_last_good_timestamp_seconds{namespace="team-b",cluster="db"} 7200x2352`,
+			`quorate_cluster_condition{namespace="team-a",cluster="db",condition="Available",status="False",reason="Hibernated"} 1x2352`,
+			`quorate_cluster_condition{namespace="team-b",cluster="db",condition="Available",status="True",reason="Serving"} 1x2352`,
+		},
+		want: []string{`QuorateBackupTooOld{cluster="db", namespace="team-b"}`},
+	},
+
 	"QuorateBackupMissing/Never": {
 		reason: "a schedule has been due, and nothing good came of it: there is no series of a last good one",
 		args:   []string{`quorate_backup_schedule_due_timestamp_seconds{namespace="team-a",cluster="db",schedule="nightly"} 691200x2352`},
@@ -210,6 +228,14 @@ var alertCases = map[string]struct {
 			`quorate_cluster_database_quota_bytes{namespace="team-a",cluster="db"} 536870912x2352`,
 		},
 		want: []string{`QuorateDatabaseNearQuota{cluster="db", namespace="team-a"}`},
+	},
+	"QuorateDatabaseNearQuota/Hibernated": {
+		reason: "its status has the size of before, and nothing is written",
+		args: []string{
+			`quorate_cluster_database_size_bytes{namespace="team-a",cluster="db"} 469762048x2352`,
+			`quorate_cluster_database_quota_bytes{namespace="team-a",cluster="db"} 536870912x2352`,
+			`quorate_cluster_condition{namespace="team-a",cluster="db",condition="Available",status="False",reason="Hibernated"} 1x2352`,
+		},
 	},
 	"QuorateDatabaseNearQuota/Room": {
 		reason: "416 of 512 MiB are 81 %",

@@ -73,9 +73,10 @@ type EtcdRestoreSpec struct {
 	// +kubebuilder:validation:Enum=Refuse;Replace
 	WhenServing ServingPolicy `json:"whenServing,omitempty"`
 
-	// formerVolumes is what becomes of the PersistentVolumeClaims of the former members once the restored cluster has formed.
+	// formerVolumes is what becomes of the PersistentVolumeClaims of the former members once all members of the restored cluster are healthy.
 	// Retain (default): they stay, with the annotation etcd.quorate.dev/set-aside, and no member starts on them; delete them by
-	// hand. Delete: they are deleted. Until the restored cluster has formed they stay in any case.
+	// hand. Delete: they are deleted. Until the restored cluster has formed they stay in any case. Those that storage.retention.whenScaled
+	// has kept of members that were removed before are set aside as well, and are never deleted.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
@@ -258,11 +259,11 @@ type ClusterRestore struct {
 
 // RestorePlan is what a restore in place does. Before the restore begins, it is written again only
 // when the snapshot, setAside or newMembers change: raftTerm, raftIndex, lost, and the sizes and
-// revisions in from are those of madeAt.
+// revisions in from are those of plannedAt.
 type RestorePlan struct {
-	// madeAt is when the plan was made.
+	// plannedAt is when the plan was made.
 	// +required
-	MadeAt metav1.Time `json:"madeAt"`
+	PlannedAt metav1.Time `json:"plannedAt"`
 
 	// from is the snapshot that is restored, or the data of a member (its name is member/NAME then).
 	// +required
@@ -284,15 +285,16 @@ type RestorePlan struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Lost string `json:"lost"`
 
-	// setAside are the PersistentVolumeClaims of the former members. No member starts on
-	// them any more.
+	// setAside are the PersistentVolumeClaims of the former members, and those that
+	// storage.retention.whenScaled has kept of removed ones. No member starts on them any more. Of
+	// more than 64 the last one says how many more there are.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	SetAside []string `json:"setAside,omitempty"`
 
-	// formerVolumes is what happens to the claims in setAside once the restored cluster has formed:
+	// formerVolumes is what happens to the claims in setAside once all members of the restored cluster are healthy:
 	// Retain or Delete.
 	// +required
 	// +kubebuilder:validation:Enum=Retain;Delete

@@ -14,7 +14,7 @@ import (
 
 // Metrics exports the last good snapshot of each cluster, which is the verified one that was taken
 // last, and the schedules. Each scrape reads the EtcdBackups and EtcdBackupSchedules of all
-// EtcdClusters from the cache: a series ends when its object is deleted.
+// EtcdClusters from the cache, but for those that are being deleted: a series ends with its object.
 type Metrics struct {
 	// Reader reads from the cache.
 	Reader client.Reader
@@ -65,7 +65,8 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	there := map[types.NamespacedName]bool{}
 	for i := range clusters.Items {
-		there[client.ObjectKeyFromObject(&clusters.Items[i])] = true
+		c := &clusters.Items[i]
+		there[client.ObjectKeyFromObject(c)] = c.DeletionTimestamp.IsZero()
 	}
 	for key, s := range summaries(backups.Items) {
 		if there[key] {

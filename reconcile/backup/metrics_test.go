@@ -20,6 +20,12 @@ func TestMetrics(t *testing.T) {
 	cluster := func(name string) client.Object {
 		return &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team-a"}}
 	}
+	going := func(name string) client.Object {
+		c := cluster(name)
+		c.SetDeletionTimestamp(instant(born))
+		c.SetFinalizers([]string{metav1.FinalizerDeleteDependents})
+		return c
+	}
 	backup := func(name, of string, taken time.Time, more func(*api.EtcdBackup)) client.Object {
 		b := &api.EtcdBackup{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team-a"},
@@ -80,6 +86,10 @@ quorate_backup_stalled{cluster="db",namespace="team-a"} 1
 		"ClusterGone": {
 			reason: "An alert on the age must not go on for a cluster that was deleted",
 			args:   []client.Object{backup("a", "db", born, good), schedule("0 * * * *", func(*api.EtcdBackupSchedule) {})},
+		},
+		"ClusterGoes": {
+			reason: "Nor for one that is being deleted, which may take long: no backup of it is taken any more",
+			args:   []client.Object{going("db"), backup("a", "db", born, good), schedule("0 * * * *", func(*api.EtcdBackupSchedule) {})},
 		},
 		"Due": {
 			reason: "A time counts when it has come, whether an EtcdBackup was made of it or not",

@@ -43,7 +43,7 @@ func carried(phase api.RestorePhase, message string) func(*Observed) {
 // plan is what the cluster would do.
 func plan() *api.RestorePlan {
 	return &api.RestorePlan{
-		MadeAt: *instant(born), From: *monday(), Lost: "writes after revision 42", SetAside: []string{"db-0", "db-1"},
+		PlannedAt: *instant(born), From: *monday(), Lost: "writes after revision 42", SetAside: []string{"db-0", "db-1"},
 		FormerVolumes: api.RetentionRetain, NewMembers: []string{"db-3", "db-4", "db-5"}, ClosedService: "db-client",
 	}
 }

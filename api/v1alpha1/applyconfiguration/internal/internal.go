@@ -829,15 +829,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lost
       type:
         scalar: string
-    - name: madeAt
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: newMembers
       type:
         list:
           elementType:
             scalar: string
           elementRelationship: atomic
+    - name: plannedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: raftIndex
       type:
         scalar: numeric

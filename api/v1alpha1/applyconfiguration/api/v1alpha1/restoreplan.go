@@ -12,10 +12,10 @@ import (
 //
 // RestorePlan is what a restore in place does. Before the restore begins, it is written again only
 // when the snapshot, setAside or newMembers change: raftTerm, raftIndex, lost, and the sizes and
-// revisions in from are those of madeAt.
+// revisions in from are those of plannedAt.
 type RestorePlanApplyConfiguration struct {
-	// madeAt is when the plan was made.
-	MadeAt *v1.Time `json:"madeAt,omitempty"`
+	// plannedAt is when the plan was made.
+	PlannedAt *v1.Time `json:"plannedAt,omitempty"`
 	// from is the snapshot that is restored, or the data of a member (its name is member/NAME then).
 	From *RestoredSnapshotApplyConfiguration `json:"from,omitempty"`
 	// raftTerm is the term of raft that the member of from is in. Empty for a snapshot, where the
@@ -27,10 +27,11 @@ type RestorePlanApplyConfiguration struct {
 	RaftIndex *int64 `json:"raftIndex,omitempty"`
 	// lost says which writes are lost at most, in words.
 	Lost *string `json:"lost,omitempty"`
-	// setAside are the PersistentVolumeClaims of the former members. No member starts on
-	// them any more.
+	// setAside are the PersistentVolumeClaims of the former members, and those that
+	// storage.retention.whenScaled has kept of removed ones. No member starts on them any more. Of
+	// more than 64 the last one says how many more there are.
 	SetAside []string `json:"setAside,omitempty"`
-	// formerVolumes is what happens to the claims in setAside once the restored cluster has formed:
+	// formerVolumes is what happens to the claims in setAside once all members of the restored cluster are healthy:
 	// Retain or Delete.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
 	// newMembers are the names of the new members. All of them start from the snapshot at once. From
@@ -47,11 +48,11 @@ func RestorePlan() *RestorePlanApplyConfiguration {
 	return &RestorePlanApplyConfiguration{}
 }
 
-// WithMadeAt sets the MadeAt field in the declarative configuration to the given value
+// WithPlannedAt sets the PlannedAt field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the MadeAt field is set to the value of the last call.
-func (b *RestorePlanApplyConfiguration) WithMadeAt(value v1.Time) *RestorePlanApplyConfiguration {
-	b.MadeAt = &value
+// If called multiple times, the PlannedAt field is set to the value of the last call.
+func (b *RestorePlanApplyConfiguration) WithPlannedAt(value v1.Time) *RestorePlanApplyConfiguration {
+	b.PlannedAt = &value
 	return b
 }
 
