@@ -19,7 +19,7 @@ import (
 // planned is the plan of a restore in place from what was found.
 func planned(c *api.EtcdCluster, seen observed, now metav1.Time) *api.RestorePlan {
 	p := &api.RestorePlan{
-		PlannedAt:        now.Rfc3339Copy(),
+		PlannedAt:     now.Rfc3339Copy(),
 		From:          *seen.found.DeepCopy(),
 		SetAside:      bounded(membership.InPlaceSetsAside(seen.Observed)),
 		FormerVolumes: cmp.Or(c.Status.Restore.FormerVolumes, api.RetentionRetain),

@@ -146,9 +146,9 @@ func (c *oneBuffer) Unmarshal(data mem.BufferSlice, to any) error {
 
 // snapshot passes on the stream of the member, unmodified, with how much is still to come.
 func (m *member) snapshot(ctx context.Context, pass func(block []byte, remaining int64) error) error {
-	patience := newPatience(ctx, m.patience)
+	streaming, patience := withPatience(ctx, m.patience)
 	defer patience.end()
-	stream, err := m.maintenance().Snapshot(patience.ctx, &etcdserverpb.SnapshotRequest{}, grpc.ForceCodecV2(&oneBuffer{CodecV2: encoding.GetCodecV2("proto")}))
+	stream, err := m.maintenance().Snapshot(streaming, &etcdserverpb.SnapshotRequest{}, grpc.ForceCodecV2(&oneBuffer{CodecV2: encoding.GetCodecV2("proto")}))
 	if err != nil {
 		return fmt.Errorf("snapshot of etcd %s: %w", m.endpoint, err)
 	}

@@ -123,7 +123,7 @@ func (h *hosts) killed(volume string, within []string, seen map[string]bool, arg
 		if path != "" {
 			seen[path] = true
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
-			<-ended
+			_ = <-ended                                         // it was killed
 			return path
 		}
 		select {
@@ -135,7 +135,7 @@ func (h *hosts) killed(volume string, within []string, seen map[string]bool, arg
 		case <-again.C:
 		case <-late:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // as above
-			<-ended
+			_ = <-ended                                         // it was killed
 			h.Fatal("it does not end")
 		}
 	}
