@@ -143,8 +143,8 @@ func (b *bucket) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	if err := checkKey(b.config, "open", key); err != nil {
 		return nil, err
 	}
-	patience := newPatience(ctx, stallTimeout) // a library may begin a read that breaks again and again
-	r, err := b.blobs.NewReader(patience.ctx, b.prefix+key, nil)
+	ctx, patience := withPatience(ctx, stallTimeout) // a library may begin a read that breaks again and again
+	r, err := b.blobs.NewReader(ctx, b.prefix+key, nil)
 	if err != nil {
 		patience.end()
 		return nil, b.failed("open", key, err)

@@ -86,9 +86,9 @@ type patience struct {
 	bound  time.Duration // of a step
 }
 
-func newPatience(ctx context.Context, bound time.Duration) patience {
+func withPatience(ctx context.Context, bound time.Duration) (context.Context, patience) {
 	ctx, giveUp := context.WithCancelCause(ctx)
-	return patience{ctx: ctx, giveUp: giveUp, bound: bound}
+	return ctx, patience{ctx: ctx, giveUp: giveUp, bound: bound}
 }
 
 // step waits for next. An error that comes of giving up is stalled.

@@ -126,7 +126,7 @@ func (s slowly) wait() bool {
 		<-s.ended
 		return false
 	}
-	time.Sleep(s.pause) // in the time of the bubble
+	<-time.After(s.pause) // in the time of the bubble
 	return true
 }
 

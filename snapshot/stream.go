@@ -95,9 +95,9 @@ func (s *saving) report(done, total int64) {
 
 // snapshot passes on the stream of the member, unmodified.
 func (m *member) snapshot(ctx context.Context, pass func([]byte) error, report func(done, total int64)) error {
-	patience := newPatience(ctx, m.patience)
+	streaming, patience := withPatience(ctx, m.patience)
 	defer patience.end()
-	stream, err := m.maintenance().Snapshot(patience.ctx, &etcdserverpb.SnapshotRequest{})
+	stream, err := m.maintenance().Snapshot(streaming, &etcdserverpb.SnapshotRequest{})
 	if err != nil {
 		return fmt.Errorf("snapshot of etcd %s: %w", m.endpoint, err)
 	}
