@@ -97,7 +97,7 @@ func (a *tenant) kill() { _ = a.server.Stop() } // it says that the time for an 
 func (s *stage) killed(a *tenant) {
 	s.Helper()
 	a.kill()
-	address := net.JoinHostPort(a.server.SecureServing.Address, a.server.SecureServing.Port)
+	address := net.JoinHostPort(a.server.Address, a.server.Port)
 	for begun := time.Now(); ; <-time.After(10 * time.Millisecond) {
 		free, err := new(net.ListenConfig).Listen(s.Context(), "tcp", address)
 		if err == nil {

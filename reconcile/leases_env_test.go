@@ -40,23 +40,23 @@ func (s *stage) leases(w *way) *lessee {
 	s.must(err)
 	s.Cleanup(func() { _ = etcd.Close() }) // a test that fails here has failed before
 	l := &lessee{Client: etcd}
-	l.lasting, l.ending = s.grant(l, lasts), s.grant(l, ends)
-	s.attach(l, "lock", l.lasting)
-	s.attach(l, "lasting", l.lasting)
-	s.attach(l, "ending", l.ending)
+	l.lasting, l.ending = s.grant(s.Context(), l, lasts), s.grant(s.Context(), l, ends)
+	s.attach(s.Context(), l, "lock", l.lasting)
+	s.attach(s.Context(), l, "lasting", l.lasting)
+	s.attach(s.Context(), l, "ending", l.ending)
 	return l
 }
 
-func (s *stage) grant(l *lessee, seconds int64) clientv3.LeaseID {
+func (s *stage) grant(ctx context.Context, l *lessee, seconds int64) clientv3.LeaseID {
 	s.Helper()
-	lease, err := l.Grant(s.Context(), seconds)
+	lease, err := l.Grant(ctx, seconds)
 	s.must(err)
 	return lease.ID
 }
 
-func (s *stage) attach(l *lessee, key string, lease clientv3.LeaseID) {
+func (s *stage) attach(ctx context.Context, l *lessee, key string, lease clientv3.LeaseID) {
 	s.Helper()
-	_, err := l.Put(s.Context(), key, "", clientv3.WithLease(lease))
+	_, err := l.Put(ctx, key, "", clientv3.WithLease(lease))
 	s.must(err)
 }
 
@@ -65,9 +65,9 @@ func (s *stage) attach(l *lessee, key string, lease clientv3.LeaseID) {
 func (s *stage) goesOnLeasing(ctx context.Context, l *lessee, m snapshot.Manifest) clientv3.WatchChan {
 	s.Helper()
 	s.awaitDeleted(l.Watch(ctx, "ending", clientv3.WithRev(m.Revision+1)), "ending")
-	l.later = s.grant(l, lasts)
-	s.attach(l, "lock", l.later)
-	s.attach(l, "later", l.later)
+	l.later = s.grant(ctx, l, lasts)
+	s.attach(ctx, l, "lock", l.later)
+	s.attach(ctx, l, "later", l.later)
 	watched := l.Watch(ctx, "lock", clientv3.WithRev(m.Revision+1))
 	if response := <-watched; len(response.Events) == 0 {
 		s.Fatalf("the client is told nothing of the lock: %+v", response)

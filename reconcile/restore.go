@@ -79,7 +79,7 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 	}
 	want, err := render.FindJob(c, r.AgentImage)
 	if err != nil {
-		return nil //nolint:nilerr // it is told where the Job is to be made
+		return nil // it is told where the Job is to be made
 	}
 	job, pods, err := r.jobOf(ctx, c, want)
 	if job == nil || err != nil {

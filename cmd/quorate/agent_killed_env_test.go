@@ -114,8 +114,12 @@ func (h *hosts) killed(volume string, within []string, seen map[string]bool, arg
 	if err := cmd.Start(); err != nil {
 		h.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var failed error
+	ended := make(chan struct{})
+	go func() {
+		failed = cmd.Wait()
+		close(ended)
+	}()
 	again, late := time.NewTicker(time.Millisecond), time.After(soon)
 	defer again.Stop()
 	for {
@@ -123,13 +127,13 @@ func (h *hosts) killed(volume string, within []string, seen map[string]bool, arg
 		if path != "" {
 			seen[path] = true
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
-			_ = <-ended                                         // it was killed
+			<-ended
 			return path
 		}
 		select {
-		case err := <-ended:
-			if err != nil {
-				h.Fatalf("it failed by itself: %v", err)
+		case <-ended:
+			if failed != nil {
+				h.Fatalf("it failed by itself: %v", failed)
 			}
 			return ""
 		case <-again.C:

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -62,8 +63,8 @@ func checkSelector(t *testing.T, alert string, selector []*labels.Matcher, expor
 	t.Helper()
 	name := nameIn(selector)
 	for _, m := range selector {
-		for _, value := range strings.Split(m.Value, "|") {
-			if !slices.ContainsFunc(exported, func(l labels.Labels) bool { return l.Get(labels.MetricName) == name && l.Get(m.Name) == value }) {
+		for _, value := range strings.SplitSeq(m.Value, "|") {
+			if !slices.ContainsFunc(exported, func(l labels.Labels) bool { return l.Get(model.MetricNameLabel) == name && l.Get(m.Name) == value }) {
 				t.Errorf("%s asks for %s with %s: no metric of the operator has that", alert, name, m)
 			}
 		}
@@ -76,7 +77,7 @@ func checkGrouping(t *testing.T, alert string, expr parser.Expr, by []string, ex
 	for _, selector := range parser.ExtractSelectors(expr) {
 		name := nameIn(selector)
 		for _, label := range by {
-			if !slices.ContainsFunc(exported, func(l labels.Labels) bool { return l.Get(labels.MetricName) == name && l.Has(label) }) {
+			if !slices.ContainsFunc(exported, func(l labels.Labels) bool { return l.Get(model.MetricNameLabel) == name && l.Has(label) }) {
 				t.Errorf("%s groups %s by %s, which it has not", alert, name, label)
 			}
 		}
@@ -84,7 +85,7 @@ func checkGrouping(t *testing.T, alert string, expr parser.Expr, by []string, ex
 }
 
 func nameIn(selector []*labels.Matcher) string {
-	return selector[slices.IndexFunc(selector, func(m *labels.Matcher) bool { return m.Name == labels.MetricName })].Value
+	return selector[slices.IndexFunc(selector, func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel })].Value
 }
 
 // TestMetricsDocumented: docs/metrics.md has each metric of the operator's own, and no other, and commands that there are.
@@ -101,7 +102,7 @@ func TestMetricsDocumented(t *testing.T) {
 	}
 	is := map[string]bool{}
 	for _, l := range series(t, ownRegistry(t)) {
-		is[l.Get(labels.MetricName)] = true
+		is[l.Get(model.MetricNameLabel)] = true
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(is)), slices.Sorted(maps.Keys(documented))); diff != "" {
 		t.Errorf("docs/metrics.md: -want +got:\n%s", diff)
@@ -228,7 +229,7 @@ func series(t *testing.T, from ...prometheus.Gatherer) []labels.Labels {
 }
 
 func labelsOf(name string, metric *dto.Metric) labels.Labels {
-	b := labels.NewBuilder(labels.FromStrings(labels.MetricName, name))
+	b := labels.NewBuilder(labels.FromStrings(model.MetricNameLabel, name))
 	for _, pair := range metric.GetLabel() {
 		b.Set(pair.GetName(), pair.GetValue())
 	}
