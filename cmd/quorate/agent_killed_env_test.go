@@ -139,7 +139,7 @@ func (h *hosts) killed(volume string, within []string, seen map[string]bool, arg
 		case <-again.C:
 		case <-late:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // as above
-			_ = <-ended                                         // it was killed
+			<-ended
 			h.Fatal("it does not end")
 		}
 	}
