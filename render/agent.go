@@ -35,6 +35,23 @@ func agent(image, name, command string, args ...string) *corev1ac.ContainerApply
 		WithSecurityContext(confined())
 }
 
+// ofDatabase has a container read and write databases. The system's own copy of a file counts as memory
+// of the container, and an etcd's database is mapped as a whole, again and again, while it is restored:
+// with less than that it is read from the disk each time. So there is no limit, unless members have
+// one. What an agent itself needs does not depend on it.
+func ofDatabase(c *api.EtcdCluster, container *corev1ac.ContainerApplyConfiguration) *corev1ac.ContainerApplyConfiguration {
+	container.Resources.Limits = nil
+	if r := c.Spec.Resources; r != nil {
+		if limit, ok := r.Limits[corev1.ResourceMemory]; ok {
+			if limit.Cmp(agentMemoryLimit) < 0 {
+				limit = agentMemoryLimit
+			}
+			container.Resources.WithLimits(corev1.ResourceList{corev1.ResourceMemory: limit.DeepCopy()})
+		}
+	}
+	return container
+}
+
 // agentPod is the spec of a Pod in which agents use a store. It runs on the nodes that members may
 // run on. The cluster may be gone (nil).
 func agentPod(c *api.EtcdCluster, s *api.BackupStore) (*corev1ac.PodSpecApplyConfiguration, error) {

@@ -71,7 +71,7 @@ func BackupJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1ac.
 	stored := []string{"--store=" + config, "--name=" + b.Status.Name}
 	var steps []*corev1ac.ContainerApplyConfiguration
 	add := func(name, command string, args ...[]string) *corev1ac.ContainerApplyConfiguration {
-		step := agent(image, name, command, slices.Concat(args...)...)
+		step := ofDatabase(c, agent(image, name, command, slices.Concat(args...)...))
 		steps = append(steps, step)
 		return step
 	}

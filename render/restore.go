@@ -166,7 +166,7 @@ const wanted = "--wanted=$(" + envRestore + ")"
 
 // restorer makes a container the init container of a first member, which sees to the data of that.
 func restorer(c *api.EtcdCluster, container *corev1ac.ContainerApplyConfiguration) *corev1ac.ContainerApplyConfiguration {
-	container.
+	ofDatabase(c, container).
 		WithEnv(fromAnnotation(envRestore, api.AnnotationRestore)).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(dataVolume).WithMountPath(dataMount))
 	if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
