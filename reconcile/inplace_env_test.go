@@ -229,7 +229,7 @@ func TestInPlaceRefused(t *testing.T) {
 	before := identityOf(c)
 	e := s.etcdRestore("back")
 	s.create(e)
-	s.saysStalled(e, api.ReasonRestoreRefused, "with spec.whenServing Replace")
+	s.saysStalled(e, api.ReasonRestoreRefused, "spec.whenServing: Replace")
 	for _, pod := range s.pods(c) {
 		s.must(s.hostlet.Pause(s.ns, pod.Name))
 	}

@@ -63,7 +63,7 @@ func checkSelector(t *testing.T, alert string, selector []*labels.Matcher, expor
 	t.Helper()
 	name := nameIn(selector)
 	for _, m := range selector {
-		for _, value := range strings.SplitSeq(m.Value, "|") {
+		for value := range strings.SplitSeq(m.Value, "|") {
 			if !slices.ContainsFunc(exported, func(l labels.Labels) bool { return l.Get(model.MetricNameLabel) == name && l.Get(m.Name) == value }) {
 				t.Errorf("%s asks for %s with %s: no metric of the operator has that", alert, name, m)
 			}
