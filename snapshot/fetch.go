@@ -27,7 +27,6 @@ func Fetch(ctx context.Context, store Store, name, file string, o FetchOptions) 
 	return fetched(ctx, store, name, file, o, publish)
 }
 
-// fetched is Fetch with what gives the file its name.
 func fetched(ctx context.Context, store Store, name, file string, o FetchOptions, publish func(beside *os.File, file string) error) (Manifest, error) {
 	manifest, err := ReadManifest(ctx, store, name)
 	if err != nil {
@@ -67,7 +66,7 @@ func publish(beside *os.File, file string) error {
 	return syncFile(filepath.Dir(file))
 }
 
-// named gives a file its name, and does not wait for it to be on the disk: it is for this process.
+// named is publish of a file that need not outlast this process.
 func named(beside *os.File, file string) error {
 	if err := beside.Close(); err != nil {
 		return err
