@@ -14,8 +14,7 @@ import (
 
 // FetchOptions says how a stored snapshot is read.
 type FetchOptions struct {
-	// Identities read what is encrypted.
-	Identities []age.Identity
+	Identities []age.Identity // read what is encrypted
 	// Progress is called now and then, from one goroutine.
 	Progress func(Progress)
 }
