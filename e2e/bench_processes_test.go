@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// process is one of a container: for how long it ran, and the most memory that was its own at once. Files that it reads, writes or
+// ran is a process of a container: for how long it ran, and the most memory that was its own at once. Files that it reads, writes or
 // maps are the system's to keep in memory or not, and are not counted (RssAnon).
 type ran struct {
 	args   []string

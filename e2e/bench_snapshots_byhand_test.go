@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +39,10 @@ func (s *stage) saveByHand(c *api.EtcdCluster, member string) time.Duration {
 				Name: "save", Image: render.Image(c, c.Spec.Version), ImagePullPolicy: corev1.PullIfNotPresent,
 				Command:      []string{"etcdctl", "snapshot", "save", handFile, "--endpoints=" + c.ClientURL(member)},
 				VolumeMounts: []corev1.VolumeMount{{Name: backupsClaim, MountPath: backupsMount}},
+				// As the agent has: with nothing it would get next to no processor on a busy machine.
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+				}},
 				SecurityContext: &corev1.SecurityContext{
 					AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 				},
@@ -76,7 +81,7 @@ func (s *stage) restoredByHand(c *api.EtcdCluster) []*unstructured.Unstructured 
 		spec := o.Object["spec"].(map[string]any)
 		etcd := spec["containers"].([]any)[0].(map[string]any)
 		spec["initContainers"] = []any{map[string]any{
-			"name": "restore", "image": etcd["image"], "imagePullPolicy": "IfNotPresent", "securityContext": etcd["securityContext"],
+			"name": "restore", "resources": map[string]any{"requests": map[string]any{"cpu": "100m", "memory": "64Mi"}}, "image": etcd["image"], "imagePullPolicy": "IfNotPresent", "securityContext": etcd["securityContext"],
 			"command": []any{
 				"etcdutl", "snapshot", "restore", handFile, "--data-dir=/var/lib/etcd/data", "--name=" + o.GetName(),
 				"--initial-cluster=" + render.Bootstrap(c, names), "--initial-cluster-token=" + c.Name, "--initial-advertise-peer-urls=" + c.PeerURL(o.GetName()),

@@ -6,18 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
@@ -68,107 +62,12 @@ func TestBenchSnapshots(t *testing.T) {
 	fmt.Printf("\nMemory of the agents\n\n%s\n\n", strings.Join(rows, "\n"))
 }
 
-// large is a cluster with room for the database.
-func (s *stage) large(name string) *api.EtcdCluster {
-	c := s.cluster(name, 3)
-	c.Spec.Storage.Size = *resource.NewQuantity(4**gigabytes<<30, resource.BinarySI)
-	c.Spec.Options = &api.Options{QuotaBackendSize: resource.NewQuantity(2**gigabytes<<30, resource.BinarySI)}
-	return c
-}
-
-// fill writes until the database of a member is that large: keys of 4 KiB each, half of which compression finds nothing in.
-func (s *stage) fill(c *api.EtcdCluster, size int64) {
-	s.Helper()
-	const values, value = 32, 4 << 10
-	var endpoints []string
-	for n := range int(*c.Spec.Replicas) {
-		endpoints = append(endpoints, net.JoinHostPort(c.MemberName(n), strconv.Itoa(api.PortClient)))
-	}
-	etcd, err := dialMembers(s.ns, endpoints)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer func() { _ = etcd.Close() }() // all was acknowledged
-	begun, written := time.Now(), 0
-	for {
-		status, err := etcd.Status(s.Context(), endpoints[0])
-		if err != nil {
-			s.Fatal(err)
-		}
-		if status.DbSize >= size {
-			s.Logf("filled %s in %.0f s", mebibytes(status.DbSize), time.Since(begun).Seconds())
-			return
-		}
-		all, ctx := errgroup.WithContext(s.Context())
-		for range 4 {
-			first := written
-			written += 8 * values
-			all.Go(func() error {
-				random := rand.NewChaCha8([32]byte{byte(first >> 8), byte(first >> 16), byte(first >> 24)})
-				for n := first; n < first+8*values; n += values {
-					var puts []clientv3.Op
-					for key := n; key < n+values; key++ {
-						half := make([]byte, value/2)
-						_, _ = random.Read(half) // it cannot fail
-						puts = append(puts, clientv3.OpPut(fmt.Sprintf("/registry/objects/namespace-%02d/%08d", key%50, key), string(half)+strings.Repeat(`{"name":"container","image":"registry.example.com/app:v1"},`, value/2/58)))
-					}
-					if _, err := etcd.Txn(ctx).Then(puts...).Commit(); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		if err := all.Wait(); err != nil {
-			s.Fatal(err)
-		}
-	}
-}
-
-// toVolume is an EtcdBackup to the same volume as by hand.
-func (s *stage) toVolume(c *api.EtcdCluster, name string, verify api.VerifyMode) *api.EtcdBackup {
-	b := s.backup(name, c.Name)
-	b.Spec.Store = &api.BackupStore{Volume: &api.VolumeStore{ClaimName: backupsClaim}}
-	b.Spec.Verify, b.Spec.DeletionPolicy = verify, api.RetentionDelete
-	return b
-}
-
-// saved takes a snapshot by Quorate, and returns what its agents were.
-func (s *stage) saved(b *api.EtcdBackup, most map[string]int64) map[string]ran {
-	s.Helper()
-	s.synced()
-	ended := observe(s.T, "agent", s.ns+"-"+b.Name)
-	s.create(b)
-	s.await(b, "stored", func() bool { return b.Status.SHA256 != "" || b.Status.Failure != nil })
-	s.verified(b)
-	return counted(s.T, ended(), most)
-}
-
-// counted are agents by their commands, and the most memory of each is kept.
-func counted(t *testing.T, processes []ran, most map[string]int64) map[string]ran {
-	t.Helper()
-	commands := agents(t, processes)
-	for command, p := range commands {
-		most[command] = max(most[command], p.memory)
-	}
-	return commands
-}
-
-// forgotten deletes a backup and what it has stored.
-func (s *stage) forgotten(b *api.EtcdBackup) {
-	s.Helper()
-	if err := s.Delete(s.Context(), b); err != nil {
-		s.Fatal(err)
-	}
-	s.gone(b)
-}
-
 // benchSaves compares "quorate agent save" with "etcdctl snapshot save", each from the start of its process to the end, and leaves the
 // last backup.
 func (s *stage) benchSaves(c *api.EtcdCluster, most map[string]int64) *api.EtcdBackup {
 	s.Helper()
 	var b *api.EtcdBackup
-	var whole []time.Duration
+	var whole, sending []time.Duration
 	round := 0
 	saves := fight(s.T,
 		func() time.Duration {
@@ -184,24 +83,14 @@ func (s *stage) benchSaves(c *api.EtcdCluster, most map[string]int64) *api.EtcdB
 			begun := time.Now()
 			agents := s.saved(b, most)
 			whole = append(whole, time.Since(begun))
+			m := s.manifestOf(b)
+			sending = append(sending, m.TakenAt.Sub(m.StartedAt))
 			return agents["save"].took
 		},
 	)
 	title := fmt.Sprintf("Saving %s, of which %s are stored", mebibytes(b.Status.Size), mebibytes(b.Status.StoredSize))
-	saves.judge(s.T, title, saveRatio, row("EtcdBackup to Ready, with verify: Hash", whole))
+	saves.judge(s.T, title, saveRatio, row("of that, etcd is sending", sending), row("EtcdBackup to Ready, with verify: Hash", whole))
 	return b
-}
-
-// notLeading is a member that the agent takes a snapshot from too.
-func (s *stage) notLeading(c *api.EtcdCluster) string {
-	s.Helper()
-	for n := range int(*c.Spec.Replicas) {
-		if name := c.MemberName(n); name != c.Status.Leader {
-			return name
-		}
-	}
-	s.Fatal("every member leads")
-	return ""
 }
 
 // benchStalls compares for how long no client gets on while a snapshot is saved, and while none is.
@@ -234,9 +123,9 @@ func (s *stage) benchStalls(c *api.EtcdCluster, most map[string]int64) {
 	s.checkPace(load)
 	fmt.Printf("\nLongest write stall: %d rounds\n\n| | min | median | max |\n| --- | ---: | ---: | ---: |\n%s\n%s\n%s\n\n", *pairs,
 		stallRow("no snapshot is taken", none), stallRow("by hand", byHand), stallRow("by Quorate", byQuorate))
-	most50 := max(saveStallFloor, time.Duration(saveStallRatio*float64(median(none))))
-	if got := median(byQuorate); got > most50 {
-		s.Errorf("median of the longest write stalls while a snapshot is saved %s, want at most %s", got, most50)
+	bound := max(saveStallFloor, time.Duration(saveStallRatio*float64(median(none))))
+	if got := median(byQuorate); got > bound {
+		s.Errorf("median of the longest write stalls while a snapshot is saved %s, want at most %s", got, bound)
 	}
 }
 
@@ -257,7 +146,7 @@ func (s *stage) restorable(c *api.EtcdCluster, b *api.EtcdBackup, most map[strin
 
 // benchRestores compares three members that Quorate restores with three that etcdutl does, in init containers as well, and tells what
 // three empty ones take.
-func (s *stage) benchRestores(snapshot string, most map[string]int64) {
+func (s *stage) benchRestores(name string, most map[string]int64) {
 	s.Helper()
 	var empty, utl, agent []time.Duration
 	restored := fight(s.T,
@@ -275,7 +164,7 @@ func (s *stage) benchRestores(snapshot string, most map[string]int64) {
 		func() time.Duration {
 			c := s.large("back")
 			c.Spec.Bootstrap = &api.Bootstrap{Restore: api.BootstrapRestore{
-				Store: &api.BackupStore{Volume: &api.VolumeStore{ClaimName: backupsClaim}}, Snapshot: snapshot,
+				Store: &api.BackupStore{Volume: &api.VolumeStore{ClaimName: backupsClaim}}, Snapshot: name,
 			}}
 			ended := observe(s.T, "agent", "restore-member", "--initial-cluster="+c.MemberName(0)+"=", s.ns)
 			took := s.untilServing(c.Name, s.manifest(c))

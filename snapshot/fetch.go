@@ -14,8 +14,7 @@ import (
 
 // FetchOptions says how a stored snapshot is read.
 type FetchOptions struct {
-	// Identities read what is encrypted.
-	Identities []age.Identity
+	Identities []age.Identity // read what is encrypted
 	// Progress is called now and then, from one goroutine.
 	Progress func(Progress)
 }
@@ -27,7 +26,6 @@ func Fetch(ctx context.Context, store Store, name, file string, o FetchOptions) 
 	return fetched(ctx, store, name, file, o, publish)
 }
 
-// fetched is Fetch with what gives the file its name.
 func fetched(ctx context.Context, store Store, name, file string, o FetchOptions, publish func(beside *os.File, file string) error) (Manifest, error) {
 	manifest, err := ReadManifest(ctx, store, name)
 	if err != nil {
@@ -67,7 +65,7 @@ func publish(beside *os.File, file string) error {
 	return syncFile(filepath.Dir(file))
 }
 
-// named gives a file its name, and does not wait for it to be on the disk: it is for this process.
+// named is publish of a file that need not outlast this process.
 func named(beside *os.File, file string) error {
 	if err := beside.Close(); err != nil {
 		return err
