@@ -151,14 +151,28 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// run lets the operator see the world up to the effect at which it is interrupted, by death or by a refusal.
+// run lets the operator see the world up to the effect at which it is interrupted, by death or by a refusal. The world moves before the
+// operator hears of a refusal: what it would try again until then, it would not do on the word of an old cache.
 func (tc heldCase) run(s *stage, interrupted mode) {
 	f, view := newFault(tc.at, interrupted), &held{stage: s, looks: make(chan struct{}, 1)}
+	var c *api.EtcdCluster
+	var done int
+	var was map[string]string
+	move := func() {
+		view.hold()
+		done = len(f.effects())
+		tc.move(s, c)
+		was = s.uids(c)
+	}
+	moved := make(chan struct{})
 	if interrupted != before {
-		f.then = view.hold
+		f.then = func() {
+			move()
+			close(moved)
+		}
 	}
 	crash := s.operate(view.between, f.between)
-	c := s.cluster("db", tc.replicas)
+	c = s.cluster("db", tc.replicas)
 	contract.Watch(s, c)
 	kept := s.born(c)
 	if strings.HasPrefix(tc.at, "Remove.") {
@@ -171,20 +185,19 @@ func (tc heldCase) run(s *stage, interrupted mode) {
 	}
 	if interrupted == before {
 		crash()
-	}
-	if tc.toward != nil {
-		sizedTo(*tc.toward)(s, c)
-	}
-	if interrupted == before {
-		view.hold()
-	}
-	done := len(f.effects())
-	tc.move(s, c)
-	was := s.uids(c)
-	if interrupted == before {
+		if tc.toward != nil {
+			sizedTo(*tc.toward)(s, c)
+		}
+		move()
 		f, done = newFault("", ""), 0
 		f.arm()
 		s.operate(view.between, f.between)
+	} else {
+		select {
+		case <-moved:
+		case <-time.After(patience):
+			s.Fatalf("waited %s for the world to move: %s", patience, tc.reason)
+		}
 	}
 	view.looked(3)
 
