@@ -105,8 +105,7 @@ func (r *Reconciler) discardFormer(ctx context.Context, seen observed, step memb
 // is refused is told before any member is stopped.
 func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	why, _ := membership.InPlaceWaits(desired(c), seen.Observed)
-	shown := seen.InPlace.Suspended && c.Status.Restore.Plan != nil // the dry run is repeated when the EtcdRestore is not suspended any more
-	if !c.Status.Restore.Asked() || seen.deleted || why != "" || shown {
+	if !c.Status.Restore.Asked() || seen.deleted || why != "" || planShown(c, *seen) {
 		return nil
 	}
 	if !seen.Search.Begun {

@@ -105,8 +105,8 @@ func (s *stage) resume(e *api.EtcdRestore) {
 	s.change(e, func() { e.Spec.Suspend = false })
 }
 
-// asPlanned fails unless the restored cluster is what the plan of its restore has told: what it is made of, what was set aside, and who
-// the names of its members are.
+// asPlanned fails unless the restored cluster is what the plan of its restore has told: what it is
+// made of, what was set aside, and the names of its members.
 func (s *stage) asPlanned(c *api.EtcdCluster, e *api.EtcdRestore, aside []string) {
 	s.Helper()
 	p := e.Status.Plan

@@ -119,11 +119,18 @@ func setPlan(r *api.ClusterRestore, c *api.EtcdCluster, seen observed, now metav
 
 func sameSource(a, b api.RestoredSnapshot) bool { return a.Name == b.Name && a.SHA256 == b.SHA256 }
 
+// planShown reports whether an EtcdRestore is suspended, and its plan is told. Nothing is looked for
+// or tried any more until it is resumed: then it is once more.
+func planShown(c *api.EtcdCluster, seen observed) bool {
+	r := c.Status.Restore
+	return r.Asked() && r.Plan != nil && seen.InPlace.Suspended
+}
+
 // fromPlan takes the snapshot of the plan as found while the EtcdRestore is suspended. The store is
 // searched again when it is not suspended any more.
 func fromPlan(c *api.EtcdCluster, seen *observed) bool {
 	r := c.Status.Restore
-	if !r.Asked() || r.Plan == nil || r.Survivor != nil || !seen.InPlace.Suspended {
+	if !planShown(c, *seen) || r.Survivor != nil {
 		return false
 	}
 	seen.found = r.Plan.From.DeepCopy()

@@ -104,7 +104,7 @@ func TestSetQuorumLoss(t *testing.T) {
 			want: &api.QuorumLoss{ClusterID: "c1", Since: now},
 		},
 		"MayBeOver": {
-			reason: "the Pod of a member whose volume is empty was made anew, and has yet to say so. What was created was deleted by a person: not again",
+			reason: "the Pod of a member whose volume is empty was recreated, and has yet to say so. What was created was deleted by a person: not again",
 			loss:   made, seen: unproved, want: made,
 		},
 		"MayBeOverUnwritten": {

@@ -25,7 +25,7 @@ func (s stalled) Error() string { return "nothing came or went for " + time.Dura
 func (stalled) Timeout() bool   { return true }
 func (stalled) Temporary() bool { return true }
 
-// Is makes it a timeout for those who do not care which one.
+// Is makes it a timeout for callers that do not tell one from another.
 func (stalled) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // dial connects to a store.
