@@ -35,9 +35,11 @@ const (
 	bucket = "backups"
 )
 
-// TestBackup: a snapshot is taken under load, stored in a real S3 server, restored and served by a real etcd. The cluster is put back to
-// it in place while clients write. Another one is taken, and the cluster is destroyed with its volumes while clients write. One of the same
-// name starts from the newest snapshot. Both times every write that was acknowledged before the snapshot is there. The stored snapshot is deleted with its EtcdBackup where the spec says so.
+// TestBackup: a snapshot is taken under load, stored in a real S3 server, restored and served by a
+// real etcd. The cluster is put back to it in place while clients write. Another one is taken, and
+// the cluster is destroyed with its volumes while clients write. One of the same name starts from
+// the newest snapshot. Both times every write that was acknowledged before the snapshot is there.
+// The stored snapshot is deleted with its EtcdBackup where the spec says so.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	var c *api.EtcdCluster
@@ -251,7 +253,8 @@ func (s *stage) verified(b *api.EtcdBackup) {
 	}
 }
 
-// number writes numbers below a prefix in their order until stop is called, which returns when each of them was acknowledged.
+// number writes numbers below a prefix in their order until stop is called, which returns when each
+// of them was acknowledged.
 func (s *stage) number(c *api.EtcdCluster, prefix string) (stop func() []time.Time) {
 	s.Helper()
 	etcd := s.etcd(c)

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// ran is a process of a container: for how long it ran, and the most memory that was its own at once. Files that it reads, writes or
-// maps are the system's to keep in memory or not, and are not counted (RssAnon).
+// ran is a process of a container: for how long it ran, and the most memory that was its own at
+// once. Files that it reads, writes or maps are the system's to keep in memory or not, and are not
+// counted (RssAnon).
 type ran struct {
 	args   []string
 	begun  time.Time
@@ -25,8 +26,9 @@ type ran struct {
 // lookEvery is how often processes are looked at: their times are right to that.
 const lookEvery = 20 * time.Millisecond
 
-// observe the processes of containers on this machine whose command line has all of these words, until stop is called, which waits for
-// them to end. Kind's nodes are containers of this machine, so that it sees all that runs in them.
+// observe the processes of containers on this machine whose command line has all of these words,
+// until stop is called, which waits for them to end. Kind's nodes are containers of this machine,
+// so that it sees all that runs in them.
 func observe(t *testing.T, words ...string) (stop func() []ran) {
 	t.Helper()
 	o := &observer{words: words, running: map[string]*ran{}, others: map[string]time.Time{}}
@@ -65,7 +67,8 @@ type observer struct {
 	others  map[string]time.Time // since when they are known
 }
 
-// becoming is how long a process may take from its beginning in the container's runtime to its own program.
+// becoming is how long a process may take from its beginning in the container's runtime to its own
+// program.
 const becoming = 5 * time.Second
 
 func (o *observer) look(now time.Time) {

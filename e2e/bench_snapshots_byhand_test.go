@@ -39,7 +39,8 @@ func (s *stage) saveByHand(c *api.EtcdCluster, member string) time.Duration {
 				Name: "save", Image: render.Image(c, c.Spec.Version), ImagePullPolicy: corev1.PullIfNotPresent,
 				Command:      []string{"etcdctl", "snapshot", "save", handFile, "--endpoints=" + c.ClientURL(member)},
 				VolumeMounts: []corev1.VolumeMount{{Name: backupsClaim, MountPath: backupsMount}},
-				// As the agent has: with nothing it would get next to no processor on a busy machine.
+				// As the agent has: with nothing it would get next to no processor on a busy
+				// machine.
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 				}},
@@ -66,7 +67,8 @@ func (s *stage) saveByHand(c *api.EtcdCluster, member string) time.Duration {
 	return took
 }
 
-// restoredByHand is a cluster by hand whose members get their data by etcdutl, from the snapshot that was taken by hand.
+// restoredByHand is a cluster by hand whose members get their data by etcdutl, from the snapshot
+// that was taken by hand.
 func (s *stage) restoredByHand(c *api.EtcdCluster) []*unstructured.Unstructured {
 	s.Helper()
 	objects := s.byHand(c)
@@ -99,7 +101,8 @@ func (s *stage) restoredByHand(c *api.EtcdCluster) []*unstructured.Unstructured 
 	return objects
 }
 
-// untilServing is the time from the request for these objects to three members of that cluster that the kubelet finds ready.
+// untilServing is the time from the request for these objects to three members of that cluster that
+// the kubelet finds ready.
 func (s *stage) untilServing(cluster string, objects ...*unstructured.Unstructured) time.Duration {
 	s.Helper()
 	s.synced()
@@ -112,7 +115,8 @@ func (s *stage) untilServing(cluster string, objects ...*unstructured.Unstructur
 	return time.Since(begun)
 }
 
-// clear removes a cluster with its volumes, of whatever it was made, before anything else is measured.
+// clear removes a cluster with its volumes, of whatever it was made, before anything else is
+// measured.
 func (s *stage) clear(c *api.EtcdCluster) {
 	s.Helper()
 	if c.UID != "" {

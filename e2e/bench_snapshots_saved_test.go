@@ -31,7 +31,8 @@ func (s *stage) large(name string) *api.EtcdCluster {
 	return c
 }
 
-// fill writes until the database of a member is that large: values of 4 KiB, of which half are random and half a text that is always the same.
+// fill writes until the database of a member is that large: values of 4 KiB, of which half are
+// random and half a text that is always the same.
 func (s *stage) fill(c *api.EtcdCluster, size int64) {
 	s.Helper()
 	const values, value = 32, 4 << 10
@@ -118,7 +119,8 @@ func (s *stage) forgotten(b *api.EtcdBackup) {
 	s.gone(b)
 }
 
-// manifestOf is what the store says of a snapshot: its times are exact, and those of a status are in seconds.
+// manifestOf is what the store says of a snapshot: its times are exact, and those of a status are
+// in seconds.
 func (s *stage) manifestOf(b *api.EtcdBackup) snapshot.Manifest {
 	s.Helper()
 	claim, volume := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}

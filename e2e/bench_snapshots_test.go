@@ -19,18 +19,21 @@ import (
 
 var gigabytes = flag.Int64("bench.gigabytes", 1, "how large the database is of which TestBenchSnapshots takes snapshots, in GiB")
 
-// What snapshots may take, beside etcd's own tools in Pods on the same node, and of an agent's memory.
+// What snapshots may take, beside etcd's own tools in Pods on the same node, and of an agent's
+// memory.
 const (
 	saveRatio    = 1.1
 	restoreRatio = 1.2
 	agentMemory  = 128 << 20
 
-	// A write stall while a snapshot is saved may be so many times the one without, and as long as this in any case.
+	// A write stall while a snapshot is saved may be so many times the one without, and as long as
+	// this in any case.
 	saveStallRatio = 1.5
 	saveStallFloor = 100 * time.Millisecond
 )
 
-// TestBenchSnapshots: a database is saved to a volume and restored to three members, by Quorate and by hand in turn.
+// TestBenchSnapshots: a database is saved to a volume and restored to three members, by Quorate and
+// by hand in turn.
 func TestBenchSnapshots(t *testing.T) {
 	s, remove := temporaryStage(t)
 	defer remove()
@@ -62,8 +65,8 @@ func TestBenchSnapshots(t *testing.T) {
 	fmt.Printf("\nMemory of the agents\n\n%s\n\n", strings.Join(rows, "\n"))
 }
 
-// benchSaves compares "quorate agent save" with "etcdctl snapshot save", each from the start of its process to the end, and leaves the
-// last backup.
+// benchSaves compares "quorate agent save" with "etcdctl snapshot save", each from the start of its
+// process to the end, and leaves the last backup.
 func (s *stage) benchSaves(c *api.EtcdCluster, most map[string]int64) *api.EtcdBackup {
 	s.Helper()
 	var b *api.EtcdBackup
@@ -144,8 +147,8 @@ func (s *stage) restorable(c *api.EtcdCluster, b *api.EtcdBackup, most map[strin
 	s.change(b, func() { b.Spec.DeletionPolicy = api.RetentionRetain })
 }
 
-// benchRestores compares three members that Quorate restores with three that etcdutl does, in init containers as well, and tells what
-// three empty ones take.
+// benchRestores compares three members that Quorate restores with three that etcdutl does, in init
+// containers as well, and tells what three empty ones take.
 func (s *stage) benchRestores(name string, most map[string]int64) {
 	s.Helper()
 	var empty, utl, agent []time.Duration

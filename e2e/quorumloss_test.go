@@ -17,9 +17,10 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// recovered is how long a cluster with a small database may take to be Ready again when its majority is lost for good, from the time
-// when spec.recovery.quorumLossAfter is over. One minute of it is waited until it is certain that no member serves. It was 90 s, and 94 s
-// were seen beside five other stories (2026-11-26).
+// recovered is how long a cluster with a small database may take to be Ready again when its
+// majority is lost for good, from the time when spec.recovery.quorumLossAfter is over. One minute
+// of it is waited until it is certain that no member serves. It was 90 s, and 94 s were seen beside
+// five other stories (2026-11-26).
 const recovered = 150 * time.Second
 
 // TestQuorumLoss: two of three members are lost with their volumes, and no snapshot was ever taken. The cluster comes back by itself

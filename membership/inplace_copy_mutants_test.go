@@ -104,7 +104,8 @@ func TestMutantsSurvivor(t *testing.T) {
 	findSwapMutants(t, cases)
 }
 
-// ofAll is a rule of first members that starts all that the spec asks for, as if a snapshot were in a store.
+// ofAll is a rule of first members that starts all that the spec asks for, as if a snapshot were in
+// a store.
 func ofAll(r rule) rule {
 	stored := func(id string) string { return strings.Replace(id, memberPrefix, "", 1) }
 	return func(d Desired, o Observed) (Step, bool) {

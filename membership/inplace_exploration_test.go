@@ -12,8 +12,9 @@ type swapExploration struct {
 	full   bool
 }
 
-// swapBounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes between
-// any two effects, containers and etcd are slow, Pods take their time to stop, and a person deletes the EtcdRestore.
+// swapBounds of the exploration. Within each, these may happen at any time and as often as they
+// like: the operator crashes between any two effects, containers and etcd are slow, Pods take their
+// time to stop, and a person deletes the EtcdRestore.
 var swapBounds = map[string]swapExploration{
 	"One": {
 		reason: "A cluster of one is restored while it serves; its Pods go, its node starts again, its disk is wiped, the store breaks",
@@ -182,16 +183,20 @@ var swapBounds = map[string]swapExploration{
 //
 // R15: none begins while it is suspended, and what is restored is what its plan has told.
 //
-// Where a majority is lost, and an EtcdRestore is created by itself (onLoss), R11 to R14 are of that: none is created, nor begins, while
-// volumes of a quorum have their data, whatever an operator sees of them (R11); none earlier than the spec asks for (R12); no other one for
-// the same loss, also where a person has deleted the first, or has taken it back (R13); none where another one is asked for (R14). And a
-// majority that stays lost is restored by it, where that is certain and no person has deleted it (L6).
+// Where a majority is lost, and an EtcdRestore is created by itself (onLoss), R11 to R14 are of
+// that: none is created, nor begins, while volumes of a quorum have their data, whatever an
+// operator sees of them (R11); none earlier than the spec asks for (R12); no other one for the same
+// loss, also where a person has deleted the first, or has taken it back (R13); none where another
+// one is asked for (R14). And a majority that stays lost is restored by it, where that is certain
+// and no person has deleted it (L6).
 //
-// Three windows are accepted, and are the life of a request. The Pod of a former member that was asked for before its volume was set aside,
-// and that the API server makes after that, runs until it is seen, and then is stopped. The Job of a copy that was asked for before the
-// restore was taken back, and that is made after that, has no volume to copy to, and stays until the next copy. The EtcdRestore that was
-// created by itself, and that a person deletes before an operator has written down that it is there, is created once more, under the same
-// name. Nothing else comes of them.
+// Three windows are accepted, and are the life of a request. The Pod of a former member that was
+// asked for before its volume was set aside, and that the API server makes after that, runs until
+// it is seen, and then is stopped. The Job of a copy that was asked for before the restore was
+// taken back, and that is made after that, has no volume to copy to, and stays until the next copy.
+// The EtcdRestore that was created by itself, and that a person deletes before an operator has
+// written down that it is there, is created once more, under the same name. Nothing else comes of
+// them.
 func TestExploreInPlace(t *testing.T) {
 	states := counted(t, "states")
 	all := maps.Clone(swapBounds)

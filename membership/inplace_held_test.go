@@ -39,8 +39,8 @@ func (w *swap) unplanned(st swapStatus, t swapDecision) string {
 	}
 }
 
-// heldWell judges a world in which nothing happens any more and an EtcdRestore is suspended: either its plan is told, or why there is
-// none, and the cluster was looked after.
+// heldWell judges a world in which nothing happens any more and an EtcdRestore is suspended: either
+// its plan is told, or why there is none, and the cluster was looked after.
 func (x *swapExplorer) heldWell(l swapLook, t Step) string {
 	switch d := x.decide(l); {
 	case d.waits == "" && l.status.planned == 0:

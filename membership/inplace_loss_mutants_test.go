@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMutantsLoss shows that the exploration would find what restores a lost majority by itself weakened, and package reconcile careless.
+// TestMutantsLoss shows that the exploration would find what restores a lost majority by itself
+// weakened, and package reconcile careless.
 func TestMutantsLoss(t *testing.T) {
 	one := swapBound{size: 1, onLoss: true, states: 100_000, budget: swapBudget{losses: 1, kills: 1}}
 	with := func(faults swapBudget) swapBound { b := one; b.budget = faults; return b }

@@ -5,10 +5,12 @@ import (
 	"slices"
 )
 
-// The model of a majority that is lost, and of the EtcdRestore that is created for that by itself (spec.recovery.quorumLoss).
+// The model of a majority that is lost, and of the EtcdRestore that is created for that by itself
+// (spec.recovery.quorumLoss).
 //
-// The look past the cache and the creation are one here: what happens between them is the life of a request. What was created begins after
-// another look only, and only while the majority is lost, and that is judged as well.
+// The look past the cache and the creation are one here: what happens between them is the life of a
+// request. What was created begins after another look only, and only while the majority is lost,
+// and that is judged as well.
 
 // swapLoss is status.quorumLoss.
 type swapLoss struct {
@@ -49,8 +51,8 @@ func (w *swap) uid() uint8 {
 	return w.uids + 1
 }
 
-// left is how many volumes have the data of a member of the cluster, whatever an operator sees of them. One on which etcd finds nothing has
-// none, while that is so.
+// left is how many volumes have the data of a member of the cluster, whatever an operator sees of
+// them. One on which etcd finds nothing has none, while that is so.
 func (w *swap) left(size int, e lineage) int {
 	n := 0
 	for at, m := range w.members {
@@ -70,7 +72,8 @@ func (w *swap) keeps(size int) bool {
 	return w.left(size, e) >= Quorum(e.size(size))
 }
 
-// swapLossCareless are ways in which package reconcile could go wrong about a majority that is lost.
+// swapLossCareless are ways in which package reconcile could go wrong about a majority that is
+// lost.
 type swapLossCareless struct {
 	hurries         bool // quorumLossAfter is not waited for
 	fromCache       bool // the EtcdRestore is created without another look
@@ -132,8 +135,9 @@ func (x *swapExplorer) setLoss(s *swapStatus, l swapLook, t swapDecision) {
 	}
 }
 
-// noted: that status was written. A time of which nothing tells any more, not even the name of an EtcdRestore, comes again: an operator
-// may be behind, and forget a loss as often as it likes that the other one sees.
+// noted: that status was written. A time of which nothing tells any more, not even the name of an
+// EtcdRestore, comes again: an operator may be behind, and forget a loss as often as it likes that
+// the other one sees.
 func (w *swap) noted(s swapStatus) {
 	w.clock.now = max(w.clock.now, s.loss.since)
 	if s.loss.since == 0 {
@@ -151,7 +155,8 @@ func (w *swap) noted(s swapStatus) {
 	}
 }
 
-// unseen reports whether an EtcdRestore was created by itself, and no operator has written down yet that it is there.
+// unseen reports whether an EtcdRestore was created by itself, and no operator has written down yet
+// that it is there.
 func (w *swap) unseen(uid int) bool { return w.asked[uid].bySelf && !w.asked[uid].noted }
 
 // recover creates the EtcdRestore, only if there is none of that name.
@@ -197,8 +202,8 @@ func (w *swap) begunBySelf(size int) string {
 	return ""
 }
 
-// recoverable reports whether a majority is lost, and that is to be ended without a person: with certainty, from what is there, and no
-// person has deleted what was created for it.
+// recoverable reports whether a majority is lost, and that is to be ended without a person: with
+// certainty, from what is there, and no person has deleted what was created for it.
 func (w *swap) recoverable(b *swapBound) bool {
 	st := w.status
 	size := st.latch.size(b.size)

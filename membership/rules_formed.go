@@ -69,7 +69,8 @@ type Loss struct {
 	// Restore is the name of the EtcdRestore that is made for it, and Made that it was.
 	Restore string
 	Made    bool
-	// Another EtcdRestore is there that can be carried out, whether the status of the EtcdCluster has it yet or not.
+	// Another EtcdRestore is there that can be carried out, whether the status of the EtcdCluster
+	// has it yet or not.
 	Another bool
 }
 

@@ -234,8 +234,8 @@ func replaced(d Desired, o Observed) (Step, bool) {
 // asideFor reports whether the volume was set aside for that EtcdRestore. What was set aside for an earlier one stays as it is.
 func (v Volume) asideFor(uid string) bool { return uid != "" && v.Aside == uid }
 
-// Discarded reports whether the volume was set aside for that EtcdRestore, and is not kept for a person as that of a member that was
-// removed before.
+// Discarded reports whether the volume was set aside for that EtcdRestore, and is not kept for a
+// person as that of a member that was removed before.
 func (v Volume) Discarded(uid string) bool { return v.asideFor(uid) && !v.Retired }
 
 // formerDiscarded: the volumes of former members go where the EtcdRestore asks for that, once all is well without them.

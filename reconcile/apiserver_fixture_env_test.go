@@ -62,7 +62,8 @@ func (s *stage) tenants(c *api.EtcdCluster, names ...string) map[string]*tenant 
 			EtcdURL: &url.URL{Scheme: "http", Host: way.address}, StartTimeout: patience,
 			StopTimeout: time.Nanosecond, // it is killed: in order it waits for its watchers
 		}}
-		// As long as it may be for events, which are kept for an hour: whatever a restore takes here, it is within it.
+		// As long as it may be for events, which are kept for an hour: whatever a restore takes
+		// here, it is within it.
 		a.server.Configure().Set("lease-reuse-duration-seconds", "180")
 		log, err := os.Create(filepath.Join(a.server.CertDir, "log"))
 		s.must(err)

@@ -151,8 +151,9 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// run lets the operator see the world up to the effect at which it is interrupted, by death or by a refusal. The world moves before the
-// operator hears of a refusal: what it would try again until then, it would not do on the word of an old cache.
+// run lets the operator see the world up to the effect at which it is interrupted, by death or by a
+// refusal. The world moves before the operator hears of a refusal: what it would try again until
+// then, it would not do on the word of an old cache.
 func (tc heldCase) run(s *stage, interrupted mode) {
 	f, view := newFault(tc.at, interrupted), &held{stage: s, looks: make(chan struct{}, 1)}
 	var c *api.EtcdCluster

@@ -288,10 +288,12 @@ func setRestore(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, now
 	}
 }
 
-// stopJobs deletes the Jobs of a restore in place that is not asked for any more, and the search of one that is suspended once its plan
-// is told (planShown): when it is resumed the store is searched again, also where the search is the same. Before clients are let in, it
-// also deletes one that has yet to copy to a first member that runs by now: it must find no blank disk there later. One that has done so stays for ten
-// minutes, so that a request for it that was made before does not make another one.
+// stopJobs deletes the Jobs of a restore in place that is not asked for any more, and the search of
+// one that is suspended once its plan is told (planShown): when it is resumed the store is searched
+// again, also where the search is the same. Before clients are let in, it also deletes one that has
+// yet to copy to a first member that runs by now: it must find no blank disk there later. One that
+// has done so stays for ten minutes, so that a request for it that was made before does not make
+// another one.
 func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	restore := c.Status.Restore
 	always := func(*batchv1.Job) bool { return true }

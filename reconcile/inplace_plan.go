@@ -41,7 +41,8 @@ func planned(c *api.EtcdCluster, seen observed, now metav1.Time) *api.RestorePla
 // mostSetAside is the schema's bound on setAside.
 const mostSetAside = 64
 
-// bounded are the names with how many more there are: those of members that were removed long ago are kept for as long as a person likes.
+// bounded are the names with how many more there are: those of members that were removed long ago
+// are kept for as long as a person likes.
 func bounded(names []string) []string {
 	if len(names) <= mostSetAside {
 		return names
@@ -119,8 +120,8 @@ func setPlan(r *api.ClusterRestore, c *api.EtcdCluster, seen observed, now metav
 
 func sameSource(a, b api.RestoredSnapshot) bool { return a.Name == b.Name && a.SHA256 == b.SHA256 }
 
-// planShown reports whether an EtcdRestore is suspended, and its plan is told. Nothing is looked for
-// or tried any more until it is resumed: then it is once more.
+// planShown reports whether an EtcdRestore is suspended, and its plan is told. Nothing is looked
+// for or tried any more until it is resumed: then it is once more.
 func planShown(c *api.EtcdCluster, seen observed) bool {
 	r := c.Status.Restore
 	return r.Asked() && r.Plan != nil && seen.InPlace.Suspended

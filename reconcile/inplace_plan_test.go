@@ -15,7 +15,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// atRevisions has the members at these revisions and entries of the log; those beyond do not answer.
+// atRevisions has the members at these revisions and entries of the log; those beyond do not
+// answer.
 func atRevisions(revisions ...int64) func(*observed) {
 	return func(seen *observed) {
 		for n := range seen.Instances {
@@ -107,8 +108,9 @@ func TestPlanLost(t *testing.T) {
 	}
 }
 
-// TestPlanOfMany: volumes of members that were removed long ago are kept for as long as a person likes (whenScaled Retain), and are set
-// aside as well. The schema bounds the plan: a status that is refused would begin no restore.
+// TestPlanOfMany: volumes of members that were removed long ago are kept for as long as a person
+// likes (whenScaled Retain), and are set aside as well. The schema bounds the plan: a status that
+// is refused would begin no restore.
 func TestPlanOfMany(t *testing.T) {
 	t.Parallel()
 	c, seen := newCluster(), healthy()
@@ -123,7 +125,8 @@ func TestPlanOfMany(t *testing.T) {
 	}
 }
 
-// TestPlanIsDone: what a restore in place stops, sets aside and makes is what its plan has told, name by name.
+// TestPlanIsDone: what a restore in place stops, sets aside and makes is what its plan has told,
+// name by name.
 func TestPlanIsDone(t *testing.T) {
 	t.Parallel()
 	lose := func(names ...string) func(*world) {
@@ -213,8 +216,8 @@ func (w world) seen() observed {
 	return seen
 }
 
-// carryOut goes on with a restore in place that has begun, until the volumes of the first new members are made: what was set aside, and
-// the names of these.
+// carryOut goes on with a restore in place that has begun, until the volumes of the first new
+// members are made: what was set aside, and the names of these.
 func (w world) carryOut() (aside, first []string) {
 	w.t.Helper()
 	w.asked.members = nil

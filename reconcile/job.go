@@ -18,10 +18,12 @@ import (
 	"quorate.dev/reconcile/podstatus"
 )
 
-// The Jobs of a restore: one looks for the snapshot, one copies what a survivor has. They and their Pods are read from the API server
-// itself: the cache holds neither, and they are for some seconds in the life of a cluster.
+// The Jobs of a restore: one looks for the snapshot, one copies what a survivor has. They and their
+// Pods are read from the API server itself: the cache holds neither, and they are for some seconds
+// in the life of a cluster.
 
-// jobOf is the Job as it is wanted, and its Pods; nil where there is none, or one of an earlier restore, for which beginJob makes room.
+// jobOf is the Job as it is wanted, and its Pods; nil where there is none, or one of an earlier
+// restore, for which beginJob makes room.
 func (r *Reconciler) jobOf(ctx context.Context, c *api.EtcdCluster, want *batchv1ac.JobApplyConfiguration) (*batchv1.Job, []corev1.Pod, error) {
 	job := &batchv1.Job{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
@@ -49,7 +51,8 @@ func podless(job *batchv1.Job, pods []corev1.Pod, overdue time.Time) string {
 	return "Job " + job.Name + " has no Pod: kubectl describe job " + job.Name + " says why (a quota, a policy, a ServiceAccount that does not exist)"
 }
 
-// notStarted is why a Pod of a Job does not start that should have by now; empty where it has, or may.
+// notStarted is why a Pod of a Job does not start that should have by now; empty where it has, or
+// may.
 func notStarted(pod *corev1.Pod, overdue time.Time) string {
 	if pod.CreationTimestamp.After(overdue) {
 		return ""
@@ -60,7 +63,8 @@ func notStarted(pod *corev1.Pod, overdue time.Time) string {
 	return ""
 }
 
-// beginJob creates a Job of a restore, or makes room for it where there is one of an earlier restore.
+// beginJob creates a Job of a restore, or makes room for it where there is one of an earlier
+// restore.
 func (r *Reconciler) beginJob(ctx context.Context, c *api.EtcdCluster, step membership.Step, want *batchv1ac.JobApplyConfiguration) error {
 	job := &batchv1.Job{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)

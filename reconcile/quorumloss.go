@@ -54,9 +54,10 @@ func lossFacts(c *api.EtcdCluster, l limits) membership.Loss {
 	}
 }
 
-// setQuorumLoss notes since when a majority is lost, and what was created for that, as it was seen. While the cluster is restored, that
-// stays. So does what was created until a quorum answers: a volume that came back empty counts as lost only once etcd has said so, and
-// a new Pod has yet to, so that a loss seems to be over and is not.
+// setQuorumLoss notes since when a majority is lost, and what was created for that, as it was seen.
+// While the cluster is restored, that stays. So does what was created until a quorum answers: a
+// volume that came back empty counts as lost only once etcd has said so, and a new Pod has yet to,
+// so that a loss seems to be over and is not.
 func setQuorumLoss(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	switch {
 	case !seen.Formed():
@@ -69,7 +70,8 @@ func setQuorumLoss(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	}
 }
 
-// recoveryMade reports whether an EtcdRestore was created for the loss that was seen last, as is written down or seen now.
+// recoveryMade reports whether an EtcdRestore was created for the loss that was seen last, as is
+// written down or seen now.
 func recoveryMade(s *api.EtcdClusterStatus, seen observed) bool {
 	return seen.Loss.Made || s.QuorumLoss != nil && s.QuorumLoss.Restore != ""
 }

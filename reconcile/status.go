@@ -209,8 +209,8 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 	only(api.ConditionStalled, step.Action == membership.Stall)
 }
 
-// degradation is whether the cluster has less than its spec asks for. That data differs is told also where the step is about something
-// else: an EtcdBackup waits for the end of that.
+// degradation is whether the cluster has less than its spec asks for. That data differs is told
+// also where the step is about something else: an EtcdBackup waits for the end of that.
 func degradation(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, step membership.Step) (metav1.ConditionStatus, string, string) {
 	lacks := func(m api.MemberStatus) bool {
 		i, _ := seen.Instance(m.Name)

@@ -35,10 +35,10 @@ func agent(image, name, command string, args ...string) *corev1ac.ContainerApply
 		WithSecurityContext(confined())
 }
 
-// ofDatabase has a container read and write databases. The system's own copy of a file counts as memory
-// of the container, and an etcd's database is mapped as a whole, again and again, while it is restored:
-// with less than that it is read from the disk each time. So there is no limit, unless members have
-// one. What an agent itself needs does not depend on it.
+// ofDatabase has a container read and write databases. The system's own copy of a file counts as
+// memory of the container, and an etcd's database is mapped as a whole, again and again, while it
+// is restored: with less than that it is read from the disk each time. So there is no limit, unless
+// members have one. What an agent itself needs does not depend on it.
 func ofDatabase(c *api.EtcdCluster, container *corev1ac.ContainerApplyConfiguration) *corev1ac.ContainerApplyConfiguration {
 	container.Resources.Limits = nil
 	if r := c.Spec.Resources; r != nil {

@@ -30,8 +30,8 @@ type InstallOptions struct {
 	// WatchNamespaces are the namespaces whose EtcdClusters the operator looks after, in which it gets its rights, and
 	// which must exist. Empty means all namespaces, and rights in the whole cluster.
 	WatchNamespaces []string
-	// Monitoring adds a ServiceMonitor and a PrometheusRule, for a cluster that has the Prometheus operator. It needs the
-	// metrics, which are not served with WatchNamespaces.
+	// Monitoring adds a ServiceMonitor and a PrometheusRule, for a cluster that has the Prometheus
+	// operator. It needs the metrics, which are not served with WatchNamespaces.
 	Monitoring bool
 }
 

@@ -78,8 +78,9 @@ func FindJob(c *api.EtcdCluster, image string) (*batchv1ac.JobApplyConfiguration
 	return persistentJob(c, c.FindJobName(), spec, podLabels, search), nil
 }
 
-// persistentJob is a Job of a restore that goes on until it has succeeded, or is not asked for any more. What it is made of tells it
-// from one of another restore. It has no deadline: its agent gives up what makes no progress (docs/stores.md), and is run again.
+// persistentJob is a Job of a restore that goes on until it has succeeded, or is not asked for any
+// more. What it is made of tells it from one of another restore. It has no deadline: its agent
+// gives up what makes no progress (docs/stores.md), and is run again.
 func persistentJob(c *api.EtcdCluster, name string, spec *corev1ac.PodSpecApplyConfiguration, podLabels map[string]string, of []any) *batchv1ac.JobApplyConfiguration {
 	own := annotations(c, map[string]string{api.AnnotationRevision: hash(of)})
 	job := batchv1ac.Job(name, c.Namespace).

@@ -48,8 +48,9 @@ func openGCS(ctx context.Context, c Config, d dial) (Store, error) {
 	return newBucket(c, blobs, client.Close), nil
 }
 
-// tries bounds how often the library of Google sends one part of an upload: by itself it goes on for
-// as long as the store stalls, or fails for a moment. That it reads on tells that a part is stored.
+// tries bounds how often the library of Google sends one part of an upload: by itself it goes on
+// for as long as the store stalls, or fails for a moment. That it reads on tells that a part is
+// stored.
 type tries struct{ failed atomic.Int32 }
 
 func (t *tries) between(parts io.Reader) io.Reader {

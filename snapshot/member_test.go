@@ -139,7 +139,8 @@ func certificates(t *testing.T) (server, client *tls.Config) {
 		&tls.Config{Certificates: own, RootCAs: pool}
 }
 
-// TestStreamStalls: a member whose disk hangs answers the pings of its connection, and sends nothing.
+// TestStreamStalls: a member whose disk hangs answers the pings of its connection, and sends
+// nothing.
 func TestStreamStalls(t *testing.T) {
 	t.Parallel()
 	f := newFake(1, make([]byte, 100<<10))

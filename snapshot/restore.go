@@ -78,10 +78,10 @@ func Restore(ctx context.Context, file string, o RestoreOptions) error {
 	return o.restore(ctx, file, d)
 }
 
-// RestoreStored restores a stored snapshot by way of a plain file, which it removes. It compares what
-// Fetch and Restore compare, and neither waits for that file to be on the disk nor reads it once more
-// for its hashes: they were compared as it was written, and etcd's is compared again with the copy of
-// it that becomes the database.
+// RestoreStored restores a stored snapshot by way of a plain file, which it removes. It compares
+// what Fetch and Restore compare, and neither waits for that file to be on the disk nor reads it
+// once more for its hashes: they were compared as it was written, and etcd's is compared again with
+// the copy of it that becomes the database.
 func RestoreStored(ctx context.Context, store Store, name, file string, fetch FetchOptions, o RestoreOptions) (m Manifest, err error) {
 	if err := o.valid(); err != nil {
 		return Manifest{}, fmt.Errorf("restore: %w", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRestoreStored: the data directory is the one that Fetch and Restore make, a damaged object is refused as Fetch refuses it, and
-// the file on the way is gone either way.
+// TestRestoreStored: the data directory is the one that Fetch and Restore make, a damaged object is
+// refused as Fetch refuses it, and the file on the way is gone either way.
 func TestRestoreStored(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -32,8 +32,8 @@ func (stalled) Is(target error) bool { return target == context.DeadlineExceeded
 type dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // watched connects as dial does, and ends a connection over which nothing passes while something is
-// waited for. HTTP/1.1 has one request at a time on a connection: what passes is of that. HTTP/2 has
-// several, and answers pings for one that stalls, so no store is spoken to by it.
+// waited for. HTTP/1.1 has one request at a time on a connection: what passes is of that. HTTP/2
+// has several, and answers pings for one that stalls, so no store is spoken to by it.
 func (d dial) watched(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := d(ctx, network, address)
 	if err != nil {

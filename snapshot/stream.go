@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// stream takes the snapshot from the member to the plain copy and from there to the store, and writes
-// down what has passed.
+// stream takes the snapshot from the member to the plain copy and from there to the store, and
+// writes down what has passed.
 func (s *saving) stream(ctx context.Context, to io.Writer, manifest *Manifest) error {
 	kept, err := os.OpenFile(s.file, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -127,8 +127,8 @@ func (r reported) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// oneBuffer puts each message together in the same memory. gRPC takes 1 MiB for each of the 32 KiB and
-// a few bytes of a snapshot, and clears all of it.
+// oneBuffer puts each message together in the same memory. gRPC takes 1 MiB for each of the 32 KiB
+// and a few bytes of a snapshot, and clears all of it.
 type oneBuffer struct {
 	encoding.CodecV2
 	buffer []byte

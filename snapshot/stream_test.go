@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestSlowStore: a member that sends a snapshot keeps all pages of its database, so it must not wait for the store.
+// TestSlowStore: a member that sends a snapshot keeps all pages of its database, so it must not
+// wait for the store.
 func TestSlowStore(t *testing.T) {
 	t.Parallel()
 	const patience = 30 * time.Second

@@ -111,7 +111,8 @@ func serve(ctx context.Context, stop func(), binary, dir string, flags ...string
 	return r, nil
 }
 
-// during does something with the etcd, by the URL at which it serves clients, and ends it. An etcd that has ended before tells why.
+// during does something with the etcd, by the URL at which it serves clients, and ends it. An etcd
+// that has ended before tells why.
 func (r *running) during(ctx context.Context, stop func(), do func(endpoint string) error) error {
 	err := do("unix://" + r.client.path)
 	early := ctx.Err() != nil

@@ -15,7 +15,8 @@ type socket struct {
 	dir  *os.File // nil: the path needs none
 }
 
-// openSocket is the socket within a directory, or where its path is too long, one by the open directory.
+// openSocket is the socket within a directory, or where its path is too long, one by the open
+// directory.
 func openSocket(dir string) (*socket, error) {
 	path := filepath.Join(dir, clientSocket)
 	if len(path) <= longestSocket {

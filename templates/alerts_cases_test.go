@@ -1,7 +1,7 @@
 package templates_test
 
-// alertCases are named after the alert that they are about, which fires where want names it. Each has its near miss: a row that differs
-// in what the alert asks about, and nothing else.
+// alertCases are named after the alert that they are about, which fires where want names it. Each
+// has its near miss: a row that differs in what the alert asks about, and nothing else.
 var alertCases = map[string]struct {
 	reason string
 	args   []string // series, in the notation of promqltest

@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write the table of alerts into docs/met
 
 const page = "../docs/metrics.md"
 
-// TestAlertsDocumented: docs/metrics.md has the alerts as they are, and tells of each what to do, where its annotation says.
+// TestAlertsDocumented: docs/metrics.md has the alerts as they are, and tells of each what to do,
+// where its annotation says.
 func TestAlertsDocumented(t *testing.T) {
 	t.Parallel()
 	const begin, end = "<!-- alerts -->\n", "<!-- /alerts -->"

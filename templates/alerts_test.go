@@ -19,9 +19,9 @@ import (
 	"quorate.dev/render"
 )
 
-// The series of a row have a sample every five minutes, numbered from 0, which is 1 January 1970, to 2352. Each has one at 0, where the
-// storage begins. The alerts are evaluated in the last four hours, and what fires at their end is compared. An hour is 12 samples. In
-// seconds:
+// The series of a row have a sample every five minutes, numbered from 0, which is 1 January 1970,
+// to 2352. Each has one at 0, where the storage begins. The alerts are evaluated in the last four
+// hours, and what fires at their end is compared. An hour is 12 samples. In seconds:
 //
 //	518400  7 January 00:00        694800  9 January 01:00
 //	691200  9 January 00:00        705600  9 January 04:00, the end
@@ -117,7 +117,8 @@ func alerts(t *testing.T) []*rules.AlertingRule {
 	return all
 }
 
-// load reads the file that people give to Prometheus as Prometheus does, sorted by the names of the groups.
+// load reads the file that people give to Prometheus as Prometheus does, sorted by the names of the
+// groups.
 func load(t *testing.T, series []string) []*rules.Group {
 	t.Helper()
 	content, err := render.Alerts()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestImageHasNothing: the image has the binary alone, so certificate authorities and time zones must be in that. The test runs itself
-// where there are no others.
+// TestImageHasNothing: the image has the binary alone, so certificate authorities and time zones
+// must be in that. The test runs itself where there are no others.
 func TestImageHasNothing(t *testing.T) {
 	t.Parallel()
 	const alone = "QUORATE_TEST_ALONE"

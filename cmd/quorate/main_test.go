@@ -39,7 +39,8 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestAlerts: the rule file is that of package render, whose rules templates/alerts_test.go evaluates.
+// TestAlerts: the rule file is that of package render, whose rules templates/alerts_test.go
+// evaluates.
 func TestAlerts(t *testing.T) {
 	want, err := render.Alerts()
 	if err != nil {

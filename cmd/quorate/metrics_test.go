@@ -31,8 +31,8 @@ import (
 	"quorate.dev/render"
 )
 
-// TestAlertsAskForMetrics: what the alerts select is exported, by name and by labels, and so are the labels that they group by.
-// templates/alerts_test.go shows what they make of it.
+// TestAlertsAskForMetrics: what the alerts select is exported, by name and by labels, and so are
+// the labels that they group by. templates/alerts_test.go shows what they make of it.
 func TestAlertsAskForMetrics(t *testing.T) {
 	exported := series(t, ownRegistry(t), leading(t))
 	for alert, expr := range expressions(t) {
@@ -57,8 +57,8 @@ func TestAlertsAskForMetrics(t *testing.T) {
 	}
 }
 
-// checkSelector: each of its matchers is met by a series of that name, whatever the others say; one that excludes values, by a series of
-// each of these, since one that nothing has excludes nothing.
+// checkSelector: each of its matchers is met by a series of that name, whatever the others say; one
+// that excludes values, by a series of each of these, since one that nothing has excludes nothing.
 func checkSelector(t *testing.T, alert string, selector []*labels.Matcher, exported []labels.Labels) {
 	t.Helper()
 	name := nameIn(selector)
@@ -71,7 +71,8 @@ func checkSelector(t *testing.T, alert string, selector []*labels.Matcher, expor
 	}
 }
 
-// checkGrouping: all metrics of an expression have the labels by which they are taken together or matched.
+// checkGrouping: all metrics of an expression have the labels by which they are taken together or
+// matched.
 func checkGrouping(t *testing.T, alert string, expr parser.Expr, by []string, exported []labels.Labels) {
 	t.Helper()
 	for _, selector := range parser.ExtractSelectors(expr) {
@@ -88,7 +89,8 @@ func nameIn(selector []*labels.Matcher) string {
 	return selector[slices.IndexFunc(selector, func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel })].Value
 }
 
-// TestMetricsDocumented: docs/metrics.md has each metric of the operator's own, and no other, and commands that there are.
+// TestMetricsDocumented: docs/metrics.md has each metric of the operator's own, and no other, and
+// commands that there are.
 func TestMetricsDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/metrics.md")
@@ -138,7 +140,8 @@ func expressions(t *testing.T) map[string]parser.Expr {
 	return all
 }
 
-// ownRegistry has the operator's own metrics, of a cluster of which there is something to say in each.
+// ownRegistry has the operator's own metrics, of a cluster of which there is something to say in
+// each.
 func ownRegistry(t *testing.T) prometheus.Gatherer {
 	t.Helper()
 	scheme, err := kinds()
@@ -174,7 +177,8 @@ func ownRegistry(t *testing.T) prometheus.Gatherer {
 	return registry
 }
 
-// leading is the registry of controller-runtime once the operator leads, with the options that its flags give it.
+// leading is the registry of controller-runtime once the operator leads, with the options that its
+// flags give it.
 func leading(t *testing.T) prometheus.Gatherer {
 	t.Helper()
 	o := parse(t, []string{"--health-probe-bind-address=0"})

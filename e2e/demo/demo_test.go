@@ -47,7 +47,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestBackupSamples: the EtcdCluster that starts from a snapshot is the sample, and looks for it where the EtcdBackup has stored it.
+// TestBackupSamples: the EtcdCluster that starts from a snapshot is the sample, and looks for it
+// where the EtcdBackup has stored it.
 func TestBackupSamples(t *testing.T) {
 	t.Parallel()
 	b, original, restored := &api.EtcdBackup{}, &api.EtcdCluster{}, &api.EtcdCluster{}
