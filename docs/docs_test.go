@@ -28,7 +28,8 @@ func pages(t *testing.T) []Page {
 	return all
 }
 
-// TestLinks: each relative link of a document leads to a file that is there, and to a heading of it.
+// TestLinks: each relative link of a document leads to a file that is there, and to a heading of
+// it.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	all := pages(t)
@@ -39,7 +40,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLinksOfCode: each page that a message, an alert or a comment names is there, with that heading.
+// TestLinksOfCode: each page that a message, an alert or a comment names is there, with that
+// heading.
 func TestLinksOfCode(t *testing.T) {
 	t.Parallel()
 	all := pages(t)

@@ -22,7 +22,8 @@ metadata: {name: a, namespace: default}
 spec: {clusterRef: {name: db}}
 `
 
-// TestDocumentedManifests: the API server takes every manifest that people are told to apply, in samples and in documents.
+// TestDocumentedManifests: the API server takes every manifest that people are told to apply, in
+// samples and in documents.
 func TestDocumentedManifests(t *testing.T) {
 	t.Parallel()
 	samples, err := filepath.Glob("../../templates/samples/*.yaml")
@@ -151,8 +152,38 @@ func TestDocumentedFields(t *testing.T) {
 	}
 }
 
-// fieldPath is one of a spec or status, in code of a line. What is part of a longer path, such as that of a Pod, is none.
+// fieldPath is one of a spec or status, in code of a line. What is part of a longer path, such as
+// that of a Pod, is none.
 var fieldPath = regexp.MustCompile(`(?:^|[ {(])\.?((?:spec|status)(?:\.[a-zA-Z0-9]+(?:\[\])?)+)`)
+
+// TestDocumentedKinds: each kind of ours that a command of kubectl names is one, by a name that kubectl knows.
+func TestDocumentedKinds(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, crd := range everyDefinition(t) {
+		names := crd.Spec.Names
+		for _, name := range append([]string{names.Singular, names.Plural}, names.ShortNames...) {
+			known[name] = true
+		}
+	}
+	named := 0
+	for _, p := range documents(t) {
+		for _, command := range p.Commands("kubectl") {
+			for _, m := range kindNamed.FindAllStringSubmatch(command, -1) {
+				named++
+				if !known[m[1]] {
+					t.Errorf("%s: %s: there is no kind %s", p.Path, command, m[1])
+				}
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("found %d kinds only", named)
+	}
+}
+
+// kindNamed is etcdcluster, etcdclusters, etcdc and so on, before a name or another kind.
+var kindNamed = regexp.MustCompile(`(?:get|describe|delete|patch|wait|scale|explain|edit|annotate) (?:[a-z]+,)*(etcd[a-z]+)\b`)
 
 func content(t *testing.T, file string) string {
 	t.Helper()

@@ -38,7 +38,8 @@ func referenced(t *testing.T, page, want string) {
 // kindsOfOurs are all, in the order in which a reader meets them.
 var kindsOfOurs = []string{"EtcdCluster", "EtcdBackup", "EtcdBackupSchedule", "EtcdRestore"}
 
-// TestReferenceAPI: docs/reference/api.md has every field of every kind, as the API server knows it.
+// TestReferenceAPI: docs/reference/api.md has every field of every kind, as the API server knows
+// it.
 func TestReferenceAPI(t *testing.T) {
 	t.Parallel()
 	crds := everyDefinition(t)
@@ -77,7 +78,8 @@ func TestReferenceAPI(t *testing.T) {
 
 type fieldRow struct{ path, kind, text string }
 
-// fieldsOf spec or status, a field before those within it. Of objects that are shown already, the place is said instead.
+// fieldsOf spec or status, a field before those within it. Of objects that are shown already, the
+// place is said instead.
 func fieldsOf(schema *apiextensions.JSONSchemaProps, part, of string, shown map[string]string) []fieldRow {
 	var rows []fieldRow
 	var visit func(path string, s *apiextensions.JSONSchemaProps, required bool)
@@ -172,8 +174,8 @@ func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(text)
 }
 
-// TestReferenceReasons: docs/reference/reasons.md has every reason, with what it means and what to do, as
-// the comment of its constant says.
+// TestReferenceReasons: docs/reference/reasons.md has every reason, with what it means and what to
+// do, as the comment of its constant says.
 func TestReferenceReasons(t *testing.T) {
 	t.Parallel()
 	var page strings.Builder
@@ -198,7 +200,8 @@ func TestReferenceReasons(t *testing.T) {
 
 type documentedReason struct{ value, meaning, advice string }
 
-// documentedReasons of a file, in its order. One without a meaning, or without what to do, fails the test.
+// documentedReasons of a file, in its order. One without a meaning, or without what to do, fails
+// the test.
 func documentedReasons(t *testing.T, file string) []documentedReason {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)

@@ -22,7 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference/commands.md instead of comparing it")
 
-// TestCommandsDocumented: each command of quorate that a document names is one, with the flags that it has.
+// TestCommandsDocumented: each command of quorate that a document names is one, with the flags
+// that it has.
 func TestCommandsDocumented(t *testing.T) {
 	t.Parallel()
 	pages, err := docs.Pages("../..")
@@ -43,7 +44,8 @@ func TestCommandsDocumented(t *testing.T) {
 	}
 }
 
-// isCommand says what is wrong with a command line. Values may be left out, as they are in a sentence.
+// isCommand says what is wrong with a command line. Values may be left out, as they are in a
+// sentence.
 func isCommand(line string) error {
 	line, _, _ = strings.Cut(line, " | ")
 	line, _, _ = strings.Cut(line, " > ")
@@ -96,7 +98,8 @@ func TestIsCommand(t *testing.T) {
 	}
 }
 
-// TestFailuresDocumented: each word that an agent gives for a failure is in docs/backups.md or docs/stores.md, with what to do.
+// TestFailuresDocumented: each word that an agent gives for a failure is in docs/backups.md or
+// docs/stores.md, with what to do.
 func TestFailuresDocumented(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("../../snapshot/storeerror.go")
