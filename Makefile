@@ -4,7 +4,7 @@
 SHELL := bash -o pipefail
 .DEFAULT_GOAL := help
 
-sources   := api cmd e2e membership reconcile render snapshot templates
+sources   := api cmd docs e2e membership reconcile render snapshot templates
 formatted  = unformatted=$$(gofmt -l $(sources)) && test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }
 
 IMAGE ?= quorate:dev
@@ -36,7 +36,10 @@ image: ## Build the image of the operator (IMAGE=quorate:dev)
 ##### Change it
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Generate from the API types: deepcopy, CRD, apply-configurations
+generate: generate-api ## Generate from the API types and flags: deepcopy, CRD, apply-configurations, docs/reference
+	go test ./api/v1alpha1 ./cmd/quorate -run '^TestReference' -update
+.PHONY: generate-api
+generate-api: $(CONTROLLER_GEN)
 	$(CONTROLLER_GEN) object crd:crdVersions=v1 applyconfiguration paths=./api/... output:crd:artifacts:config=templates/install/crd
 
 # Compares before and after instead of asking git, so that it is right on a tree with uncommitted changes too.
@@ -45,7 +48,7 @@ checksums = find api templates/install/crd -type f | LC_ALL=C sort | xargs cksum
 .PHONY: verify
 verify: $(CONTROLLER_GEN) ## Check that generated files, formatting and go.mod are current
 	@$(checksums) > bin/generated
-	@$(MAKE) --no-print-directory generate
+	@$(MAKE) --no-print-directory generate-api # the tests compare docs/reference
 	@$(checksums) | diff bin/generated - || { echo 'Generated files were not current. They are now: commit them.'; exit 1; }
 	@$(formatted)
 	go mod tidy -diff
@@ -126,7 +129,8 @@ test-oldest: ## On a kind cluster of the oldest Kubernetes that is claimed
 ##### Test it for hours
 
 # Every layer of the long run leaves its figures in a file. A run that was interrupted goes on with the layers that have none, and
-# within the plans of TestChaos where it was. Code that differs has its own files; the documents that no test reads do not count.
+# within the plans of TestChaos where it was. Code that differs has its own files; documents that tests read for links and names alone do
+# not count.
 # docs/reliability.jsonl has the last figures of every layer, each with the code that it tested: where the whole takes longer than a
 # machine can be had, `make test-long ONLY="explore chaos"` runs these.
 unread    = ':!docs/reliability.md' ':!docs/reliability.jsonl' ':!docs/benchmarks.md' ':!docs/kubernetes.md' ':!CONTRIBUTING.md'

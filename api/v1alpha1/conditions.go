@@ -19,121 +19,256 @@ const (
 // Reasons. The reason of a step goes unchanged into conditions, events and logs.
 const (
 	// ReasonHealthy: all members are healthy voters and run what the spec says.
+	//
+	// What to do: nothing.
 	ReasonHealthy = "Healthy"
 	// ReasonHibernated: spec.replicas is 0; the volumes are kept and nothing runs.
+	//
+	// What to do: nothing. To start the members again, set spec.replicas to what it was.
 	ReasonHibernated = "Hibernated"
 	// ReasonHibernating: the members are being stopped because spec.replicas is 0.
+	//
+	// What to do: nothing; it ends when the last Pod has stopped.
 	ReasonHibernating = "Hibernating"
 	// ReasonSuspended: spec.suspend is true; nothing is changed.
+	//
+	// What to do: set spec.suspend to false when you have finished working by hand. The message says
+	// what comes next.
 	ReasonSuspended = "Suspended"
 	// ReasonDeleting: the EtcdCluster is being deleted; nothing is created any more.
+	//
+	// What to do: nothing. What stays, and what keeps it from ending, is in
+	// docs/install.md#what-deletes-what.
 	ReasonDeleting = "Deleting"
 
 	// ReasonProvisioning: volumes are being created.
+	//
+	// What to do: nothing. If it lasts, the message names the volume or Pod that is waited for; see
+	// docs/troubleshooting.md#a-pod-does-not-start.
 	ReasonProvisioning = "Provisioning"
 	// ReasonBootstrapping: the first members are being started together, or are finding each other.
+	//
+	// What to do: nothing. If it lasts, the message says which member does not answer; see
+	// docs/troubleshooting.md#a-new-cluster-does-not-become-ready.
 	ReasonBootstrapping = "Bootstrapping"
 	// ReasonRestoring: the snapshot from which the cluster is to start is being looked for, or the first members are being
 	// restored from it.
+	//
+	// What to do: nothing. If it lasts, look at the Job and the Pods that the message names.
 	ReasonRestoring = "Restoring"
 	// ReasonRestoreFailed: the cluster cannot start from the snapshot that spec.bootstrap.restore asks for; the message says why
 	// and what to write. Nothing was made yet, or nothing was served.
+	//
+	// What to do: write what the message says. docs/backups.md#when-it-fails-1 has
+	// spec.bootstrap.restore, docs/restore.md#what-it-says-and-what-to-do has EtcdRestores.
 	ReasonRestoreFailed = "RestoreFailed"
 	// ReasonReverting: an EtcdRestore was deleted before it was completed, and the former members come back.
+	//
+	// What to do: nothing; it ends when the former members serve.
 	ReasonReverting = "Reverting"
 	// ReasonFormed: all first members answered as one cluster; from now on none of them may ever start empty.
+	//
+	// What to do: nothing.
 	ReasonFormed = "Formed"
 	// ReasonStarting: Pods of known members are being created over their volumes, or are coming up.
+	//
+	// What to do: nothing. If it lasts, see docs/troubleshooting.md#a-pod-does-not-start.
 	ReasonStarting = "Starting"
 	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being recreated.
+	//
+	// What to do: nothing.
 	ReasonReplacing = "Replacing"
 	// ReasonBackOff: there is no quorum, and the Pods of members that wait in their kubelets'
 	// back-off are being recreated, because a new Pod starts at once.
+	//
+	// What to do: nothing at once. If it comes again and again, find out what ends etcd with
+	// `kubectl logs --previous`; see docs/troubleshooting.md#etcd-ends-again-and-again.
 	ReasonBackOff = "BackOff"
 	// ReasonScalingUp: members are being added, because there are fewer voters than spec.replicas.
+	//
+	// What to do: nothing. If it lasts, the message says what is missing; to give up, set
+	// spec.replicas back.
 	ReasonScalingUp = "ScalingUp"
 	// ReasonScalingDown: members are being removed, because there are more voters than spec.replicas.
+	//
+	// What to do: nothing. To stop, set spec.replicas back.
 	ReasonScalingDown = "ScalingDown"
 	// ReasonJoining: a learner is being started, or catches up, or becomes a voter.
+	//
+	// What to do: nothing. A learner of a large database takes minutes to catch up.
 	ReasonJoining = "Joining"
 	// ReasonMemberLost: a member whose data is gone is being removed, for another one to take its place.
+	//
+	// What to do: nothing. Find out who deleted the volume.
 	ReasonMemberLost = "MemberLost"
 	// ReasonMemberFailed: a member that was down for longer than spec.recovery.replaceAfter, or
 	// replaceEmptyAfter, is being removed, for another one to take its place.
+	//
+	// What to do: nothing. Find out what happened to its node or volume.
 	ReasonMemberFailed = "MemberFailed"
 	// ReasonCorruptMember: a member whose data differs from that of a quorum is being removed, or the alarm CORRUPT taken back.
+	//
+	// What to do: nothing at once. Find out what damaged the data (disk, node, storage); see
+	// docs/membership.md#data-that-differs.
 	ReasonCorruptMember = "CorruptMember"
 	// ReasonDataDiffers: the data of the members differs, and no quorum of them is equal.
+	//
+	// What to do: decide which data is right, as the message says; see
+	// docs/membership.md#data-that-differs.
 	ReasonDataDiffers = "DataDiffers"
 	// ReasonRetiring: the Pod or the volume of a former member is being deleted.
+	//
+	// What to do: nothing. If it lasts, a finalizer or a node that is gone keeps the Pod or the
+	// volume.
 	ReasonRetiring = "Retiring"
 	// ReasonRecording: what a member said of itself is being written down on its volume.
+	//
+	// What to do: nothing.
 	ReasonRecording = "Recording"
 	// ReasonTerminating: an object that is going away must be gone first.
+	//
+	// What to do: nothing. If it lasts, a finalizer keeps that object: kubectl get it with -o yaml,
+	// and look at metadata.finalizers.
 	ReasonTerminating = "Terminating"
 	// ReasonPodPending: a Pod cannot start yet, and the message says why (image, scheduling, volume).
+	//
+	// What to do: remove the cause that the message names; see
+	// docs/troubleshooting.md#a-pod-does-not-start.
 	ReasonPodPending = "PodPending"
 	// ReasonMemberDown: a member's Pod does not answer, or is restarting.
+	//
+	// What to do: nothing for some minutes: the message says when the member is replaced. Then look
+	// at its Pod and its node; see docs/troubleshooting.md#a-member-is-down.
 	ReasonMemberDown = "MemberDown"
 	// ReasonQuorumLost: too few members answer for reads and writes; those with a volume are started.
+	//
+	// What to do: bring the nodes of the members back. See docs/troubleshooting.md#no-quorum.
 	ReasonQuorumLost = "QuorumLost"
 	// ReasonPodsNotReady: the members serve, and the Service for clients leads to none of them,
 	// because something beside etcd keeps their Pods from being ready: another container, or a
 	// readiness gate.
+	//
+	// What to do: make the containers or readiness gates ready that the message names; see
+	// docs/membership.md#a-pods-readiness.
 	ReasonPodsNotReady = "PodsNotReady"
 	// ReasonUnreachable: no member answers the operator.
+	//
+	// What to do: open the ports between the operator and the members; see
+	// docs/troubleshooting.md#the-operator-reaches-no-member.
 	ReasonUnreachable = "Unreachable"
 	// ReasonAlarm: etcd has raised an alarm (NOSPACE or CORRUPT).
+	//
+	// What to do: for NOSPACE see docs/membership.md#a-full-database; for CORRUPT see
+	// docs/membership.md#data-that-differs.
 	ReasonAlarm = "Alarm"
 	// ReasonNotFormed: the cluster has not served yet.
+	//
+	// What to do: nothing. If it lasts, the condition Ready says why.
 	ReasonNotFormed = "NotFormed"
 	// ReasonServing: a quorum answered a linearizable read.
+	//
+	// What to do: nothing.
 	ReasonServing = "Serving"
 
 	// ReasonDataLost: the volume of a member is gone or holds another one's data; it is never started empty.
+	//
+	// What to do: do not delete anything. docs/restore.md#which-way-back says how to get the data
+	// back.
 	ReasonDataLost = "DataLost"
 	// ReasonVolumeReplaced: the volume of a member is another object than the one that its record names, restored or copied; the
 	// message says how to accept it, and how to give the member up. No member is started on it.
+	//
+	// What to do: accept the volume, or give up the member; see
+	// docs/membership.md#volumes-from-a-backup-tool.
 	ReasonVolumeReplaced = "VolumeReplaced"
 	// ReasonClusterIDMismatch: data of several etcd clusters meets under one name.
+	//
+	// What to do: find out which volumes are of another cluster, and take them away. Where all are
+	// wrong, restore a snapshot; see docs/restore.md#which-way-back.
 	ReasonClusterIDMismatch = "ClusterIDMismatch"
 	// ReasonForeignMember: etcd lists a member that Quorate did not make.
+	//
+	// What to do: remove that member with `etcdctl member remove` and the ID in the message.
 	ReasonForeignMember = "ForeignMember"
 	// ReasonForeignObject: an object with a name that Quorate needs has another owner.
+	//
+	// What to do: delete or rename the object that the message names, or give the EtcdCluster or
+	// EtcdBackup another name.
 	ReasonForeignObject = "ForeignObject"
 	// ReasonChanging: members come to run what the spec says, one after the other; the message says which, and what comes next.
+	//
+	// What to do: nothing. If it lasts, the message says which member is waited for; see
+	// docs/upgrades.md#what-happens-and-in-which-order.
 	ReasonChanging = "Changing"
 	// ReasonQueued: as many clusters change what they run as may at a time (--max-changing); this one is next in time.
+	//
+	// What to do: nothing. To let more clusters change at a time, raise `--max-changing` of the
+	// operator.
 	ReasonQueued = "Queued"
 	// ReasonBackingUp: a snapshot is being taken and verified, by the EtcdBackup that the message
 	// names, before members come to another version.
+	//
+	// What to do: nothing. `kubectl describe` the EtcdBackup that the message names.
 	ReasonBackingUp = "BackingUp"
 	// ReasonBackupFailed: that snapshot could not be taken or verified, and no member is changed;
 	// the message says why and what to do.
+	//
+	// What to do: remove the cause that the message names, and delete that EtcdBackup; or set
+	// spec.backup.beforeChange to Disabled. See docs/backups.md#before-the-version-changes.
 	ReasonBackupFailed = "BackupFailed"
 	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run that.
+	//
+	// What to do: nothing.
 	ReasonDowngrading = "Downgrading"
 	// ReasonMoving: members are replaced, one by one, by new ones on volumes as spec.storage asks
 	// for, because theirs are not that or are being deleted; the message says which, and what comes
 	// next.
+	//
+	// What to do: nothing. To stop, set spec.storage.changePolicy to Expand; see
+	// docs/upgrades.md#other-volumes.
 	ReasonMoving = "Moving"
 	// ReasonVolumeTooSmall: the database is too large for volumes as spec.storage asks for, and no member is replaced.
+	//
+	// What to do: raise spec.storage.size, or compact and defragment; see
+	// docs/upgrades.md#other-volumes.
 	ReasonVolumeTooSmall = "VolumeTooSmall"
 	// ReasonQuotaTooSmall: the database has reached, or nearly, the quota that spec.options.quotaBackendSize asks for, and no member is
 	// changed.
+	//
+	// What to do: write the quota that the message names, or compact and defragment; see
+	// docs/membership.md#a-full-database.
 	ReasonQuotaTooSmall = "QuotaTooSmall"
 	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back; no other member was changed.
+	//
+	// What to do: correct the spec: each change of it is tried. See
+	// docs/upgrades.md#when-it-does-not-work.
 	ReasonChangeFailed = "ChangeFailed"
 	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says which way there is.
+	//
+	// What to do: set spec.version as the message says; see
+	// docs/upgrades.md#which-versions-can-be-reached.
 	ReasonVersionNotAllowed = "VersionNotAllowed"
 	// ReasonVersionMismatch: an image runs another version of etcd than its tag says.
+	//
+	// What to do: set spec.version to what the image holds, or have the image replaced, or pin it
+	// with spec.image.digest.
 	ReasonVersionMismatch = "VersionMismatch"
 	// ReasonChangeNotSupported: the spec asks for a change that this version of Quorate cannot carry out.
+	//
+	// What to do: revert that part of the spec, or do what the message says.
 	ReasonChangeNotSupported = "ChangeNotSupported"
 	// ReasonInvalidSpec: the spec is wrong in a way that the schema cannot show.
+	//
+	// What to do: correct the field that the message names.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonApplyFailed: an object of the cluster cannot be applied for now; it is tried again.
+	//
+	// What to do: nothing. If it lasts, the message has the words of the API server: a webhook or a
+	// policy that fails.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonRefused: the API server refused an object made from the spec (quota, Pod Security, a policy).
+	//
+	// What to do: remove the cause that the message names (a quota, Pod Security, a policy), or
+	// revert the spec.
 	ReasonRefused = "Refused"
 )

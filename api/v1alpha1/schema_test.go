@@ -49,7 +49,7 @@ func everyDefinition(t *testing.T) map[string]*apiextensions.CustomResourceDefin
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"EtcdCluster", "EtcdBackup", "EtcdBackupSchedule"} {
+	for _, kind := range kindsOfOurs {
 		if all[kind] == nil {
 			t.Fatalf("no definition of kind %s", kind)
 		}

@@ -48,6 +48,10 @@ var importRules = map[string]struct {
 		reason: "nothing that ships is only for tests",
 		banned: []string{"go.etcd.io", "quorate.dev/e2e"},
 	},
+	"docs": {
+		reason: "docs reads documents for the tests of every other package",
+		banned: []string{"quorate.dev", "k8s.io", "sigs.k8s.io", "go.etcd.io"},
+	},
 	"e2e": {
 		reason: "the tests see the operator from outside: they may not call into it",
 		banned: []string{"quorate.dev/reconcile", "quorate.dev/cmd"},
