@@ -21,10 +21,11 @@ type Result struct {
 	Answered                float64 // the share of the writes that were acknowledged, while members answered
 }
 
-// Check ends the load and fails the test unless what the clients saw is what one single store would have shown them: every
-// acknowledged write is there, in the order of real time; reads and writes are linearizable; a watch told of every change
-// once and in order; and all members have the same data. Where the cluster was restored, that is one that goes back to
-// what was restored, and no further.
+// Check ends the load and fails the test unless what the clients saw is what one single store would
+// have shown them: every acknowledged write is there, in the order of real time; reads and writes
+// are linearizable; a watch told of every change once and in order; and all members have the same
+// data. Where the cluster was restored, that is one that goes back to what was restored, and no
+// further.
 func (l *Load) Check(t testing.TB) Result {
 	t.Helper()
 	l.TB = t // it may be a part of the test that began the load
@@ -51,9 +52,9 @@ func (l *Load) Check(t testing.TB) Result {
 	return l.report(history, lasted, away)
 }
 
-// replay reads all that was written since the load began, or the cluster was restored, out of etcd's history, which nothing has
-// compacted since. What is carried out
-// later, of a request that was given up, belongs to no client.
+// replay reads all that was written since the load began, or the cluster was restored, out of
+// etcd's history, which nothing has compacted since. What is carried out later, of a request that
+// was given up, belongs to no client.
 func (l *Load) replay(ctx context.Context, etcd *clientv3.Client, last int64) []event {
 	l.Helper()
 	var events []event
@@ -94,7 +95,8 @@ func (l *Load) checkRevisions(ctx context.Context, etcd *clientv3.Client, truth 
 	}
 }
 
-// checkWatch compares what the watch was told with the events, and returns what it was told by a former cluster.
+// checkWatch compares what the watch was told with the events, and returns what it was told by a
+// former cluster.
 func (l *Load) checkWatch(history []operation, truth []event, last int64) (former []operation) {
 	l.Helper()
 	heard := l.hear(last)

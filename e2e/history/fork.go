@@ -10,10 +10,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// A restore is an operation of the history. The cluster goes on as another one, with what it had at one revision. Its own revisions
-// begin a bump above that one, so that each answer tells by its revision which of the two has given it.
+// A restore is an operation of the history. The cluster goes on as another one, with what it had at
+// one revision. Its own revisions begin a bump above that one, so that each answer tells by its
+// revision which of the two has given it.
 
-// fork is where the history of a restored cluster goes on; the zero fork is that of a cluster that was not restored.
+// fork is where the history of a restored cluster goes on; the zero fork is that of a cluster that
+// was not restored.
 type fork struct {
 	revision      int64              // of what was restored
 	resumed       int64              // at which the restored cluster begins
@@ -27,8 +29,9 @@ type written struct {
 	Times int64
 }
 
-// Restored tells the load that the cluster was restored since then, by which bump of the revision, and is served to clients again. It
-// returns the revision of what was restored. What was written later is lost, and has to be.
+// Restored tells the load that the cluster was restored since then, by which bump of the revision,
+// and is served to clients again. It returns the revision of what was restored. What was written
+// later is lost, and has to be.
 func (l *Load) Restored(asked time.Time, bump int64) (revision int64) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.Context(), l.config.Patience)
@@ -62,7 +65,8 @@ func writtenTo(r *clientv3.GetResponse) map[string]written {
 // former reports whether a cluster has answered that is no more.
 func (f fork) former(o operation) bool { return o.revision <= f.resumed }
 
-// fallen is where an answer has a higher revision than another one that was asked for after it had come.
+// fallen is where an answer has a higher revision than another one that was asked for after it had
+// come.
 func fallen(history []operation) (wrong []string) {
 	answered := slices.DeleteFunc(slices.Clone(history), func(o operation) bool { return o.err != nil })
 	slices.SortStableFunc(answered, func(a, b operation) int { return cmp.Compare(a.revision, b.revision) })
@@ -82,20 +86,26 @@ func fallen(history []operation) (wrong []string) {
 	return wrong
 }
 
-// lost are acknowledged writes that are not where etcd said: those of the cluster that is checked are its events. Of what was
-// restored each key has to have all that any answer has shown.
+// lost is what was acknowledged, or read, and is not where the answer has said: of the cluster that
+// is checked among its events, and of a former one in what was restored, or written over there.
 func (f fork) lost(history []operation, truth []event) (wrong []string) {
 	events := map[int64]event{}
 	for _, e := range truth {
 		events[e.Revision] = e
 	}
 	for _, o := range history {
-		e, kept := events[o.revision], f.kept[o.key].Last
+		now, kept := events[o.made], f.kept[o.key].Last
 		switch {
-		case o.err != nil:
-		case o.write && !f.former(o) && (e.Key != o.key || e.Value != o.value):
-			wrong = append(wrong, fmt.Sprintf("acknowledged %s is lost: at revision %d is %+v", o, o.revision, e))
-		case !f.former(o), o.made > f.revision: // the register tells; it is to be lost
+		case o.err != nil, o.made == 0: // it tells of no write
+		case o.made > f.resumed:
+			if now.Key != o.key || now.Value != o.value {
+				wrong = append(wrong, fmt.Sprintf("%s of revision %d is lost: there is %+v", o, o.made, now))
+			}
+		case !f.former(o):
+			if kept.Revision != o.made || kept.Value != o.value {
+				wrong = append(wrong, fmt.Sprintf("%s of revision %d is not of what was restored: that is %+v", o, o.made, kept))
+			}
+		case o.made > f.revision: // it is to be lost
 		case kept.Revision < o.made, kept.Revision == o.made && kept.Value != o.value:
 			wrong = append(wrong, fmt.Sprintf("%s of revision %d is lost: at revision %d %+v was restored", o, o.made, f.revision, kept))
 		}
@@ -103,8 +113,8 @@ func (f fork) lost(history []operation, truth []event) (wrong []string) {
 	return wrong
 }
 
-// foreign is what is there and must not be: what a cluster has made after the revision that was restored, what was made twice, and what
-// no client has asked for.
+// foreign is what is there and must not be: what a cluster has made after the revision that was
+// restored, what was made twice, and what no client has asked for.
 func (f fork) foreign(history []operation, truth []event, own string) (wrong []string) {
 	asked, undone := map[string]operation{}, map[string]operation{}
 	for _, o := range history {
@@ -138,7 +148,8 @@ func (f fork) foreign(history []operation, truth []event, own string) (wrong []s
 	return wrong
 }
 
-// miscounted are the keys that were restored with another number of writes than were acknowledged, and may have been made.
+// miscounted are the keys that were restored with another number of writes than were acknowledged,
+// and may have been made.
 func (f fork) miscounted(history []operation) (wrong []string) {
 	least, most := map[string]int64{}, map[string]int64{}
 	for _, o := range history {
@@ -159,8 +170,8 @@ func (f fork) miscounted(history []operation) (wrong []string) {
 	return wrong
 }
 
-// untold are acknowledged writes of which a watch of the former cluster has not told, though it has told of later ones; and what it
-// has told of out of order.
+// untold are acknowledged writes of which a watch of the former cluster has not told, though it has
+// told of later ones; and what it has told of out of order.
 func (f fork) untold(history []operation, heard []event) (wrong []string) {
 	events, last := map[int64]event{}, int64(0)
 	for _, e := range heard {

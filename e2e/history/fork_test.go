@@ -18,7 +18,8 @@ type story struct {
 	heard   []event // by a watch of the former cluster
 }
 
-// restored is a story in which nothing is wrong: revision 12 was restored, with a bump of 1000, after 14 had been acknowledged.
+// restored is a story in which nothing is wrong: revision 12 was restored, with a bump of 1000,
+// after 14 had been acknowledged.
 func restored() story {
 	put := func(value string, revision int64, called, ended time.Duration) operation {
 		return operation{write: true, key: "k", value: value, revision: revision, made: revision, called: called, ended: ended}
@@ -46,8 +47,8 @@ func (s story) wrong() []string {
 	return slices.Concat(fallen(s.history), s.fork.lost(s.history, s.truth), s.fork.foreign(s.history, s.truth, "end"), s.fork.miscounted(s.history), s.fork.untold(s.history, s.heard))
 }
 
-// TestFork: what was acknowledged before a restored revision is there, what was acknowledged after it is not, nothing is lost later,
-// and no revision goes down.
+// TestFork: what was acknowledged before a restored revision is there, what was acknowledged after
+// it is not, nothing is lost later, and no revision goes down.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -110,7 +111,17 @@ func TestFork(t *testing.T) {
 		"ReadAfter": {
 			reason:  "the restored cluster shows once what is to be lost",
 			change:  func(s *story) { s.history[8].value, s.history[8].made = "c", 14 },
+			want:    []string{"read of k=c of revision 14 is not of what was restored: that is {Revision:12 Key:k Value:b}"},
 			illegal: true,
+		},
+		"SeenAfter": {
+			reason: "a write that failed was read after the restore, and is lost",
+			change: func(s *story) {
+				s.history[5].called, s.history[5].ended = 30, 35
+				s.history = append(s.history, operation{client: 1, key: "k", value: "never", revision: 1014, made: 1014, called: 40, ended: 41})
+				s.truth[1].Revision = 1015
+			},
+			want: []string{"read of k=never of revision 1014 is lost: there is {Revision:0 Key: Value:}"},
 		},
 		"Down": {
 			reason: "a former member answers when the restored cluster has",
@@ -130,7 +141,10 @@ func TestFork(t *testing.T) {
 		"LostAfter": {
 			reason: "what was acknowledged after the restore is lost",
 			change: func(s *story) { s.truth = s.truth[1:] },
-			want:   []string{"acknowledged write of k=d is lost: at revision 1013 is {Revision:0 Key: Value:}"},
+			want: []string{
+				"write of k=d of revision 1013 is lost: there is {Revision:0 Key: Value:}",
+				"read of k=d of revision 1013 is lost: there is {Revision:0 Key: Value:}",
+			},
 		},
 		"Twice": {
 			reason: "a write is in what was restored, and is made once more",

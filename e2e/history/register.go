@@ -35,8 +35,9 @@ func (l *Load) checkLinearizable(history []operation, truth []event) {
 	}
 }
 
-// known leaves out the reads that failed, which say nothing, and the writes that failed and never happened. One that failed and did
-// happen was over when a later revision was acknowledged, and else it is not known when it ended. A restore is a write to each key.
+// known leaves out the reads that failed, which say nothing, and the writes that failed and never
+// happened. One that failed and did happen was over when a later revision was acknowledged, and
+// else it is not known when it ended. A restore is a write to each key.
 func (f fork) known(history []operation, truth []event) []porcupine.Operation {
 	happened := map[string]int64{}
 	for _, o := range history {

@@ -14,8 +14,8 @@ type event struct {
 	Key, Value string
 }
 
-// watch writes down every change, and goes on behind the last one where a watch ends; behind what was restored where it is told
-// that its own revision is no more.
+// watch writes down every change, and goes on behind the last one where a watch ends; behind what
+// was restored where it is told that its own revision is no more.
 func (l *Load) watch(ctx context.Context, etcd *clientv3.Client) {
 	pace := time.NewTicker(l.config.Pace)
 	defer pace.Stop()
