@@ -113,7 +113,7 @@ func beginsChange(step membership.Step) bool {
 // budget keeps all members.
 func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, goesOn bool) (keepAll bool, _ error) {
 	service, err := clientService(ctx, r.Client, c)
-	if err == nil && len(service.Spec.Selector) == 0 && !admitsClients(c, seen) {
+	if err == nil && !selects(service.Spec.Selector) && !admitsClients(c, seen) {
 		service, err = clientService(ctx, r.Reader, c) // clients that were let in are not shut out on the word of the cache
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *Reconciler) fenceClients(ctx context.Context, c *api.EtcdCluster, seen 
 		if seen.UID != "" {
 			service.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion)
 		}
-		if len(seen.Spec.Selector) > 0 || len(service.Spec.Selector) == 0 {
+		if selects(seen.Spec.Selector) || !selects(service.Spec.Selector) {
 			continue
 		}
 		live := &api.EtcdCluster{}
@@ -176,11 +176,16 @@ func clientService(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	return service, nil
 }
 
+// selects reports whether the Service for clients selects Pods.
+func selects(selector map[string]string) bool {
+	return len(selector) > 0 && selector[api.LabelClients] != api.ClientsShut
+}
+
 // static is what the cluster always has. Once the Service for clients selects Pods it goes on to,
 // whatever becomes of them, but for a restore in place: it leads to no Pod that is not ready.
 func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled, keepAll bool) ([]runtime.ApplyConfiguration, error) {
-	admits := admitsClients(c, seen) || len(service.Spec.Selector) > 0 && !shutsClientsOut(c)
-	objects, err := render.Static(c, render.State{Admits: admits, Labelled: labelled, Voters: voters(seen), Listed: lists(seen), KeepAll: keepAll})
+	admits := admitsClients(c, seen) || selects(service.Spec.Selector) && !shutsClientsOut(c)
+	objects, err := render.Static(c, render.State{Admits: admits, Shut: len(service.Spec.Selector) > 0, Labelled: labelled, Voters: voters(seen), Listed: lists(seen), KeepAll: keepAll})
 	if err != nil {
 		return nil, &invalidError{err}
 	}

@@ -229,6 +229,10 @@ func TestAdmits(t *testing.T) {
 	}
 	leading := service.DeepCopy()
 	leading.Spec.Selector = selector
+	shut := render.Selector(c)
+	shut[api.LabelClients] = api.ClientsShut
+	closed := service.DeepCopy()
+	closed.Spec.Selector = shut
 	leadingAll := service.DeepCopy()
 	leadingAll.Spec.Selector = earlier
 	unlabelled := func(seen *observed) {
@@ -256,9 +260,13 @@ func TestAdmits(t *testing.T) {
 		"NotFenced":  {reason: "nor while a member would still start empty over a lost disk", latch: "c1", live: []client.Object{service}, seen: notFenced, want: nil},
 		"NoQuorum":   {reason: "nor before a quorum has answered", latch: "c1", live: []client.Object{service}, seen: noQuorum, want: nil},
 		"Formed":     {reason: "then they may", latch: "c1", live: []client.Object{service}, want: selector},
-		"Restoring":  {reason: "clients are shut out while the cluster is restored in place", phase: api.RestoreRestoring, live: []client.Object{leading}, want: nil},
-		"Reverting":  {reason: "and while that is taken back", phase: api.RestoreReverting, live: []client.Object{leading}, want: nil},
-		"Restored":   {reason: "and let in again then", phase: api.RestoreCompleted, latch: "c2", live: []client.Object{service}, want: selector},
+		"Restoring":  {reason: "clients are shut out while the cluster is restored in place, and EndpointSlices of a Service without a selector would stay", phase: api.RestoreRestoring, live: []client.Object{leading}, want: shut},
+		"NoService":  {reason: "one that was deleted has no EndpointSlices", phase: api.RestoreRestoring, want: nil},
+		"Reverting":  {reason: "and while that is taken back", phase: api.RestoreReverting, live: []client.Object{leading}, want: shut},
+		"StaysShut":  {reason: "and from then on", phase: api.RestoreRestoring, live: []client.Object{closed}, want: shut},
+		"Copied":     {reason: "and until no new member would be restored once more", phase: api.RestoreCompleted, latch: "c2", live: []client.Object{closed}, seen: notFenced, want: shut},
+		"Restored":   {reason: "and let in again then", phase: api.RestoreCompleted, latch: "c2", live: []client.Object{closed}, want: selector},
+		"OldShut":    {reason: "nor one that finds them shut out", latch: "c1", since: "8", live: []client.Object{closed}, want: nil, err: apply.ErrChanged},
 		"OldCluster": {reason: "an operator that does not know of the restore yet does not let them in", latch: "c1", since: "8", live: []client.Object{service}, want: nil, err: apply.ErrChanged},
 		"Earlier":    {reason: "Pods of an earlier release are led to as they were, until they have the label", latch: "c1", live: []client.Object{leadingAll}, seen: unlabelled, want: earlier},
 		"LostQuorum": {reason: "and it stays so, for the members to be reached as soon as they are ready", latch: "c1", live: []client.Object{leading}, seen: noQuorum, want: selector},

@@ -98,7 +98,7 @@ func disturbances(effects, ends map[string][]string) []trial {
 	var runs []trial
 	for _, life := range slices.Sorted(maps.Keys(effects)) {
 		for _, effect := range effects[life] {
-			for _, m := range slices.Concat(crashes, distinctRefusals(effect)) {
+			for _, m := range slices.Concat(deaths(effect), distinctRefusals(effect)) {
 				p := plan{life, effect, m}
 				runs = append(runs, trial{p.String(), func(t *testing.T) ending { return p.run(t, ends[p.life]) }})
 			}

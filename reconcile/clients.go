@@ -110,12 +110,13 @@ func keptOut(c *api.EtcdCluster, seen observed, step membership.Step) membership
 // EndpointSlices may see the Service before it sees the labels, and would find no Pod. A Service
 // that selects by the label goes on with that while a ready Pod has it.
 func labelled(service *corev1.Service, pods map[string]*corev1.Pod, now time.Time) bool {
-	asked := service.Spec.Selector[api.LabelClients] != ""
+	leads := selects(service.Spec.Selector)
+	asked := leads && service.Spec.Selector[api.LabelClients] != ""
 	in, without := 0, 0
 	for _, pod := range pods {
 		switch {
 		case !pod.DeletionTimestamp.IsZero() || !isReady(pod):
-		case pod.Labels[api.LabelClients] == "" || !asked && len(service.Spec.Selector) > 0 && now.Sub(appliedAt(pod)) < labelSettles:
+		case pod.Labels[api.LabelClients] == "" || !asked && leads && now.Sub(appliedAt(pod)) < labelSettles:
 			without++
 		case pod.Labels[api.LabelClients] == api.ClientsIn:
 			in++

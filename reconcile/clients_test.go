@@ -252,6 +252,7 @@ func TestLabelled(t *testing.T) {
 		"New":            {reason: "a Service without a selector asks for the label from the first", pods: []*corev1.Pod{ready("db-0", api.ClientsIn, 0), ready("db-1", api.ClientsIn, 0)}, want: true},
 		"Earlier":        {reason: "Pods of an earlier release would be led to no more", selector: plain, pods: []*corev1.Pod{ready("db-0", "", time.Hour), ready("db-1", "", time.Hour)}},
 		"EarlierAnew":    {reason: "the same where the Service was deleted", pods: []*corev1.Pod{ready("db-0", "", time.Hour)}},
+		"Shut":           {reason: "a restore in place is over, and its Pods have the label from the first", selector: map[string]string{api.LabelCluster: "db", api.LabelClients: api.ClientsShut}, pods: []*corev1.Pod{ready("db-3", api.ClientsIn, 0)}, want: true},
 		"OneOfThem":      {reason: "while one of them lacks it", selector: plain, pods: []*corev1.Pod{ready("db-0", "", time.Hour), ready("db-1", api.ClientsIn, time.Hour)}},
 		"JustNow":        {reason: "the controller of EndpointSlices may not have seen the label yet", selector: plain, pods: []*corev1.Pod{ready("db-0", api.ClientsIn, time.Second), ready("db-1", api.ClientsIn, time.Hour)}},
 		"Labelled":       {reason: "and then it has", selector: plain, pods: []*corev1.Pod{ready("db-0", api.ClientsIn, 3*time.Second), ready("db-1", api.ClientsIn, time.Hour)}, want: true},

@@ -37,7 +37,9 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 		for _, name := range names {
 			t.Run(name, func(t *testing.T) {
 				s := newStage(t, agents)
+				s.backsUp = lives[name].backsUp
 				f := newFault("", "")
+				s.disturb(f)
 				s.operate(f.between)
 				c, _ := lives[name].play(s, f)
 				mu.Lock()
@@ -58,15 +60,16 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 // etcdDisturbed are the lives in which every run disturbs each call to etcd: such a call cannot be undone.
 var etcdDisturbed = []string{"wake", "grow", "shrink", "heal", "upgrade", "down", "options", "cpu", "mend", "move"}
 
-// requiredPlans are in every run: each call to etcd of the lives in etcdDisturbed in every mode of a crash, and of every other kind
-// of effect two, in lives and modes by chance.
+// requiredPlans are in every run: each call to etcd of the lives in etcdDisturbed in every mode of
+// a crash, of every other kind of effect two, and of every kind of agent one, in lives and modes by
+// chance.
 func requiredPlans(effects map[string][]string, random *rand.Rand) []plan {
 	var all []plan
 	kinds := map[string][]plan{}
 	for _, life := range slices.Sorted(maps.Keys(effects)) {
 		for _, effect := range effects[life] {
 			kind := kindOfEffect(effect)
-			for _, m := range crashes {
+			for _, m := range deaths(effect) {
 				if p := (plan{life, effect, m}); inEtcd(effect) && slices.Contains(etcdDisturbed, life) {
 					all = append(all, p)
 				} else if strings.HasSuffix(effect, "#1") { // a later one may not come in another run
@@ -79,14 +82,19 @@ func requiredPlans(effects map[string][]string, random *rand.Rand) []plan {
 		delete(kinds, kindOfEffect(p.effect))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		for _, n := range random.Perm(len(kinds[kind]))[:min(2, len(kinds[kind]))] {
+		least := 2
+		if ofAgent(kind) {
+			least = 1
+		}
+		for _, n := range random.Perm(len(kinds[kind]))[:min(least, len(kinds[kind]))] {
 			all = append(all, kinds[kind][n])
 		}
 	}
 	return all
 }
 
-// kindOfEffect is its verb, and the kind of the object where there is one: apply.Pod, Promote.
+// kindOfEffect is its verb, and the kind of the object where there is one: apply.Pod, Promote; of
+// agents the container.
 func kindOfEffect(effect string) string {
 	effect, _, _ = strings.Cut(effect, "#")
 	parts := strings.SplitN(effect, ".", 3)
@@ -97,11 +105,13 @@ func inEtcd(effect string) bool {
 	return slices.Contains(etcdVerbs, verbOf(effect))
 }
 
-// TestCrash kills the operator at effects of a cluster's life, and starts another: before the effect, after it, or, without
-// a death, while the effect is there and its reply is lost, or the request is refused. Each time the end is that of an undisturbed run: the same
-// cluster, with what was written to it. First come the plans that every run includes, then others by chance, until the time is
-// over. Of the first there are two in one life where that has room for them (pairs). For each kind of effect one of the first must
-// have been met. TestChaos runs all there are, each by itself.
+// TestCrash kills the operator at effects of a cluster's life, and starts another: before the
+// effect, after it, or, without a death, while the effect is there and its reply is lost, or the
+// request is refused. Or an agent dies, before it has done anything or when it has done all. Each
+// time the end is that of an undisturbed run: the same cluster, with what was written to it. First
+// come the plans that every run includes, then others by chance, until the time is over. Of the
+// first there are two in one life where that has room for them (pairs). For each kind of effect one
+// of the first must have been met. TestChaos runs all there are, each by itself.
 func TestCrash(t *testing.T) {
 	if inChaos() {
 		t.Skip("TestChaos runs these and more")

@@ -38,8 +38,11 @@ func newFault(effect string, m mode) *fault {
 	return &fault{effect: effect, mode: m, fired: make(chan struct{}), times: map[string]int{}, names: map[membership.ID]string{}}
 }
 
-// deadly reports whether the operator dies of it.
+// deadly reports whether somebody dies of it.
 func (m mode) deadly() bool { return m == before || m == after }
+
+// ends reports whether the operator dies of it.
+func (f *fault) ends() bool { return f.mode.deadly() && !ofAgent(f.effect) }
 
 // arm begins to count; what was done before is the same in every life.
 func (f *fault) arm() {
@@ -71,7 +74,7 @@ func (f *fault) between(r *reconcile.Reconciler) {
 	if f.next != nil {
 		f.next.between(r)
 	}
-	if f.met() && f.mode.deadly() {
+	if f.met() && f.ends() {
 		return
 	}
 	r.Client = &faulty{real: r.Client, fault: f}
@@ -149,7 +152,7 @@ func repeatable(what string) string {
 
 // meet is the disturbance.
 func (f *fault) meet() {
-	f.dead = f.mode.deadly()
+	f.dead = f.ends()
 	close(f.fired)
 }
 

@@ -37,6 +37,7 @@ import (
 	"quorate.dev/e2e/hostlet"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile"
+	"quorate.dev/reconcile/backup"
 	restorestatus "quorate.dev/reconcile/restore"
 )
 
@@ -86,10 +87,13 @@ type stage struct {
 	workers int    // of each operator; 0 is two
 	wire    *wire  // between the operators and the API server; nil where no test looks at it
 	loaded  bool   // clients write and read from when a cluster is born
+	listens bool   // the clients watch, too
 	clients *load  // which these are
+	backsUp bool   // the operators carry out EtcdBackups
 
 	mu   sync.Mutex
 	logs []string
+	dies func(what string, ended bool) bool // whether an agent dies; nil: none does
 }
 
 func newStage(t *testing.T, with ...func(*hostlet.Options)) *stage {
@@ -130,9 +134,10 @@ func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	if err := c.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
+	s := &stage{T: t, WithWatch: c, ns: ns.Name, version: etcd36, scheme: scheme}
 	// The test's context ends before its clean-up, and the processes must outlive what stops them in order.
 	// Dozens of etcds are at rest, and most of what they cost then is heartbeats. Elections take as long as ever.
-	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Heartbeat: 200 * time.Millisecond, Logf: func(string, ...any) {}}
+	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Heartbeat: 200 * time.Millisecond, Dies: s.agentDies, Logf: func(string, ...any) {}}
 	for _, set := range with {
 		set(&options)
 	}
@@ -141,7 +146,7 @@ func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Stop)
-	s := &stage{T: t, WithWatch: c, hostlet: h, ns: ns.Name, version: etcd36, scheme: scheme}
+	s.hostlet = h
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.dump()
@@ -182,9 +187,19 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	if err := r.SetupWithManager(mgr, max(2, s.workers)); err != nil {
 		s.Fatal(err)
 	}
-	restores := &restorestatus.Reconciler{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(api.Manager), StallAfter: r.StallAfter}
+	beside := mgr.GetClient() // of which no read fails: it is a cache
+	if disturbed, ok := r.Client.(*faulty); ok {
+		beside = disturbed
+	}
+	restores := &restorestatus.Reconciler{Client: beside, Recorder: r.Recorder, StallAfter: r.StallAfter}
 	if err := restores.SetupWithManager(mgr, 1); err != nil {
 		s.Fatal(err)
+	}
+	if s.backsUp {
+		backups := &backup.Reconciler{Client: beside, Reader: mgr.GetAPIReader(), Recorder: r.Recorder, AgentImage: agentImage, StallAfter: r.StallAfter}
+		if err := backups.SetupWithManager(mgr, 1); err != nil {
+			s.Fatal(err)
+		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	done := make(chan struct{})

@@ -62,6 +62,15 @@ func (l *load) check() history.Result {
 	return l.history.Check(l.T)
 }
 
+// restored tells the clients that the cluster was restored since it was asked for, and waits until
+// they have written to it. It returns the revision of what was restored.
+func (l *load) restored(asked time.Time) int64 {
+	l.Helper()
+	revision := l.history.Restored(asked, bumped)
+	l.await(5)
+	return revision
+}
+
 func dial(endpoints ...string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialTimeout: loadTimeout, Logger: zap.NewNop(),

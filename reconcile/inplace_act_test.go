@@ -619,6 +619,8 @@ func TestFenceClients(t *testing.T) {
 		}
 		return s
 	}
+	shut := service(true)
+	shut.Spec.Selector[api.LabelClients] = api.ClientsShut
 	changed := func(c *api.EtcdCluster) { c.ResourceVersion = "2" }
 	cases := map[string]struct {
 		reason  string
@@ -636,6 +638,7 @@ func TestFenceClients(t *testing.T) {
 		"Open":          {reason: "it was open, and what it is bound to is enough", seen: service(true), admits: true, live: changed, want: bound{"service", "5"}},
 		"Shut":          {reason: "to shut it is right for every view", seen: service(true), live: changed, want: bound{"service", "5"}},
 		"StaysShut":     {reason: "nothing is let in", seen: service(false), live: changed, want: bound{"service", "5"}},
+		"Reopened":      {reason: "it was shut for a restore in place", seen: shut, admits: true, live: changed, want: bound{"service", "5"}, err: true},
 		"NotThere":      {reason: "there is nothing to bind it to", seen: &corev1.Service{}},
 		"Made":          {reason: "it was deleted, and is made for this EtcdCluster", seen: &corev1.Service{}, admits: true},
 		"MadeChanged":   {reason: "it was deleted while the cluster is restored in place, and an old view would let clients in", seen: &corev1.Service{}, admits: true, live: changed, err: true},

@@ -14,10 +14,13 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/history"
 	"quorate.dev/snapshot"
 )
 
-// toRestore is a cluster of three that was written to, a verified snapshot of it, and what it has been written since: later.
+// toRestore is a cluster of three that was written to, a verified snapshot of it, and what it has
+// been written since: later. Where the stage is to have clients, they write before, meanwhile and
+// since.
 func (s *stage) toRestore() (c *api.EtcdCluster, m snapshot.Manifest, kept, later data) {
 	s.Helper()
 	c = s.cluster("db", 3)
@@ -27,9 +30,15 @@ func (s *stage) toRestore() (c *api.EtcdCluster, m snapshot.Manifest, kept, late
 	for range 5 {
 		s.write(c, kept)
 	}
+	if s.loaded {
+		s.clients = s.load(c, light, func(config *history.Config) { config.Unwatched = !s.listens })
+	}
 	m = s.snapshot(c, "monday")
 	later = data{"later": "value"}
 	s.put(s.etcd(c), "later", "value")
+	if s.loaded {
+		s.clients.await(5)
+	}
 	return c, m, kept, later
 }
 
@@ -64,8 +73,17 @@ func (s *stage) saysStalled(e *api.EtcdRestore, reason string, words ...string) 
 	})
 }
 
-// wentBack fails unless the cluster has the data of the snapshot, on new members with a new cluster ID, and nothing later.
+// wentBack fails unless the cluster has the data of the snapshot, on new members with a new cluster
+// ID, and nothing later, and goes on.
 func (s *stage) wentBack(c *api.EtcdCluster, before identity, m snapshot.Manifest, kept data) {
+	s.Helper()
+	s.isBack(c, before, m)
+	s.write(c, kept)
+	s.sound(c, memberNames(c), kept)
+}
+
+// isBack is that part of it which can be seen while clients write.
+func (s *stage) isBack(c *api.EtcdCluster, before identity, m snapshot.Manifest) {
 	s.Helper()
 	etcd := s.ready(c)
 	s.restoredFrom(c, m)
@@ -82,8 +100,6 @@ func (s *stage) wentBack(c *api.EtcdCluster, before identity, m snapshot.Manifes
 			s.Errorf("member %s of before has its name back", name)
 		}
 	}
-	s.write(c, kept)
-	s.sound(c, memberNames(c), kept)
 }
 
 // onHold does nothing before its plan was looked at.

@@ -63,14 +63,16 @@ func open(t *testing.T, path string) *ledger {
 	return l
 }
 
-// TestRequiredPlans: every call to etcd of these lives is there in every mode of a crash, and of every other kind two effects.
+// TestRequiredPlans: every call to etcd of these lives is there in every mode of a crash, of every
+// other kind two effects, and of every kind of agent one.
 func TestRequiredPlans(t *testing.T) {
 	t.Parallel()
 	effects := map[string][]string{
-		"grow":   {"apply.Pod.db-1#1", "AddLearner#1", "status.EtcdCluster.db#1", "status.EtcdCluster.db#2"},
-		"grow35": {"AddLearner#1", "Promote#1", "apply.Pod.db-1#1"},
+		"grow":    {"apply.Pod.db-1#1", "AddLearner#1", "status.EtcdCluster.db#1", "status.EtcdCluster.db#2"},
+		"grow35":  {"AddLearner#1", "Promote#1", "apply.Pod.db-1#1"},
+		"inplace": {"agent.find.db-find#1", "agent.restore.db-3#1", "agent.restore.db-4#1", "agent.restore.db-4#2"},
 	}
-	want := map[string]int{"AddLearner": 3, "Promote": 2, "apply.Pod": 2, "status.EtcdCluster": 2}
+	want := map[string]int{"AddLearner": 3, "Promote": 2, "apply.Pod": 2, "status.EtcdCluster": 2, "agent.find": 1, "agent.restore": 1}
 	for seed := range uint64(9) {
 		got := map[string]int{}
 		for _, p := range requiredPlans(effects, rand.New(rand.NewPCG(seed, 0))) {

@@ -25,7 +25,8 @@ import (
 type life struct {
 	reason  string
 	version string // of etcd; 3.6 where none is named
-	forgets bool   // on the way it loses what was written, as it is asked to
+	forgets bool   // on the way it loses all that was written, as it is asked to
+	backsUp bool   // it needs what carries out EtcdBackups
 	run     func(s *stage, f *fault) (*api.EtcdCluster, data)
 }
 
@@ -64,8 +65,9 @@ var lives = map[string]life{
 	"mend1":   {reason: "the same while no other serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
 	"restore": {reason: "started from a stored snapshot", forgets: true, run: restore},
-	"inplace": {reason: "put back to a stored snapshot while it serves", forgets: true, run: putInPlace},
-	"survive": {reason: "put back to what the one member has that is left", forgets: true, run: survive},
+	"inplace": {reason: "put back to a stored snapshot while it serves", run: putInPlace},
+	"survive": {reason: "put back to what the one member has that is left", run: survive},
+	"backup":  {reason: "a snapshot is taken, verified and deleted", backsUp: true, run: takeAndDelete},
 	"delete":  {reason: "deleted with its volumes, and created again at once", forgets: true, run: recreate(api.RetentionDelete)},
 	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
 }
@@ -254,48 +256,6 @@ func relocate(s *stage, f *fault) (*api.EtcdCluster, data) {
 		return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == 1 && c.Status.Members[0].Name != "db-0"
 	})
 	s.on(c, hostlet.Expandable, "1Gi")
-	s.write(c, kept)
-	return c, kept
-}
-
-func restore(s *stage, f *fault) (*api.EtcdCluster, data) {
-	kept, m := s.source("monday")
-	c := s.fromSnapshot("db", 3)
-	contract.Watch(s, c)
-	f.arm()
-	s.create(c)
-	s.ready(c)
-	s.restoredFrom(c, m)
-	s.goesOn(s.etcd(c), m)
-	s.write(c, kept)
-	return c, kept
-}
-
-// putInPlace restores a cluster in place. That it has the data of the snapshot, on other members, is judged here; that nothing
-// of before is left but volumes that are set aside, where every life ends.
-func putInPlace(s *stage, f *fault) (*api.EtcdCluster, data) {
-	c, m, kept, _ := s.toRestore()
-	contract.Watch(s, c)
-	before := identityOf(c)
-	e := s.etcdRestore("back", anyway)
-	f.arm()
-	s.create(e)
-	s.restores(e)
-	s.wentBack(c, before, m, kept)
-	return c, kept
-}
-
-// survive restores a cluster from the data of a survivor: the volumes of two of three members are gone.
-func survive(s *stage, f *fault) (*api.EtcdCluster, data) {
-	c := s.cluster("db", 3)
-	kept := s.born(c)
-	contract.Watch(s, c)
-	s.loseMajority(c)
-	e := s.etcdRestore("back", survivorOf(""))
-	f.arm()
-	s.create(e)
-	s.restores(e)
-	s.ready(c)
 	s.write(c, kept)
 	return c, kept
 }

@@ -42,12 +42,22 @@ var calls = []string{
 	"Status", "Members", "Hash", "Scrape",
 }
 
+// ofRestores are calls that only these lives make.
+var ofRestores = map[string][]string{
+	"restore": {"Get.Job"},
+	"inplace": {"Get.Job", "Get.EtcdRestore"},
+	"survive": {"Get.Job", "Get.EtcdRestore"},
+}
+
+// callsOf a life are all that it may make.
+func callsOf(life string) []string { return slices.Concat(calls, ofRestores[life]) }
+
 const allCalls = "AllCalls"
 
 // blindnesses of a life: each of one kind of calls, and one of all.
 func blindnesses(life string) []*blindness {
 	all := []*blindness{newBlindness(life, allCalls)}
-	for _, call := range calls {
+	for _, call := range callsOf(life) {
 		all = append(all, newBlindness(life, call))
 	}
 	return all
@@ -69,7 +79,8 @@ func (b *blindness) String() string { return "blind/" + b.life + "/" + b.call }
 
 // run fails unless the end is that of the undisturbed run, and no client was told what is not so.
 func (b *blindness) run(t *testing.T, want []string) ending {
-	s := newStageAlone(t)
+	s := newStageAlone(t, agents)
+	s.backsUp = lives[b.life].backsUp
 	s.operate(b.between)
 	c, writes := lives[b.life].play(s, newFault("", ""))
 	if diff := cmp.Diff(want, s.picture(c)); diff != "" {
@@ -103,7 +114,7 @@ func (b *blindness) between(r *reconcile.Reconciler) {
 func (b *blindness) fails(call string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !slices.Contains(calls, call) && !slices.Contains(b.others, call) {
+	if !slices.Contains(callsOf(b.life), call) && !slices.Contains(b.others, call) {
 		b.others = append(b.others, call)
 	}
 	fails := (b.call == allCalls || b.call == call) && b.random.IntN(b.oneOf) == 0

@@ -37,7 +37,13 @@ const (
 	replyLost mode = "ReplyLost" // there is one, and the operator lives on and does not know
 )
 
-var crashes = []mode{before, after, replyLost}
+// deaths are the modes of a crash at the effect. The reply of an agent is lost with it.
+func deaths(effect string) []mode {
+	if ofAgent(effect) {
+		return []mode{before, after}
+	}
+	return []mode{before, after, replyLost}
+}
 
 // What a server answers to a write that has no effect, as it is on the wire. What the operator gets
 // is made of it by the real client: nothing here says how a client classifies an answer.
@@ -68,6 +74,9 @@ var (
 
 // refusals are the modes in which the effect can be refused.
 func refusals(effect string) []mode {
+	if ofAgent(effect) {
+		return nil
+	}
 	if slices.Contains(etcdVerbs, verbOf(effect)) {
 		return slices.Sorted(maps.Keys(etcdAnswers))
 	}
@@ -117,6 +126,11 @@ func distinctRefusals(effect string) []mode {
 	}
 	return distinct
 }
+
+// agentVerb begins the names of what agents do: agent.<container>.<Job or member>.
+const agentVerb = "agent"
+
+func ofAgent(effect string) bool { return verbOf(effect) == agentVerb }
 
 func verbOf(effect string) string {
 	if end := strings.IndexAny(effect, ".#"); end >= 0 {

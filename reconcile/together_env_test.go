@@ -51,6 +51,7 @@ func (ps together) names() []string {
 // of the plans before it were there.
 func (ps together) run(t *testing.T, want, story []string) []ending {
 	s := newStageAlone(t, agents)
+	s.backsUp = lives[ps[0].life].backsUp
 	faults := make([]*fault, len(ps))
 	for n, p := range ps {
 		faults[n] = newFault(p.effect, p.mode)
@@ -60,6 +61,7 @@ func (ps together) run(t *testing.T, want, story []string) []ending {
 	}
 	first, all := faults[0], newFault("", "") // the effects of all operators, which no death ends
 	faults[len(faults)-1].next = all
+	s.disturb(first)
 	crash := s.operate(first.between)
 	var mu sync.Mutex // over crash
 	var successors sync.WaitGroup
@@ -70,7 +72,7 @@ func (ps together) run(t *testing.T, want, story []string) []ending {
 			case <-t.Context().Done():
 				return
 			}
-			if f.mode.deadly() {
+			if f.ends() {
 				mu.Lock()
 				defer mu.Unlock()
 				crash()

@@ -23,6 +23,13 @@ func clientsSelector(c *api.EtcdCluster) map[string]string {
 	return selector
 }
 
+// shutSelector selects no Pod.
+func shutSelector(c *api.EtcdCluster) map[string]string {
+	selector := Selector(c)
+	selector[api.LabelClients] = api.ClientsShut
+	return selector
+}
+
 // podLabels are the labels of a member's Pod.
 func podLabels(c *api.EtcdCluster, m Member) map[string]string {
 	labels := Labels(c, m.Name)

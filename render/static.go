@@ -20,6 +20,10 @@ type State struct {
 	// Admits is true once clients may come: the first members have answered as one cluster, and none of them would start empty
 	// again.
 	Admits bool
+	// Shut is true where the Service for clients has had a selector, and clients may not come.
+	// Without a selector its EndpointSlices would stay as they are: no controller changes those of
+	// a Service that has none.
+	Shut bool
 	// Labelled is true once every ready Pod has api.LabelClients. Before that a Service that selects
 	// by it would lead to no Pod.
 	Labelled bool
@@ -73,6 +77,8 @@ func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfigurat
 		spec.WithSelector(clientsSelector(c))
 	case s.Admits:
 		spec.WithSelector(Selector(c))
+	case s.Shut:
+		spec.WithSelector(shutSelector(c))
 	}
 	return service(c, c.ClientServiceName()).WithSpec(spec)
 }

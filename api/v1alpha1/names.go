@@ -133,6 +133,10 @@ const (
 	ClientsOut = "false"
 )
 
+// ClientsShut is what the Service for clients selects by LabelClients while clients are shut out.
+// No Pod has it.
+const ClientsShut = "shut"
+
 // JoinPending is the value of AnnotationJoin before a member has it.
 const JoinPending = "pending"
 

@@ -1,8 +1,8 @@
 package history
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -21,9 +21,11 @@ type Result struct {
 	Answered                float64 // the share of the writes that were acknowledged, while members answered
 }
 
-// Check ends the load and fails the test unless what the clients saw is what one single store would have shown them: every
-// acknowledged write is there, in the order of real time; reads and writes are linearizable; a watch told of every change
-// once and in order; and all members have the same data.
+// Check ends the load and fails the test unless what the clients saw is what one single store would
+// have shown them: every acknowledged write is there, in the order of real time; reads and writes
+// are linearizable; a watch told of every change once and in order; and all members have the same
+// data. Where the cluster was restored, that is one that goes back to what was restored, and no
+// further.
 func (l *Load) Check(t testing.TB) Result {
 	t.Helper()
 	l.TB = t // it may be a part of the test that began the load
@@ -36,26 +38,27 @@ func (l *Load) Check(t testing.TB) Result {
 	if err != nil {
 		l.Fatalf("write after the load: %v", err)
 	}
-	truth := l.replay(ctx, etcd, last.Header.Revision)
+	truth, history := l.replay(ctx, etcd, last.Header.Revision), slices.Concat(l.histories...)
+	told := history
 	if !l.config.Unwatched {
-		if diff := gocmp.Diff(truth, l.hear(last.Header.Revision)); diff != "" {
-			l.Errorf("the watch has not told of every change once and in order: -want +got:\n%s", diff)
-		}
+		told = slices.Concat(history, l.checkWatch(history, truth, last.Header.Revision))
 	}
 	l.checkRevisions(ctx, etcd, truth, last.Header.Revision)
-	history := slices.Concat(l.histories...)
-	l.checkWrites(history, truth)
+	for _, wrong := range slices.Concat(fallen(history), l.fork.lost(told, truth), l.fork.foreign(told, truth, l.prefix+"end"), l.fork.miscounted(history)) {
+		l.Errorf("%s", wrong)
+	}
 	l.checkLinearizable(history, truth)
 	l.checkHashes(ctx, last.Header.Revision)
 	return l.report(history, lasted, away)
 }
 
-// replay reads all that was written since the load began out of etcd's history, which nothing has compacted. What is carried out
-// later, of a request that was given up, belongs to no client.
+// replay reads all that was written since the load began, or the cluster was restored, out of
+// etcd's history, which nothing has compacted since. What is carried out later, of a request that
+// was given up, belongs to no client.
 func (l *Load) replay(ctx context.Context, etcd *clientv3.Client, last int64) []event {
 	l.Helper()
 	var events []event
-	for r := range etcd.Watch(ctx, l.prefix, clientv3.WithPrefix(), clientv3.WithRev(l.first+1)) {
+	for r := range etcd.Watch(ctx, l.prefix, clientv3.WithPrefix(), clientv3.WithRev(max(l.first, l.fork.resumed)+1)) {
 		if err := r.Err(); err != nil {
 			l.Fatalf("replay the history: %v", err)
 		}
@@ -75,13 +78,9 @@ func (l *Load) checkRevisions(ctx context.Context, etcd *clientv3.Client, truth 
 	if err != nil {
 		l.Fatal(err)
 	}
-	type written struct {
-		Last  event
-		Times int64
-	}
-	want, got := map[string]written{}, map[string]written{}
-	for _, kv := range r.Kvs {
-		want[string(kv.Key)] = written{event{kv.ModRevision, string(kv.Key), string(kv.Value)}, kv.Version}
+	want, got := writtenTo(r), maps.Clone(l.fork.kept)
+	if got == nil {
+		got = map[string]written{}
 	}
 	var previous int64
 	for _, e := range truth {
@@ -96,28 +95,22 @@ func (l *Load) checkRevisions(ctx context.Context, etcd *clientv3.Client, truth 
 	}
 }
 
-// checkWrites fails where an acknowledged write is not where etcd said, or lies before one that was acknowledged before it
-// was asked for.
-func (l *Load) checkWrites(history []operation, truth []event) {
+// checkWatch compares what the watch was told with the events, and returns what it was told by a
+// former cluster.
+func (l *Load) checkWatch(history []operation, truth []event, last int64) (former []operation) {
 	l.Helper()
-	events := map[int64]event{}
-	for _, e := range truth {
-		events[e.Revision] = e
+	heard := l.hear(last)
+	n := slices.IndexFunc(heard, func(e event) bool { return e.Revision > l.fork.resumed })
+	if diff := gocmp.Diff(truth, heard[n:]); diff != "" {
+		l.Errorf("the watch has not told of every change once and in order: -want +got:\n%s", diff)
 	}
-	acked := slices.DeleteFunc(slices.Clone(history), func(o operation) bool { return !o.write || o.err != nil })
-	slices.SortFunc(acked, func(a, b operation) int { return cmp.Compare(a.revision, b.revision) })
-	var latest operation
-	for _, o := range acked {
-		if e := events[o.revision]; e.Key != o.key || e.Value != o.value {
-			l.Errorf("acknowledged write of %s=%s is lost: at revision %d is %+v", o.key, o.value, o.revision, e)
-		}
-		if o.ended < latest.called {
-			l.Errorf("write of %s=%s at revision %d was acknowledged before that at %d was asked for", o.key, o.value, o.revision, latest.revision)
-		}
-		if o.called > latest.called {
-			latest = o
-		}
+	for _, wrong := range l.fork.untold(history, heard[:n]) {
+		l.Errorf("%s", wrong)
 	}
+	for _, e := range heard[:n] {
+		former = append(former, operation{key: e.Key, value: e.Value, revision: e.Revision, made: e.Revision})
+	}
+	return former
 }
 
 // checkHashes compares the data of all members at that revision.

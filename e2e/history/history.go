@@ -46,6 +46,7 @@ type Load struct {
 	config    Config
 	begun     time.Time
 	first     int64  // the revision after which the load began
+	fork      fork   // where the cluster was restored meanwhile
 	prefix    string // of its keys, and of no other load's: a request of that one may still be carried out
 	end       func()
 	acked     atomic.Int64
@@ -159,9 +160,17 @@ type operation struct {
 	client        int
 	write         bool
 	key, value    string
-	revision      int64         // at which an acknowledged write was made
+	revision      int64         // at which it was answered, and an acknowledged write was made
+	made          int64         // the revision at which the value was written; 0 where it is not there
 	called, ended time.Duration // since the load began
 	err           error
+}
+
+func (o operation) String() string {
+	if o.write {
+		return "write of " + o.key + "=" + o.value
+	}
+	return "read of " + o.key + "=" + o.value
 }
 
 // ask for one thing after the other, reads and writes in turn.
@@ -199,15 +208,19 @@ func (o *operation) make(ctx context.Context, etcd *clientv3.Client) error {
 	if o.write {
 		r, err := etcd.Put(ctx, o.key, o.value)
 		if err == nil {
-			o.revision = r.Header.Revision
+			o.revision, o.made = r.Header.Revision, r.Header.Revision
 		}
 		return err
 	}
 	r, err := etcd.Get(ctx, o.key)
-	if err == nil && len(r.Kvs) > 0 {
-		o.value = string(r.Kvs[0].Value)
+	if err != nil {
+		return err
 	}
-	return err
+	o.revision = r.Header.Revision
+	if len(r.Kvs) > 0 {
+		o.value, o.made = string(r.Kvs[0].Value), r.Kvs[0].ModRevision
+	}
+	return nil
 }
 
 // Await that many acknowledged writes from now on.

@@ -27,16 +27,38 @@ var register = porcupine.Model{
 	},
 }
 
-// checkLinearizable leaves out the reads that failed, which say nothing, and the writes that failed and never happened. One that
-// failed and did happen was over when a later revision was acknowledged, and else it is not known when it ended.
+// checkLinearizable judges what the clients asked for together.
 func (l *Load) checkLinearizable(history []operation, truth []event) {
 	l.Helper()
+	if result := porcupine.CheckOperationsTimeout(register, l.fork.known(history, truth), l.config.Patience); result != porcupine.Ok {
+		l.Errorf("linearizable: %s", result)
+	}
+}
+
+// known leaves out the reads that failed, which say nothing, and the writes that failed and never
+// happened. One that failed and did happen was over when a later revision was acknowledged, and
+// else it is not known when it ended. A restore is a write to each key.
+func (f fork) known(history []operation, truth []event) []porcupine.Operation {
 	happened := map[string]int64{}
+	for _, o := range history {
+		if o.err == nil {
+			happened[o.value] = o.made
+		}
+	}
+	for _, key := range f.kept {
+		happened[key.Last.Value] = key.Last.Revision
+	}
 	for _, e := range truth {
 		happened[e.Value] = e.Revision
 	}
 	var known []porcupine.Operation
+	keys := map[string]bool{}
 	for _, o := range history {
+		if f.resumed > 0 && !keys[o.key] {
+			keys[o.key] = true
+			restored := f.read(o.key)
+			known = append(known, porcupine.Operation{Input: restored, Output: restored.value, Call: int64(f.called), Return: int64(f.ended)})
+		}
 		ended := int64(o.ended)
 		if o.err != nil {
 			revision, did := happened[o.value]
@@ -47,9 +69,7 @@ func (l *Load) checkLinearizable(history []operation, truth []event) {
 		}
 		known = append(known, porcupine.Operation{ClientId: o.client, Input: o, Output: o.value, Call: int64(o.called), Return: ended})
 	}
-	if result := porcupine.CheckOperationsTimeout(register, known, l.config.Patience); result != porcupine.Ok {
-		l.Errorf("linearizable: %s", result)
-	}
+	return known
 }
 
 // over is when the first write after that revision was acknowledged.

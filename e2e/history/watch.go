@@ -14,13 +14,17 @@ type event struct {
 	Key, Value string
 }
 
-// watch writes down every change, and goes on behind the last one where a watch ends.
+// watch writes down every change, and goes on behind the last one where a watch ends; behind what
+// was restored where it is told that its own revision is no more.
 func (l *Load) watch(ctx context.Context, etcd *clientv3.Client) {
 	pace := time.NewTicker(l.config.Pace)
 	defer pace.Stop()
 	for next := l.first + 1; ctx.Err() == nil; <-pace.C {
 		watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 		for r := range etcd.Watch(watching, l.prefix, clientv3.WithPrefix(), clientv3.WithRev(next)) {
+			if r.CompactRevision > 0 { // the cluster was restored: what it begins with is read
+				next = r.CompactRevision + 1
+			}
 			if len(r.Events) == 0 {
 				continue
 			}

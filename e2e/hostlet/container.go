@@ -133,6 +133,9 @@ func (w *worker) launch(c *corev1.Container, cmd *exec.Cmd) {
 	r := &run{process: p, started: now.Time, logged: logged}
 	r.probes, r.end = context.WithCancel(w.ctx)
 	w.run = r
+	if w.dies(c.Name, false) {
+		r.signal(syscall.SIGKILL)
+	}
 	s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
 	go w.await(r)
 	if c.StartupProbe == nil {
@@ -195,7 +198,7 @@ func (w *worker) await(r *run) {
 	}
 	r.end()
 	w.run = nil
-	code := r.exitCode()
+	code := w.exitCode(r, mainContainer(w.pod).Name)
 	reason := "Error"
 	switch {
 	case code == 0:
@@ -213,6 +216,24 @@ func (w *worker) await(r *run) {
 		ExitCode: code, Reason: reason, Message: w.lastWords(r, code), StartedAt: metav1.NewTime(r.started), ContainerID: w.status.ContainerID,
 	})
 	w.sync()
+}
+
+// killedCode is how container runtimes report a process that was killed.
+const killedCode = 128 + int32(syscall.SIGKILL)
+
+// dies reports whether a container is to be killed when it is about to run, or has ended well.
+func (w *worker) dies(container string, ended bool) bool {
+	return w.host.opts.Dies != nil && w.host.opts.Dies(w.pod, container, ended)
+}
+
+// exitCode of a run. One that dies at its very end has left no words.
+func (w *worker) exitCode(r *run, container string) int32 {
+	code := r.exitCode()
+	if code == 0 && w.dies(container, true) {
+		w.result(container)
+		return killedCode
+	}
+	return code
 }
 
 // lastWords are what the status of a failed container has of its log, if the

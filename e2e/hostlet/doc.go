@@ -15,6 +15,7 @@
 //   - the controller of EndpointSlices: one for each Service that selects Pods,
 //     without ports and with addresses that lead nowhere, as late as
 //     [Hostlet.LagEndpoints] says;
+//   - the controller of Jobs, where [Options.Program] names a program: one Pod each;
 //   - the controllers that keep a claim while a Pod uses it, and note on it
 //     whether one does, and that collect Pods, claims, Services, Jobs and disruption
 //     budgets whose owners are gone.

@@ -128,10 +128,11 @@ func (h *Hostlet) Uncordon(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// LoseNode takes the Pod's node off the network, as if no other Pod were on
-// it: the process says nothing any more, nothing reports on it, and its deletion
-// is not confirmed. That the Pod is not ready is then the word of the node
-// controller, which gives no reason for it; giving it up, by deletion, is left to the caller.
+// LoseNode takes the Pod's node off the network, as if no other Pod were on it: the process says
+// nothing any more, nothing reports on it, and its deletion is not confirmed. That the Pod is not
+// ready is then the word of the node controller, which gives no reason for it; giving it up, by
+// deletion, is left to the caller. A Pod that is deleted by force leaves its process behind: Resume
+// has that go on before anything on the node hears of the deletion.
 func (h *Hostlet) LoseNode(namespace, pod string) error {
 	return h.with(namespace, pod, func(w *worker) error {
 		if w.run != nil {
@@ -148,12 +149,25 @@ func (h *Hostlet) LoseNode(namespace, pod string) error {
 // ReturnNode ends what LoseNode began: the process goes on where it was, until
 // its kubelet hears what has become of the Pod.
 func (h *Hostlet) ReturnNode(namespace, pod string) error {
-	return h.with(namespace, pod, func(w *worker) error {
+	var back *worker
+	err := h.with(namespace, pod, func(w *worker) error {
 		if w.run != nil {
 			w.run.signal(syscall.SIGCONT)
 		}
-		w.lost = false
+		w.lost, back = false, w
 		w.sync()
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	key, live := types.NamespacedName{Namespace: namespace, Name: pod}, &corev1.Pod{}
+	if err := h.reader.Get(back.ctx, key, live); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get Pod %s: %w", key, err)
+	}
+	if live.UID != back.uid { // it was deleted by force, and the watch has told of that before
+		back.vanish()
+		h.forget(key)
+	}
+	return nil
 }

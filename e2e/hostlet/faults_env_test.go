@@ -39,6 +39,15 @@ func TestLoseNode(t *testing.T) {
 	s.must(s.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 	s.must(s.host.ReturnNode(s.ns, pod.Name))
 	s.waitGone(pod)
+
+	s.must(s.host.LoseNode(s.ns, other.Name))
+	s.delete(other, client.GracePeriodSeconds(0))
+	s.waitGone(other)
+	s.must(s.host.Resume(s.ns, other.Name)) // it has a process
+	s.must(s.host.ReturnNode(s.ns, other.Name))
+	if err := s.host.Kill(s.ns, other.Name); err == nil {
+		t.Error("the process of a Pod that is gone goes on when its node is back")
+	}
 }
 
 func TestCordon(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -37,9 +38,14 @@ type Options struct {
 	EtcdDir func(ctx context.Context, version string) (string, error)
 	// Program is the binary of this machine that an image has as its entry
 	// point, and empty for an image of etcd. It runs in init containers and in
-	// the Pods of Jobs, which have one Pod each then, and is told by --result
-	// where to leave its last words. By default there is none.
+	// the Pods of Jobs, which have one Pod each then and note how that has ended,
+	// and is told by --result where to leave its last words. By default there is
+	// none.
 	Program func(image string) string
+	// Dies is asked when a container is about to run, and when it has ended well.
+	// If it says so the container counts as killed: before it has done anything, or
+	// when it has done all, before it could say so. By default none is.
+	Dies func(pod *corev1.Pod, container string, ended bool) bool
 	// BackoffBase is the wait before the second restart of a container that
 	// keeps ending (the first is immediate); 200 ms by default.
 	BackoffBase time.Duration

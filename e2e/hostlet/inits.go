@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,6 +74,9 @@ func (w *worker) initialize() (done bool) {
 		}
 		now := metav1.Now()
 		w.run = &run{process: p, started: now.Time, logged: logged, init: s.Name}
+		if w.dies(s.Name, false) {
+			w.run.signal(syscall.SIGKILL)
+		}
 		s.ContainerID = fmt.Sprintf("hostlet://%s-%s-%d", w.uid, s.Name, s.RestartCount)
 		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
 		go w.awaitInit(w.run, s)
@@ -95,20 +99,31 @@ func (w *worker) awaitInit(r *run, s *corev1.ContainerStatus) {
 		return
 	}
 	w.run = nil
-	code := r.exitCode()
+	code := w.exitCode(r, s.Name)
 	w.host.logf("%s: init container %s ended with %d", w.pod.Name, s.Name, code)
 	ended := corev1.ContainerStateTerminated{
 		ExitCode: code, Reason: "Completed", Message: w.result(s.Name), ContainerID: s.ContainerID,
 		StartedAt: metav1.NewTime(r.started), FinishedAt: metav1.Now(),
 	}
 	s.State = corev1.ContainerState{Terminated: &ended}
-	if s.Ready = code == 0; !s.Ready {
+	s.Ready = code == 0
+	if !s.Ready {
 		ended.Reason = "Error"
+	}
+	if !s.Ready && !w.failed() {
 		w.initAgain()
 		s.LastTerminationState = s.State
 		s.State = waiting("CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s", w.initBackoff, s.Name))
 	}
 	w.sync()
+}
+
+// failed reports whether an init container has, of a Pod that does not start it again: so has the
+// Pod.
+func (w *worker) failed() bool {
+	return w.pod.Spec.RestartPolicy == corev1.RestartPolicyNever && slices.ContainsFunc(w.inits, func(s corev1.ContainerStatus) bool {
+		return s.State.Terminated != nil && s.State.Terminated.ExitCode != 0
+	})
 }
 
 // resultFile is where a program leaves its last words, as in /dev/termination-log: it is told by --result.

@@ -78,6 +78,9 @@ func (h *Hostlet) syncPod(ctx context.Context, key types.NamespacedName) error {
 	}
 	// A Pod that does not exist has no UID.
 	if w := h.worker(key); w != nil && w.uid != pod.UID {
+		if pod.UID == "" && w.away() {
+			return nil // nothing on its node hears that the Pod is gone
+		}
 		w.vanish()
 		h.forget(key)
 	}

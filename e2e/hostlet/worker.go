@@ -106,6 +106,13 @@ func (w *worker) vanish() {
 	}
 }
 
+// away reports whether the node of the Pod is off the network.
+func (w *worker) away() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
+}
+
 func (w *worker) wakeAfter(d time.Duration) {
 	time.AfterFunc(d, func() {
 		w.mu.Lock()
@@ -131,6 +138,7 @@ func (w *worker) sync() {
 		w.publish()
 		w.remove()
 		return
+	case w.failed():
 	case restarts(w.pod, &w.status) && (changed || !time.Now().Before(w.notBefore)):
 		w.publish() // that it is waiting, should the start take a while
 		if w.initialize() {
@@ -174,6 +182,9 @@ func (w *worker) publish() {
 		status.InitContainerStatuses = slices.Clone(w.inits)
 		done := !slices.ContainsFunc(w.inits, func(s corev1.ContainerStatus) bool { return !s.Ready })
 		setCondition(&status, corev1.PodInitialized, done, "ContainersNotInitialized", "")
+		if w.failed() {
+			status.Phase = corev1.PodFailed
+		}
 	}
 	if w.gone || w.ctx.Err() != nil || equality.Semantic.DeepEqual(status, w.published) {
 		return
