@@ -342,6 +342,20 @@ func (r *EtcdRestore) Refused() bool {
 
 // SourceFor is the source with what the spec leaves out: the snapshot of the EtcdBackup that it refers to, which is nil or zero
 // where there is none, or one of the cluster itself. missing is why there is no source yet, in words that a person can act on.
+// Over reports whether the EtcdRestore says of itself that it is not begun any more, whatever its
+// EtcdCluster knows: it was refused, one of its name was carried out before, or it has begun.
+func (r *EtcdRestore) Over() bool {
+	ready := meta.FindStatusCondition(r.Status.Conditions, ConditionReady)
+	return r.Status.StartedAt != nil || r.Status.CompletedAt != nil || ready != nil && (ready.Reason == ReasonRestoreRefused || ready.Reason == ReasonCarriedOut)
+}
+
+// MadeOnLossOfAnother reports whether Quorate has created the EtcdRestore for a loss of an earlier
+// EtcdCluster of this name: what was lost then says nothing about this one.
+func (r *EtcdRestore) MadeOnLossOfAnother(c *EtcdCluster) bool {
+	of := r.Labels[LabelQuorumLoss]
+	return of != "" && of != string(c.UID)
+}
+
 func (r *EtcdRestore) SourceFor(c *EtcdCluster, b *EtcdBackup) (source BootstrapRestore, missing string) {
 	source = *r.Spec.Source.BootstrapRestore.DeepCopy()
 	ref := r.Spec.Source.BackupRef

@@ -219,6 +219,7 @@ func TestRetention(t *testing.T) {
 		want   []string
 	}{
 		"None": {
+		needed map[string]bool
 			reason: "Without a retention all stay",
 			args:   []api.EtcdBackup{good("a", days(900)), good("b", days(0))},
 		},
@@ -273,6 +274,15 @@ func TestRetention(t *testing.T) {
 		"Daily": {
 			reason: "A day begins in the time zone of the schedule",
 			rules:  &api.BackupRetention{Daily: 2},
+		"Needed": {
+			reason: "A restore has yet to read one; it counts like the others, and holds up no other deletion",
+			rules:  &api.BackupRetention{Last: 2},
+			args: []api.EtcdBackup{
+				good("a", days(9)), good("b", days(8)), good("c", days(7)), good("d", days(6)), good("e", days(5)), good("f", days(4)),
+			},
+			needed: map[string]bool{"d": true, "e": true},
+			want:   []string{"c", "b", "a"},
+		},
 			args: []api.EtcdBackup{
 				good("a", time.Date(2026, 11, 23, 22, 30, 0, 0, time.UTC)), // the 23rd in Berlin too
 				good("b", time.Date(2026, 11, 23, 23, 30, 0, 0, time.UTC)), // the 24th
@@ -298,6 +308,7 @@ func TestRetention(t *testing.T) {
 			var got []string
 			for _, b := range PlanSchedule(o).Drop {
 				got = append(got, b.Name)
+			o.Needed = tc.needed
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
