@@ -63,7 +63,8 @@ const (
 	ReasonMemberFailed = "MemberFailed"
 	// ReasonCorruptMember: a member whose data differs from that of a quorum is being removed, or the alarm CORRUPT taken back.
 	ReasonCorruptMember = "CorruptMember"
-	// ReasonDataDiffers: the data of the members differs, and no quorum of them is equal.
+	// ReasonDataDiffers: the data of the members differs, and no quorum of them is equal; or etcd
+	// says that it differs (alarm CORRUPT), and that is not judged yet.
 	ReasonDataDiffers = "DataDiffers"
 	// ReasonRetiring: the Pod or the volume of a former member is being deleted.
 	ReasonRetiring = "Retiring"

@@ -186,7 +186,7 @@ func missing(o Observed) (Step, bool) {
 		step.Message = "spec.replicas of EtcdCluster " + name + " is 0: nothing runs that a snapshot could be taken from; set it to what it was"
 	case dataDiffers(c):
 		step.Reason = api.ReasonDataDiffers
-		step.Message = "the data of the members of EtcdCluster " + name + " differs, and a snapshot of a wrong member could be verified as well. The backup goes on when they are equal again: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
+		step.Message = "the data of the members of EtcdCluster " + name + " differs, as Quorate has found or etcd says (alarm CORRUPT), and a snapshot of a wrong member could be verified as well. The backup goes on when they are found equal: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
 	default:
 		return Step{}, false
 	}
@@ -194,7 +194,8 @@ func missing(o Observed) (Step, bool) {
 }
 
 // dataDiffers reports whether the conditions of the EtcdCluster say that the data of its members
-// differs. A snapshot of any of them could be verified.
+// differs, or that etcd says so (alarm CORRUPT) and it is not judged yet. A snapshot of any of them
+// could be verified.
 func dataDiffers(c *api.EtcdCluster) bool {
 	return slices.ContainsFunc(c.Status.Conditions, func(of metav1.Condition) bool {
 		return of.Reason == api.ReasonCorruptMember || of.Reason == api.ReasonDataDiffers

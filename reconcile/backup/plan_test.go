@@ -18,7 +18,7 @@ var born = time.Date(2026, 11, 25, 7, 50, 0, 0, time.UTC)
 const patience = time.Minute
 
 // differs is what is said while the data of the members differs.
-const differs = "the data of the members of EtcdCluster db differs, and a snapshot of a wrong member could be verified as well. The backup goes on when they are equal again: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
+const differs = "the data of the members of EtcdCluster db differs, as Quorate has found or etcd says (alarm CORRUPT), and a snapshot of a wrong member could be verified as well. The backup goes on when they are found equal: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
 
 // fresh is an EtcdBackup that the operator has not seen before, and a cluster that serves.
 func fresh() Observed {
@@ -158,6 +158,24 @@ func TestPlan(t *testing.T) {
 				o.Cluster.Status.Conditions = []metav1.Condition{{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonCorruptMember}}
 			},
 			want: Step{Action: Wait, Reason: api.ReasonDataDiffers, Message: differs, After: time.Minute},
+		},
+		"AlarmNotJudged": {
+			reason: "etcd has accused a member, and it is not known yet which is wrong",
+			args: func(o *Observed) {
+				o.Cluster.Status.Conditions = []metav1.Condition{
+					{Type: api.ConditionAvailable, Status: metav1.ConditionFalse, Reason: api.ReasonAlarm},
+					{Type: api.ConditionDegraded, Status: metav1.ConditionTrue, Reason: api.ReasonDataDiffers},
+					{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonAlarm},
+				}
+			},
+			want: Step{Action: Stall, Reason: api.ReasonDataDiffers, Message: differs},
+		},
+		"AlarmNoSpace": {
+			reason: "What is there can be saved, and a backup is wanted before a person makes room",
+			args: func(o *Observed) {
+				o.Cluster.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonAlarm}}
+			},
+			want: Step{Action: Begin, Reason: api.ReasonSaving, Message: takes},
 		},
 		"NoStore": {
 			reason: "The spec must say where it goes",
