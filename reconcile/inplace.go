@@ -40,6 +40,8 @@ func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
 		OnLoss:   r.OnQuorumLoss,
 		Anyway:   r.WhenServing == api.ServingReplace,
 		Lately:   unavailableSince(c, l.now).After(l.overdue),
+
+		LostLately: lostLately(c, l.now),
 	}
 }
 
