@@ -142,8 +142,8 @@ type EtcdRestoreStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, always: True once the cluster has formed from the snapshot; and Reconciling and
-	// Stalled, only while True.
+	// conditions are Ready, always: True once the cluster has formed from the snapshot, and its
+	// clients can come; and Reconciling and Stalled, only while True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -165,7 +165,8 @@ type EtcdRestoreStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	FormerClusterID string `json:"formerClusterID,omitempty"`
 
-	// clusterID is etcd's own ID of the restored cluster, in hexadecimal.
+	// clusterID is etcd's own ID of the restored cluster, in hexadecimal. Once it is there, the
+	// restore cannot be reverted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	ClusterID string `json:"clusterID,omitempty"`
@@ -174,7 +175,7 @@ type EtcdRestoreStatus struct {
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 
-	// completedAt is when the new members had formed a cluster.
+	// completedAt is when the Service for clients led to a member of the restored cluster.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
@@ -252,7 +253,8 @@ type ClusterRestore struct {
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 
-	// completedAt is when the new members had formed a cluster.
+	// completedAt is when the Service for clients led to a member of the restored cluster. Empty in
+	// phase Completed: the new members have formed a cluster, and no client can come yet.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
@@ -340,8 +342,6 @@ func (r *EtcdRestore) Refused() bool {
 	return ready != nil && ready.Reason == ReasonRestoreRefused
 }
 
-// SourceFor is the source with what the spec leaves out: the snapshot of the EtcdBackup that it refers to, which is nil or zero
-// where there is none, or one of the cluster itself. missing is why there is no source yet, in words that a person can act on.
 // Over reports whether the EtcdRestore says of itself that it is not begun any more, whatever its
 // EtcdCluster knows: it was refused, one of its name was carried out before, or it has begun.
 func (r *EtcdRestore) Over() bool {
@@ -356,6 +356,8 @@ func (r *EtcdRestore) MadeOnLossOfAnother(c *EtcdCluster) bool {
 	return of != "" && of != string(c.UID)
 }
 
+// SourceFor is the source with what the spec leaves out: the snapshot of the EtcdBackup that it refers to, which is nil or zero
+// where there is none, or one of the cluster itself. missing is why there is no source yet, in words that a person can act on.
 func (r *EtcdRestore) SourceFor(c *EtcdCluster, b *EtcdBackup) (source BootstrapRestore, missing string) {
 	source = *r.Spec.Source.BootstrapRestore.DeepCopy()
 	ref := r.Spec.Source.BackupRef
