@@ -45,11 +45,14 @@ func TestInPlaceDocumented(t *testing.T) {
 		"Serving":    {"it serves", formed3, []change{asked}},
 		"Lately":     {"it served a moment ago", formed3, []change{asked, func(_ *Desired, o *Observed) { o.Reach, o.InPlace.Lately = ReachNone, true }}},
 		"Guessed":    {"nothing tells who the members are", formed3, []change{nobodyAnswers, onAll(gone), forgotten, asked, func(_ *Desired, o *Observed) { o.InPlace.OnLoss = true }}},
-		"NotFound":   {"there is no snapshot", formed3, []change{anyway, func(_ *Desired, o *Observed) { o.Search.Problem = "not found" }}},
-		"TooNew":     {"etcd cannot read it", formed3, []change{from(func(s *Snapshot) { s.Version = etcd37 })}},
-		"Encrypted":  {"no identity is named", formed3, []change{from(func(s *Snapshot) { s.Encrypted = true })}},
-		"OverQuota":  {"the database would be full", formed3, []change{from(func(s *Snapshot) { s.Size = 600 << 20 })}},
-		"TooLarge":   {"the volumes are too small", formed3, []change{from(func(s *Snapshot) { s.Size = 500 << 20 })}},
+		"LostAgain": {"it came back, and is gone again", formed3, []change{noQuorum, on(1, gone), on(2, gone), asked, func(d *Desired, o *Observed) {
+			d.LossPatience, o.InPlace.OnLoss, o.InPlace.LostLately = "10m", true, true
+		}}},
+		"NotFound":  {"there is no snapshot", formed3, []change{anyway, func(_ *Desired, o *Observed) { o.Search.Problem = "not found" }}},
+		"TooNew":    {"etcd cannot read it", formed3, []change{from(func(s *Snapshot) { s.Version = etcd37 })}},
+		"Encrypted": {"no identity is named", formed3, []change{from(func(s *Snapshot) { s.Encrypted = true })}},
+		"OverQuota": {"the database would be full", formed3, []change{from(func(s *Snapshot) { s.Size = 600 << 20 })}},
+		"TooLarge":  {"the volumes are too small", formed3, []change{from(func(s *Snapshot) { s.Size = 500 << 20 })}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

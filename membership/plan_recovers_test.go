@@ -104,6 +104,22 @@ func TestPlanQuorumLossWhileMembersMayComeBack(t *testing.T) {
 			},
 			want: Wait,
 		},
+		"LostAgain": {
+			reason: "An EtcdRestore was created for the loss. The volumes came back before it began, and are gone again: they may come back once more",
+			base:   formed3,
+			args: []change{
+				noQuorum, on(1, gone), on(2, gone), asks(), found(monday), asksFor(false, true), lostLong, recovering, func(_ *Desired, o *Observed) { o.InPlace.OnLoss, o.InPlace.LostLately = true, true },
+			},
+			want: Stall,
+		},
+		"LostAgainLong": {
+			reason: "They did not",
+			base:   formed3,
+			args: []change{
+				noQuorum, on(1, gone), on(2, gone), asks(), found(monday), asksFor(false, true), lostLong, recovering, func(_ *Desired, o *Observed) { o.InPlace.OnLoss = true },
+			},
+			want: Replace,
+		},
 		"OnlyInDoubt": {
 			reason: "What is left is a volume that was restored: none is taken as a survivor (reconcile/survivor.go), so none is promised",
 			base:   formed3,

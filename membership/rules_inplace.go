@@ -27,6 +27,9 @@ type InPlace struct {
 	Anyway bool
 	// OnLoss: it was created because a majority was lost, and is only for as long as that is so.
 	OnLoss bool
+	// LostLately: the data of a majority was there again since it was created for that loss, and
+	// has been gone for less than Desired.LossPatience.
+	LostLately bool
 	// Lately: the cluster stopped serving too lately to call that lasting.
 	Lately bool
 	// Problem is why it cannot be begun, as was found out beside the plan; empty where nothing is known.
@@ -60,6 +63,8 @@ func InPlaceWaits(d Desired, o Observed) (why string, passes bool) {
 		return "the cluster serves, and all that was written since the snapshot would be lost: if that is wanted, create another EtcdRestore, with another name and spec.whenServing: Replace", false
 	case o.InPlace.OnLoss && !MajorityLost(o):
 		return "the data of a majority is there again: its members are waited for", true
+	case o.InPlace.OnLoss && o.InPlace.LostLately:
+		return "the data of a majority was there again, and is gone once more: it is given " + d.LossPatience + " to come back (spec.recovery.quorumLossAfter)", true
 	case o.InPlace.OnLoss && !o.Remembered:
 		return "it is not certain any more that the data of a majority is gone, because the status of the EtcdCluster was lost: if it is, delete the EtcdRestore, and apply one of your own", false
 	case d.Suspended:

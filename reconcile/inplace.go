@@ -40,6 +40,8 @@ func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
 		OnLoss:   r.OnQuorumLoss,
 		Anyway:   r.WhenServing == api.ServingReplace,
 		Lately:   unavailableSince(c, l.now).After(l.overdue),
+
+		LostLately: lostLately(c, l.now),
 	}
 }
 
@@ -211,10 +213,40 @@ func (r *Reconciler) observeCurrent(ctx context.Context, current *api.ClusterRes
 	return nil
 }
 
-// untold reports whether an EtcdRestore has ended, and does not say so itself yet. It learns of that from status.restore alone, which
-// the next one takes.
+// untold reports whether an EtcdRestore has ended, and does not say so itself yet. It learns of
+// that from status.restore alone, which the next one takes. That clients can come is not waited
+// for: a restored cluster that is lost again may need another restore.
 func untold(ended *api.ClusterRestore, e *api.EtcdRestore) bool {
-	return ended != nil && string(e.UID) == ended.UID && e.DeletionTimestamp.IsZero() && e.Status.CompletedAt == nil && !e.Refused()
+	return ended != nil && string(e.UID) == ended.UID && e.DeletionTimestamp.IsZero() && e.Status.CompletedAt == nil && e.Status.ClusterID == "" && !e.Refused()
+}
+
+// awaitsClients reports whether a restore in place has ended but for its clients, which cannot come
+// yet.
+func awaitsClients(c *api.EtcdCluster) bool {
+	r := c.Status.Restore
+	return r != nil && r.Phase == api.RestoreCompleted && r.CompletedAt == nil
+}
+
+// observeClients finds out whether clients can come to a restored cluster: the Service for clients
+// leads to one of its members. Where there are no EndpointSlices to see that by, it must be open,
+// and the kubelet must have found a member ready.
+func (r *Reconciler) observeClients(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
+	if !awaitsClients(c) {
+		return nil
+	}
+	led, err := r.led(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, pod := range seen.pods {
+		seen.reached = seen.reached || led[pod.UID] // those of the former members may still be in it
+	}
+	if led != nil {
+		return nil
+	}
+	service, err := clientService(ctx, r.Client, c)
+	seen.reached = err == nil && len(service.Spec.Selector) > 0 && readyPods(*seen) > 0
+	return err
 }
 
 // nextRestore is the oldest EtcdRestore that can be carried out; nil where there is none.
@@ -224,7 +256,7 @@ func (r *Reconciler) nextRestore(ctx context.Context, c *api.EtcdCluster, all []
 	})
 	for i := range all {
 		e := &all[i]
-		if e.Spec.ClusterRef.Name != c.Name || !e.DeletionTimestamp.IsZero() || e.Status.CompletedAt != nil || e.Refused() || slices.Contains(c.Status.CarriedOut, e.Name) {
+		if e.Spec.ClusterRef.Name != c.Name || !e.DeletionTimestamp.IsZero() || e.Over() || e.MadeOnLossOfAnother(c) || slices.Contains(c.Status.CarriedOut, e.Name) {
 			continue
 		}
 		var backup *api.EtcdBackup
@@ -238,10 +270,14 @@ func (r *Reconciler) nextRestore(ctx context.Context, c *api.EtcdCluster, all []
 		if missing != "" {
 			continue // its own status tells
 		}
-		return &api.ClusterRestore{
+		next := &api.ClusterRestore{
 			Name: e.Name, UID: string(e.UID), Phase: api.RestorePending,
 			Source: source, Survivor: e.Spec.Source.Survivor.DeepCopy(), OnQuorumLoss: madeOnLoss(c, e), WhenServing: e.Spec.WhenServing, FormerVolumes: e.Spec.FormerVolumes,
-		}, nil
+		}
+		if p := e.Status.Plan; p != nil { // the status of the cluster was lost: the plan holds that a person has looked at
+			bindTo(next, p.DeepCopy())
+		}
+		return next, nil
 	}
 	return nil, nil
 }
@@ -260,12 +296,13 @@ func setRestore(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, now
 	case r == nil || r.Phase == api.RestoreRefused || r.Phase == api.RestoreCompleted:
 		if seen.next != nil {
 			s.Restore = seen.next
+		} else if seen.reached {
+			r.CompletedAt = &now
 		}
 	case r.Phase == api.RestoreReverting:
 		s.ClusterID = "" // whatever the new members have formed
 	case r.Phase == api.RestoreRestoring && s.ClusterID != "":
 		end(api.RestoreCompleted, "")
-		r.CompletedAt = &now
 	case r.Phase == api.RestoreRestoring && seen.deleted:
 		r.Phase = api.RestoreReverting
 	case r.Phase == api.RestoreRestoring:
@@ -310,8 +347,10 @@ func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen obse
 }
 
 // soonRestored is when to look again at the latest for the sake of a restore in place, of which no watch tells.
-func soonRestored(seen observed) time.Duration {
+func soonRestored(c *api.EtcdCluster, seen observed) time.Duration {
 	switch {
+	case awaitsClients(c):
+		return whileSearching
 	case seen.next != nil, seen.deleted:
 		return afterChange
 	case seen.copies && !seen.Copy.Done && seen.Copy.Problem == "":
@@ -323,5 +362,6 @@ func soonRestored(seen observed) time.Duration {
 	}
 }
 
-// whileSearching is how soon to look again at a Job of a restore in place, of which no watch tells.
+// whileSearching is how soon to look again at a Job of a restore in place, or at the EndpointSlices
+// after it, of which no watch tells.
 const whileSearching = time.Second

@@ -102,7 +102,7 @@ func (r *Reconciler) discardFormer(ctx context.Context, seen observed, step memb
 }
 
 // tryInPlace asks the API server for what the search and the first of the new members will need, and makes nothing (dry run): what
-// is refused is told before any member is stopped.
+// is refused is told before any member is stopped. So is a quota that does not admit all of them.
 func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	why, _ := membership.InPlaceWaits(desired(c), seen.Observed)
 	if !c.Status.Restore.Asked() || seen.deleted || why != "" || planShown(c, *seen) {
@@ -121,6 +121,9 @@ func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *o
 	restored := c.DeepCopy()
 	restored.Status = replacing(c, *seen, membership.Step{Action: membership.Replace})
 	err := r.tryFirstMember(ctx, restored)
+	if err == nil {
+		seen.InPlace.Problem, err = r.tryQuotas(ctx, restored, *seen)
+	}
 	var invalid *invalidError
 	switch {
 	case errors.As(err, &invalid):

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -422,6 +424,9 @@ func TestStopSearchSuspended(t *testing.T) {
 func TestTryInPlace(t *testing.T) {
 	t.Parallel()
 	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("exceeded quota: storage, requested: requests.storage=1Gi, used: requests.storage=3Gi, limited: requests.storage=3Gi"))
+	few := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few", Namespace: "ns"}}
+	few.Status.Hard = corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: resource.MustParse("4")}
+	few.Status.Used = corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: resource.MustParse("3")}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "db-3", nil)
 	busy := apierrors.NewTooManyRequests("try again", 1)
 	try := func(kind string, err error) func(write) error {
@@ -443,22 +448,27 @@ func TestTryInPlace(t *testing.T) {
 		cluster func(*api.EtcdCluster)
 		seen    func(*observed)
 		refuse  func(write) error
+		quotas  []client.Object
 		want    string
 		passes  bool
 		err     error
+
+		forbidden bool // to list quotas
 	}{
-		"Taken":     {reason: "nothing is against it"},
-		"Held":      {reason: "what its plan has told is not tried at every look", cluster: func(c *api.EtcdCluster) { c.Status.Restore.Plan = &api.RestorePlan{} }, seen: func(seen *observed) { seen.InPlace.Suspended = true }, refuse: everything},
-		"HeldFirst": {reason: "it is before that is told", seen: func(seen *observed) { seen.InPlace.Suspended = true }, refuse: try("Pod", invalid), want: `the API server refuses what the new members need: try to create Pod db-3: Pod "db-3" is invalid`},
-		"Quota":     {reason: "there is no room for another volume", refuse: try("PersistentVolumeClaim", quota), want: `the API server refuses what the new members need: try to create PersistentVolumeClaim db-3: persistentvolumeclaims "db-3" is forbidden: exceeded quota: storage, requested: requests.storage=1Gi, used: requests.storage=3Gi, limited: requests.storage=3Gi`},
-		"Invalid":   {reason: "a Pod cannot be made of the spec", refuse: try("Pod", invalid), want: `the API server refuses what the new members need: try to create Pod db-3: Pod "db-3" is invalid`},
-		"Unknown":   {reason: "it has said nothing", refuse: try("Pod", busy), want: "the API server did not say whether it accepts what the new members need; it is asked again", passes: true, err: busy},
-		"Flag":      {reason: "no member can be made of the spec", cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"no-such-flag": "1"}} }, want: "options.flags: etcd 3.6.16 has no flag no-such-flag; leave it out"},
-		"NotFound":  {reason: "there is no snapshot yet", seen: func(seen *observed) { seen.Search.Found = membership.Snapshot{} }, refuse: everything},
-		"Suspended": {reason: "something else is in the way", cluster: func(c *api.EtcdCluster) { c.Spec.Suspend = true }, refuse: everything},
-		"Restoring": {reason: "it is begun", cluster: func(c *api.EtcdCluster) { c.Status.Restore.Phase = api.RestoreRestoring }, refuse: everything},
-		"NotAsked":  {reason: "nothing is asked for", cluster: func(c *api.EtcdCluster) { c.Status.Restore = nil }, refuse: everything},
-		"TakenBack": {reason: "it was deleted", seen: func(seen *observed) { seen.deleted, seen.InPlace = true, membership.InPlace{} }, refuse: everything},
+		"Taken":      {reason: "nothing is against it"},
+		"FewVolumes": {reason: "one more volume is admitted, and three are needed", quotas: []client.Object{few}, want: "ResourceQuota few leaves 1 of persistentvolumeclaims, and the new members need 3 beside the volumes of the former ones: raise it"},
+		"FewUnread":  {reason: "the installation is of an earlier release", quotas: []client.Object{few}, forbidden: true},
+		"Held":       {reason: "what its plan has told is not tried at every look", cluster: func(c *api.EtcdCluster) { c.Status.Restore.Plan = &api.RestorePlan{} }, seen: func(seen *observed) { seen.InPlace.Suspended = true }, refuse: everything},
+		"HeldFirst":  {reason: "it is before that is told", seen: func(seen *observed) { seen.InPlace.Suspended = true }, refuse: try("Pod", invalid), want: `the API server refuses what the new members need: try to create Pod db-3: Pod "db-3" is invalid`},
+		"Quota":      {reason: "there is no room for another volume", refuse: try("PersistentVolumeClaim", quota), want: `the API server refuses what the new members need: try to create PersistentVolumeClaim db-3: persistentvolumeclaims "db-3" is forbidden: exceeded quota: storage, requested: requests.storage=1Gi, used: requests.storage=3Gi, limited: requests.storage=3Gi`},
+		"Invalid":    {reason: "a Pod cannot be made of the spec", refuse: try("Pod", invalid), want: `the API server refuses what the new members need: try to create Pod db-3: Pod "db-3" is invalid`},
+		"Unknown":    {reason: "it has said nothing", refuse: try("Pod", busy), want: "the API server did not say whether it accepts what the new members need; it is asked again", passes: true, err: busy},
+		"Flag":       {reason: "no member can be made of the spec", cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"no-such-flag": "1"}} }, want: "options.flags: etcd 3.6.16 has no flag no-such-flag; leave it out"},
+		"NotFound":   {reason: "there is no snapshot yet", seen: func(seen *observed) { seen.Search.Found = membership.Snapshot{} }, refuse: everything},
+		"Suspended":  {reason: "something else is in the way", cluster: func(c *api.EtcdCluster) { c.Spec.Suspend = true }, refuse: everything},
+		"Restoring":  {reason: "it is begun", cluster: func(c *api.EtcdCluster) { c.Status.Restore.Phase = api.RestoreRestoring }, refuse: everything},
+		"NotAsked":   {reason: "nothing is asked for", cluster: func(c *api.EtcdCluster) { c.Status.Restore = nil }, refuse: everything},
+		"TakenBack":  {reason: "it was deleted", seen: func(seen *observed) { seen.deleted, seen.InPlace = true, membership.InPlace{} }, refuse: everything},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -474,8 +484,11 @@ func TestTryInPlace(t *testing.T) {
 			if tc.seen != nil {
 				tc.seen(&seen)
 			}
-			s := newStub(t, tc.refuse)
+			s := newStub(t, tc.refuse, tc.quotas...)
 			s.AgentImage = agentImage
+			if tc.forbidden {
+				s.Reader = unlisted{s.Reader, apierrors.NewForbidden(schema.GroupResource{Resource: "resourcequotas"}, "", errors.New("no"))}
+			}
 			if err := s.tryInPlace(t.Context(), c, &seen); !errors.Is(err, tc.err) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)
 			}
@@ -550,11 +563,41 @@ func TestObserveRestores(t *testing.T) {
 		"CarriedOut":     {reason: "its name was carried out before", earlier: []string{"back"}, cached: []client.Object{etcdRestore()}},
 		"Completed":      {reason: "so was it itself", cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) { e.Status.CompletedAt = new(metav1.Now()) })}},
 		"RefusedLongAgo": {reason: "its name is forgotten by now, and it is refused for good", cached: []client.Object{etcdRestore(refused)}},
-		"Going":          {reason: "it is being deleted", cached: []client.Object{etcdRestore(going)}},
-		"NotVerified":    {reason: "its snapshot may be no good", cached: []client.Object{of("monday"), backup()}},
-		"NoBackup":       {reason: "there is nothing to restore", cached: []client.Object{of("monday")}},
-		"Passed":         {reason: "one that cannot be begun holds up no other", cached: []client.Object{etcdRestore(), func() client.Object { e := of("monday"); e.Name, e.UID = "alpha", "alpha"; return e }()}, want: result{Next: copied()}},
-		"Verified":       {reason: "where the backup has put it", cached: []client.Object{of("monday"), backup(verified)}, want: result{Next: copied(ofMonday)}},
+		"Begun": {
+			reason: "the EtcdCluster was deleted while it was carried out, or its status was lost: none is begun twice",
+			cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) { e.Status.StartedAt = new(metav1.Now()) })},
+		},
+		"CarriedOutLongAgo": {
+			reason: "the EtcdCluster that knew its name was deleted, and it says so itself",
+			cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) {
+				e.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonCarriedOut}}
+			})},
+		},
+		"OnLossOfAnother": {
+			reason: "what an earlier EtcdCluster of this name had lost says nothing about this one",
+			cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) { e.Labels = map[string]string{api.LabelQuorumLoss: "another"} })},
+		},
+		"Planned": {
+			reason: "the status of the EtcdCluster was lost, and the plan holds that a person has looked at",
+			cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) {
+				e.Spec.Source.Before, e.Status.Plan = new(metav1.Unix(500, 0)), &api.RestorePlan{From: monday}
+			})},
+			want: result{Next: copied(func(r *api.ClusterRestore) { r.Source.Snapshot, r.Plan = "db-monday", &api.RestorePlan{From: monday} })},
+		},
+		"PlannedSurvivor": {
+			reason: "so it does where it names the data of a member",
+			cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) {
+				e.Spec.Source.Survivor, e.Status.Plan = &api.Survivor{}, &api.RestorePlan{From: api.RestoredSnapshot{Name: "member/db-1"}}
+			})},
+			want: result{Next: copied(func(r *api.ClusterRestore) {
+				r.Source, r.Survivor, r.Plan = api.BootstrapRestore{}, &api.Survivor{}, &api.RestorePlan{From: api.RestoredSnapshot{Name: "member/db-1"}}
+			})},
+		},
+		"Going":       {reason: "it is being deleted", cached: []client.Object{etcdRestore(going)}},
+		"NotVerified": {reason: "its snapshot may be no good", cached: []client.Object{of("monday"), backup()}},
+		"NoBackup":    {reason: "there is nothing to restore", cached: []client.Object{of("monday")}},
+		"Passed":      {reason: "one that cannot be begun holds up no other", cached: []client.Object{etcdRestore(), func() client.Object { e := of("monday"); e.Name, e.UID = "alpha", "alpha"; return e }()}, want: result{Next: copied()}},
+		"Verified":    {reason: "where the backup has put it", cached: []client.Object{of("monday"), backup(verified)}, want: result{Next: copied(ofMonday)}},
 		"UnverifiedAllowed": {
 			reason: "a person takes the risk",
 			cached: []client.Object{func() client.Object { e := of("monday"); e.Spec.Source.Unverified = api.UnverifiedAllow; return e }(), backup()},
@@ -583,9 +626,14 @@ func TestObserveRestores(t *testing.T) {
 		"RefusedBefore":   {reason: "the next one may begin", current: inPhase(api.RestoreRefused), earlier: []string{"back"}, cached: []client.Object{etcdRestore(refused), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"RefusedUntold":   {reason: "first the one before says so itself: this cluster tells of one at a time", current: inPhase(api.RestoreRefused), earlier: []string{"back"}, cached: []client.Object{etcdRestore(), older}, want: result{Waits: true}},
 		"CompletedUntold": {reason: "else it would be told that its name was used before", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(), older}, want: result{Waits: true}},
-		"CompletedTold":   {reason: "it has said so", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) { e.Status.CompletedAt = new(metav1.Now()) }), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
-		"CompletedAgain":  {reason: "another one has its name, and is not waited for", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{recreated, older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
-		"CompletedGoing":  {reason: "nothing more is told of it", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(going), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
+		"CompletedFormed": {
+			reason: "it has said that it has formed; that its clients can come is not waited for", current: inPhase(api.RestoreCompleted), earlier: []string{"back"},
+			cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) { e.Status.ClusterID = "c0" }), older},
+			want:   result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })},
+		},
+		"CompletedTold":  {reason: "it has said so", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(func(e *api.EtcdRestore) { e.Status.CompletedAt = new(metav1.Now()) }), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
+		"CompletedAgain": {reason: "another one has its name, and is not waited for", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{recreated, older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
+		"CompletedGoing": {reason: "nothing more is told of it", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{etcdRestore(going), older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -607,6 +655,73 @@ func TestObserveRestores(t *testing.T) {
 		})
 	}
 }
+
+// TestObserveClients: a restored cluster is reached when the Service for clients leads to one of
+// its members.
+func TestObserveClients(t *testing.T) {
+	t.Parallel()
+	service := func(selector map[string]string) client.Object {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db-client"}}
+		s.Spec.Selector = selector
+		return s
+	}
+	open, shut := service(map[string]string{"a": "b"}), service(nil)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "endpointslices"}, "", errors.New("no"))
+	former := leadsTo("db-0")
+	former.Endpoints[0].TargetRef.UID = "pod-of-a-former-member"
+	unready := leadsTo("db-0")
+	unready.Endpoints[0].Conditions.Ready = new(false)
+	completed := inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.CompletedAt = new(metav1.Now()) })
+	cases := map[string]struct {
+		reason  string
+		restore *api.ClusterRestore
+		objects []client.Object
+		unready bool // no Pod is ready
+		refuse  error
+		want    bool
+	}{
+		"Led":         {reason: "it leads to a member", restore: inPhase(api.RestoreCompleted), objects: []client.Object{open, leadsTo("db-1")}, want: true},
+		"NotYet":      {reason: "the EndpointSlices have yet to follow", restore: inPhase(api.RestoreCompleted), objects: []client.Object{open, unready}},
+		"Former":      {reason: "they are as they were before the restore: nothing follows a Service that selects nothing", restore: inPhase(api.RestoreCompleted), objects: []client.Object{open, former}},
+		"NoSlices":    {reason: "nothing makes any: it is open, and a Pod is ready", restore: inPhase(api.RestoreCompleted), objects: []client.Object{open}, want: true},
+		"Unreadable":  {reason: "the installation is of an earlier release", restore: inPhase(api.RestoreCompleted), objects: []client.Object{open, leadsTo("db-1")}, refuse: forbidden, want: true},
+		"Shut":        {reason: "it has yet to be opened", restore: inPhase(api.RestoreCompleted), objects: []client.Object{shut}},
+		"Unready":     {reason: "the kubelet has yet to find one ready", restore: inPhase(api.RestoreCompleted), objects: []client.Object{open}, unready: true},
+		"NotRestored": {reason: "nothing is asked", objects: []client.Object{open, leadsTo("db-1")}},
+		"Told":        {reason: "nor any more", restore: completed, objects: []client.Object{open, leadsTo("db-1")}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := newCluster(), healthy()
+			c.Status.ClusterID, c.Status.Restore = "c0", tc.restore
+			for name, pod := range seen.pods {
+				pod.UID = types.UID("pod-of-" + name)
+				if !tc.unready {
+					pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				}
+			}
+			s := newStub(t, nil, tc.objects...)
+			if tc.refuse != nil {
+				s.Reader = unlisted{s.Client, tc.refuse}
+			}
+			if err := s.observeClients(t.Context(), c, &seen); err != nil {
+				t.Fatal(err)
+			}
+			if seen.reached != tc.want {
+				t.Errorf("%s: reached: want %t, got %t", tc.reason, tc.want, seen.reached)
+			}
+		})
+	}
+}
+
+// unlisted refuses every list.
+type unlisted struct {
+	client.Reader
+	err error
+}
+
+func (r unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error { return r.err }
 
 // TestFenceClients: the Service for clients is changed only as it was seen, and opened only for the EtcdCluster as it was seen.
 func TestFenceClients(t *testing.T) {

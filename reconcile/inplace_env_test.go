@@ -265,6 +265,104 @@ func TestInPlaceRefused(t *testing.T) {
 	}
 }
 
+// TestInPlaceReady: an EtcdRestore is Ready when the Service for clients leads to a member, and not
+// before.
+func TestInPlaceReady(t *testing.T) {
+	s := newStage(t, agents)
+	s.operate()
+	c := s.cluster("db", 1)
+	s.create(c)
+	s.ready(c)
+	kept := data{}
+	s.write(c, kept)
+	s.snapshot(c, "monday")
+	s.awaitLed(c, "db-0")
+	s.hostlet.LagEndpoints(-1)
+	e := s.etcdRestore("back", anyway)
+	s.create(e)
+	s.carries(c, e, api.RestoreCompleted)
+	s.awaitObject(e, "saying that the cluster has formed", func() bool { return e.Status.ClusterID != "" })
+	s.ready(c)
+	s.now(e)
+	if ready := meta.FindStatusCondition(e.Status.Conditions, api.ConditionReady); ready.Status != metav1.ConditionFalse || e.Status.CompletedAt != nil || c.Status.Restore.CompletedAt != nil {
+		t.Errorf("the Service leads to no member, and the EtcdRestore says %+v", ready)
+	}
+	s.hostlet.LagEndpoints(0)
+	s.restores(e)
+	s.awaitLed(c, "db-1")
+	s.write(c, kept)
+	s.sound(c, memberNames(c), kept)
+}
+
+// TestInPlaceAgain: an EtcdCluster is deleted and applied again over its volumes, and the
+// EtcdRestores of before are still there. None is carried out twice: neither one that had only
+// begun, nor one that was completed.
+func TestInPlaceAgain(t *testing.T) {
+	s := newStage(t, agents)
+	s.operate()
+	cluster := func() *api.EtcdCluster {
+		c := s.cluster("db", 1)
+		c.Spec.Storage.Retention = &api.Retention{WhenDeleted: api.RetentionRetain}
+		return c
+	}
+	again := func(c *api.EtcdCluster) *api.EtcdCluster {
+		s.must(s.Delete(t.Context(), c))
+		s.gone(c)
+		c = cluster()
+		s.create(c)
+		return c
+	}
+	c := cluster()
+	s.create(c)
+	s.ready(c)
+	kept := data{}
+	s.write(c, kept)
+	m := s.snapshot(c, "monday")
+	s.write(c, kept)
+	before := identityOf(c)
+
+	// It has set aside the volume when the cluster is deleted.
+	s.must(s.hostlet.Spoil(t.Context(), s.ns, backups, flip(m.Object)))
+	midway := s.etcdRestore("midway", anyway)
+	s.create(midway)
+	s.saysStalled(midway, api.ReasonPodPending, "cannot be restored")
+	c = again(c)
+	s.stalledWith(c, api.ReasonDataLost, "set aside", "db-0")
+	s.saysStalled(midway, api.ReasonCarriedOut, "none is begun twice")
+	for _, claim := range s.claims(c) { // a person decides for the former member
+		if claim.Name != "db-0" {
+			s.must(s.Delete(t.Context(), &claim))
+			continue
+		}
+		s.change(&claim, func() { delete(claim.Annotations, api.AnnotationSetAside) })
+	}
+	s.ready(c)
+	s.same(c, before)
+	s.sound(c, memberNames(c), kept)
+
+	// It is completed, and was written to since.
+	s.snapshot(c, "tuesday")
+	done := s.etcdRestore("done", anyway, func(e *api.EtcdRestoreSpec) { e.Source.Snapshot = "tuesday" })
+	s.create(done)
+	s.restores(done)
+	s.ready(c)
+	s.write(c, kept)
+	before = identityOf(c)
+	c = again(c)
+	s.ready(c)
+	s.same(c, before)
+
+	// They are asked first, in the order of their creation; what comes after them is told.
+	last := s.etcdRestore("last")
+	s.create(last)
+	s.told(last, true, api.ReasonRestoreRefused, itServes)
+	s.same(c, before)
+	s.write(c, kept)
+	s.sound(c, memberNames(c), kept)
+	s.saysStalled(midway, api.ReasonCarriedOut, "none is begun twice")
+	s.restores(done)
+}
+
 // TestInPlaceTakenBack: the snapshot turns out to be damaged when all members have been stopped. The EtcdRestore says so, and when it
 // is deleted the members of before come back with all that they had. Then another one restores what is sound.
 func TestInPlaceTakenBack(t *testing.T) {

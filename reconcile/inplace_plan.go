@@ -112,8 +112,13 @@ func setPlan(r *api.ClusterRestore, c *api.EtcdCluster, seen observed, now metav
 	if r.Plan != nil && sameSource(r.Plan.From, p.From) && slices.Equal(r.Plan.SetAside, p.SetAside) && slices.Equal(r.Plan.NewMembers, p.NewMembers) {
 		return
 	}
+	bindTo(r, p)
+}
+
+// bindTo makes it the plan of a restore: from now on only this snapshot is looked for.
+func bindTo(r *api.ClusterRestore, p *api.RestorePlan) {
 	r.Plan = p
-	if r.Survivor == nil { // from now on only this snapshot is looked for
+	if r.Survivor == nil {
 		r.Source.Snapshot, r.Source.Before = p.From.Name, nil
 	}
 }

@@ -57,6 +57,7 @@ func TestSetRestore(t *testing.T) {
 	}
 	theNext := inPhase(api.RestorePending, func(r *api.ClusterRestore) { r.Name, r.UID = "next", "next" })
 	notFormed := func(seen *observed) { *seen = observed{} }
+	completed := func(r *api.ClusterRestore) { r.CompletedAt = &now }
 	says := func(message string) func(*api.ClusterRestore) {
 		return func(r *api.ClusterRestore) { r.Message = message }
 	}
@@ -189,18 +190,20 @@ func TestSetRestore(t *testing.T) {
 			reason: "whatever the new members have formed is no cluster of ours", latch: "c1", restore: inPhase(api.RestoreReverting, begun), want: result{Restore: inPhase(api.RestoreReverting, begun)},
 		},
 		"Formed": {
-			reason: "that ends it", latch: "c1", restore: inPhase(api.RestoreRestoring, begun),
-			want: result{
-				Restore:    inPhase(api.RestoreCompleted, begun, func(r *api.ClusterRestore) { r.CompletedAt = &now }),
-				CarriedOut: []string{"back"}, ClusterID: "c1",
-			},
+			reason: "that ends it, and clients have yet to come", latch: "c1", restore: inPhase(api.RestoreRestoring, begun),
+			want: result{Restore: inPhase(api.RestoreCompleted, begun), CarriedOut: []string{"back"}, ClusterID: "c1"},
+		},
+		"Reached": {
+			reason: "then they can", latch: "c1", restore: inPhase(api.RestoreCompleted, begun), earlier: []string{"back"}, seen: func(seen *observed) { seen.reached = true },
+			want: result{Restore: inPhase(api.RestoreCompleted, begun, completed), CarriedOut: []string{"back"}, ClusterID: "c1"},
+		},
+		"NextBeforeReached": {
+			reason: "they never could, and a person asks for another restore", latch: "c1", restore: inPhase(api.RestoreCompleted, begun), earlier: []string{"back"}, seen: next,
+			want: result{Restore: theNext, CarriedOut: []string{"back"}, ClusterID: "c1"},
 		},
 		"FormedAndDeleted": {
 			reason: "it is too late to take it back", latch: "c1", restore: inPhase(api.RestoreRestoring, begun), seen: withdrawn,
-			want: result{
-				Restore:    inPhase(api.RestoreCompleted, begun, func(r *api.ClusterRestore) { r.CompletedAt = &now }),
-				CarriedOut: []string{"back"}, ClusterID: "c1",
-			},
+			want: result{Restore: inPhase(api.RestoreCompleted, begun), CarriedOut: []string{"back"}, ClusterID: "c1"},
 		},
 		"Seventeenth": {
 			reason: "the schema holds sixteen names, and the oldest goes", latch: "c0", restore: inPhase(api.RestorePending, refusing), earlier: sixteen,
@@ -409,10 +412,14 @@ func TestSoonRestored(t *testing.T) {
 	t.Parallel()
 	pending := func(seen *observed) { seen.InPlace.Name = "back" }
 	cases := map[string]struct {
-		reason string
-		seen   func(*observed)
-		want   time.Duration
+		reason  string
+		restore *api.ClusterRestore
+		seen    func(*observed)
+		want    time.Duration
 	}{
+		"Formed":    {reason: "no watch tells of the EndpointSlices", restore: inPhase(api.RestoreCompleted), seen: func(*observed) {}, want: whileSearching},
+		"Completed": {reason: "clients come", restore: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.CompletedAt = new(metav1.Now()) }), seen: func(*observed) {}, want: atRest},
+
 		"Rest":      {reason: "nothing is asked for", seen: func(*observed) {}, want: atRest},
 		"Next":      {reason: "one has been copied", seen: func(seen *observed) { seen.next = inPhase(api.RestorePending) }, want: afterChange},
 		"Deleted":   {reason: "one is taken back", seen: func(seen *observed) { seen.deleted = true }, want: afterChange},
@@ -433,7 +440,9 @@ func TestSoonRestored(t *testing.T) {
 			t.Parallel()
 			seen := healthy()
 			tc.seen(&seen)
-			if got := soonRestored(seen); got != tc.want {
+			c := newCluster()
+			c.Status.Restore = tc.restore
+			if got := soonRestored(c, seen); got != tc.want {
 				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
 			}
 		})

@@ -40,6 +40,9 @@ type observed struct {
 	// next is the EtcdRestore that is to be carried out next; nil where there is none. deleted: the one that is carried out was deleted.
 	next    *api.ClusterRestore
 	deleted bool
+	// reached: clients can come to a cluster that was restored in place, of which that is not
+	// written down yet.
+	reached bool
 	// copies: the first member is to have the data of a former one, and has not started yet.
 	copies bool
 	// touched are the members that the step of this pass restarts, removes, or takes the leadership
@@ -63,7 +66,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	seen.Former = seen.former.facts(c, r.limits(c, now))
 	seen.proves = r.prove(c, &seen, now)
 	r.compared(ctx, c, &seen)
-	if err := errors.Join(r.observeRestores(ctx, c, &seen, reader), r.searched(ctx, c, &seen), r.copied(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
+	if err := errors.Join(r.observeRestores(ctx, c, &seen, reader), r.observeClients(ctx, c, &seen), r.searched(ctx, c, &seen), r.copied(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
 		return observed{}, err
 	}
 	tries, cancel := context.WithTimeout(ctx, tryFor)

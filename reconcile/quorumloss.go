@@ -64,10 +64,27 @@ func setQuorumLoss(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	case !membership.MajorityLost(seen.Observed) && (seen.Reach == membership.ReachQuorum || !recoveryMade(s, seen)):
 		s.QuorumLoss = nil
 	case s.QuorumLoss == nil || s.QuorumLoss.ClusterID != s.ClusterID:
-		s.QuorumLoss = &api.QuorumLoss{ClusterID: s.ClusterID, Since: now}
-	case seen.Loss.Made:
-		s.QuorumLoss.Restore = seen.Loss.Restore
+		s.QuorumLoss = &api.QuorumLoss{ClusterID: s.ClusterID, Since: now, LostSince: &now}
+	default:
+		if seen.Loss.Made {
+			s.QuorumLoss.Restore = seen.Loss.Restore
+		}
+		if !membership.MajorityLost(seen.Observed) {
+			s.QuorumLoss.LostSince = nil
+		} else if s.QuorumLoss.LostSince == nil {
+			s.QuorumLoss.LostSince = &now
+		}
 	}
+}
+
+// lostLately reports whether a restore that was created for a loss is to wait: the data of a
+// majority was there again since, and may come back once more.
+func lostLately(c *api.EtcdCluster, now time.Time) bool {
+	r, loss := c.Status.Restore, c.Status.QuorumLoss
+	if !r.OnQuorumLoss || loss == nil || loss.ClusterID != c.Status.ClusterID {
+		return false
+	}
+	return loss.LostSince == nil || now.Sub(loss.LostSince.Time) < lossPatience(c)
 }
 
 // recoveryMade reports whether an EtcdRestore was created for the loss that was seen last, as is

@@ -77,7 +77,11 @@ func lostFacts(reach membership.Reach) observed {
 func TestSetQuorumLoss(t *testing.T) {
 	t.Parallel()
 	now := metav1.NewTime(lostAt.Add(time.Hour))
-	since, made := &api.QuorumLoss{ClusterID: "c1", Since: lostAt}, &api.QuorumLoss{ClusterID: "c1", Since: lostAt, Restore: lossRestore}
+	since := &api.QuorumLoss{ClusterID: "c1", Since: lostAt, LostSince: &lostAt}
+	made, back := since.DeepCopy(), since.DeepCopy()
+	made.Restore, back.Restore, back.LostSince = lossRestore, lossRestore, nil
+	again := back.DeepCopy()
+	again.LostSince = &now
 	notFormed := lostFacts(membership.ReachSome)
 	notFormed.ClusterID = 0
 	for n := range notFormed.Instances {
@@ -96,16 +100,16 @@ func TestSetQuorumLoss(t *testing.T) {
 		seen   observed
 		want   *api.QuorumLoss
 	}{
-		"First":  {reason: "it is seen for the first time", seen: lostFacts(membership.ReachSome), want: &api.QuorumLoss{ClusterID: "c1", Since: now}},
+		"First":  {reason: "it is seen for the first time", seen: lostFacts(membership.ReachSome), want: &api.QuorumLoss{ClusterID: "c1", Since: now, LostSince: &now}},
 		"GoesOn": {reason: "its time goes on", loss: since, seen: of(membership.ReachNone, membership.Loss{Restore: lossRestore, Long: true}), want: since},
 		"Made":   {reason: "an EtcdRestore was created, and seen", loss: since, seen: of(membership.ReachSome, membership.Loss{Restore: lossRestore, Made: true}), want: made},
 		"Another": {
 			reason: "another cluster ID was lost before", loss: &api.QuorumLoss{ClusterID: "c0", Since: lostAt, Restore: "db-c0"}, seen: lostFacts(membership.ReachSome),
-			want: &api.QuorumLoss{ClusterID: "c1", Since: now},
+			want: &api.QuorumLoss{ClusterID: "c1", Since: now, LostSince: &now},
 		},
 		"MayBeOver": {
 			reason: "the Pod of a member whose volume is empty was recreated, and has yet to say so. What was created was deleted by a person: not again",
-			loss:   made, seen: unproved, want: made,
+			loss:   made, seen: unproved, want: back,
 		},
 		"MayBeOverUnwritten": {
 			reason: "the same, before it was written down that it was created",
@@ -113,8 +117,10 @@ func TestSetQuorumLoss(t *testing.T) {
 				seen := unproved
 				seen.Loss = membership.Loss{Restore: lossRestore, Made: true}
 				return seen
-			}(), want: made,
+			}(), want: back,
 		},
+		"Again":           {reason: "it was not over, or is lost once more: it may come back", loss: back, seen: lostFacts(membership.ReachSome), want: again},
+		"AgainLong":       {reason: "its time goes on", loss: made, seen: lostFacts(membership.ReachNone), want: made},
 		"MayBeOverBefore": {reason: "nothing was created: the volumes may be there", loss: since, seen: unproved},
 		"Over":            {reason: "a quorum answers", loss: made, seen: lostFacts(membership.ReachQuorum)},
 		"Restored":        {reason: "it is being restored: where that is taken back, it is the same loss", loss: made, seen: notFormed, want: made},
@@ -125,6 +131,38 @@ func TestSetQuorumLoss(t *testing.T) {
 			setQuorumLoss(&s, tc.seen, now)
 			if diff := cmp.Diff(tc.want, s.QuorumLoss); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLostLately: a restore that was created for a loss waits where the data of a majority was
+// there again since.
+func TestLostLately(t *testing.T) {
+	t.Parallel()
+	at := func(since time.Duration) *api.QuorumLoss {
+		return &api.QuorumLoss{ClusterID: "c1", Since: lostAt, LostSince: new(metav1.NewTime(lostAt.Add(since))), Restore: lossRestore}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		loss   *api.QuorumLoss
+		own    bool // a person has asked for it
+		want   bool
+	}{
+		"First":   {reason: "its time was over when it was created", loss: at(0)},
+		"Again":   {reason: "it was gone for as long as before, and then was there", loss: at(55 * time.Minute), want: true},
+		"Long":    {reason: "that is over as well", loss: at(50 * time.Minute)},
+		"Back":    {reason: "that it is lost again is not written down yet", loss: &api.QuorumLoss{ClusterID: "c1", Since: lostAt, Restore: lossRestore}, want: true},
+		"Own":     {reason: "a person knows that it does not come back", loss: at(55 * time.Minute), own: true},
+		"Another": {reason: "it was the loss of another cluster ID", loss: &api.QuorumLoss{ClusterID: "c0", Since: lostAt}},
+		"None":    {reason: "nothing is known of it: another reason keeps the restore from beginning"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := onLoss(api.QuorumLossFromSurvivor, "10m", tc.loss)
+			c.Status.Restore = inPhase(api.RestorePending, func(r *api.ClusterRestore) { r.OnQuorumLoss = !tc.own })
+			if got := inPlace(c, limits{now: lostAt.Add(time.Hour)}).LostLately; got != tc.want {
+				t.Errorf("%s: want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
 	}

@@ -195,7 +195,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
 	wait := again(seen, step, r.written.lately(request.NamespacedName))
-	return ctrl.Result{RequeueAfter: min(wait, soonRestored(seen), soonRecovered(cluster, seen, time.Now()))}, nil
+	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()))}, nil
 }
 
 // outcome is what has come of a step: the step, or what is told instead where an obstacle is met that is no error.

@@ -219,8 +219,9 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 	only(api.ConditionStalled, step.Action == membership.Stall)
 }
 
-// degradation is whether the cluster has less than its spec asks for. That data differs is told
-// also where the step is about something else: an EtcdBackup waits for the end of that.
+// degradation is whether the cluster has less than its spec asks for. That data differs, or that
+// etcd says so, is told also where the step is about something else: an EtcdBackup waits for the
+// end of that.
 func degradation(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, step membership.Step) (metav1.ConditionStatus, string, string) {
 	lacks := func(m api.MemberStatus) bool {
 		i, _ := seen.Instance(m.Name)
@@ -233,6 +234,11 @@ func degradation(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, st
 		return metav1.ConditionFalse, api.ReasonHibernated, "spec.replicas is 0"
 	case seen.Differ() && step.Reason != membership.CorruptMember && step.Reason != membership.DataDiffers:
 		return metav1.ConditionTrue, api.ReasonDataDiffers, "the data of the members differs; " + step.Message
+	case slices.Contains(alarms(seen), string(membership.AlarmCorrupt)) && step.Reason != membership.CorruptMember && step.Reason != membership.DataDiffers:
+		if step.Reason == membership.AlarmRaised { // which says so
+			return metav1.ConditionTrue, api.ReasonDataDiffers, step.Message
+		}
+		return metav1.ConditionTrue, api.ReasonDataDiffers, "etcd says that the data of the members differs (alarm CORRUPT); " + step.Message
 	case seen.Differ(), slices.ContainsFunc(s.Members, lacks), meta.IsStatusConditionTrue(s.Conditions, api.ConditionDegraded) && int(s.ReadyReplicas) < size(c):
 		// Where data differs, one member is not healthy, whichever it is.
 		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor

@@ -298,8 +298,38 @@ func TestStatus(t *testing.T) {
 				s.Members[0].Health, s.Members[1].Health = api.HealthAlarm, api.HealthAlarm
 				s.Conditions = conditions(ready(metav1.ConditionFalse, "ChangeNotSupported", "spec.replicas is 5"),
 					condition(api.ConditionAvailable, metav1.ConditionFalse, "Alarm", "etcd has raised the alarm CORRUPT and NOSPACE"),
-					condition(api.ConditionDegraded, metav1.ConditionTrue, "ChangeNotSupported", "spec.replicas is 5"),
+					condition(api.ConditionDegraded, metav1.ConditionTrue, "DataDiffers", "etcd says that the data of the members differs (alarm CORRUPT); spec.replicas is 5"),
 					condition(api.ConditionStalled, metav1.ConditionTrue, "ChangeNotSupported", "spec.replicas is 5"))
+			},
+		},
+		"AlarmNoSpace": {
+			reason: "of NOSPACE nothing is said about the data: a backup can be taken",
+			seen: func(seen *observed) {
+				seen.Instances[0].Endpoint.Alarms = []membership.Alarm{{Kind: membership.AlarmNoSpace}}
+			},
+			step: step(membership.Stall, membership.AlarmRaised, "no room"),
+			want: func(s *api.EtcdClusterStatus) {
+				s.ReadyReplicas = 2
+				s.Members[0].Health = api.HealthAlarm
+				s.Conditions = conditions(ready(metav1.ConditionFalse, "Alarm", "no room"),
+					condition(api.ConditionAvailable, metav1.ConditionFalse, "Alarm", "etcd has raised the alarm NOSPACE"),
+					condition(api.ConditionDegraded, metav1.ConditionTrue, "Alarm", "no room"),
+					condition(api.ConditionStalled, metav1.ConditionTrue, "Alarm", "no room"))
+			},
+		},
+		"AlarmNotJudged": {
+			reason: "members are to be compared, and one is away: a snapshot that is taken now could be of a wrong one",
+			seen: func(seen *observed) {
+				seen.Instances[0].Endpoint.Alarms = []membership.Alarm{{Kind: membership.AlarmCorrupt, Member: 0xa0}}
+			},
+			step: step(membership.Wait, membership.AlarmRaised, "waiting until a quorum has been compared"),
+			want: func(s *api.EtcdClusterStatus) {
+				s.ReadyReplicas = 2
+				s.Members[0].Health = api.HealthAlarm
+				s.Conditions = conditions(ready(metav1.ConditionFalse, "Alarm", "waiting until a quorum has been compared"),
+					condition(api.ConditionAvailable, metav1.ConditionFalse, "Alarm", "etcd has raised the alarm CORRUPT"),
+					condition(api.ConditionDegraded, metav1.ConditionTrue, "DataDiffers", "waiting until a quorum has been compared"),
+					condition(api.ConditionReconciling, metav1.ConditionTrue, "Alarm", "waiting until a quorum has been compared"))
 			},
 		},
 		"Different": {

@@ -111,7 +111,8 @@ const (
 	// What to do: nothing at once. Find out what damaged the data (disk, node, storage); see
 	// docs/membership.md#data-that-differs.
 	ReasonCorruptMember = "CorruptMember"
-	// ReasonDataDiffers: the data of the members differs, and no quorum of them is equal.
+	// ReasonDataDiffers: the data of the members differs, and no quorum of them is equal; or etcd
+	// says that it differs (alarm CORRUPT), and that is not judged yet.
 	//
 	// What to do: decide which data is right, as the message says; see
 	// docs/membership.md#data-that-differs.

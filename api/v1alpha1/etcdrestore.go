@@ -142,8 +142,8 @@ type EtcdRestoreStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, always: True once the cluster has formed from the snapshot; and Reconciling and
-	// Stalled, only while True.
+	// conditions are Ready, always: True once the cluster has formed from the snapshot, and its
+	// clients can come; and Reconciling and Stalled, only while True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -165,7 +165,8 @@ type EtcdRestoreStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	FormerClusterID string `json:"formerClusterID,omitempty"`
 
-	// clusterID is etcd's own ID of the restored cluster, in hexadecimal.
+	// clusterID is etcd's own ID of the restored cluster, in hexadecimal. Once it is there, the
+	// restore cannot be reverted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	ClusterID string `json:"clusterID,omitempty"`
@@ -174,7 +175,7 @@ type EtcdRestoreStatus struct {
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 
-	// completedAt is when the new members had formed a cluster.
+	// completedAt is when the Service for clients led to a member of the restored cluster.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
@@ -252,7 +253,8 @@ type ClusterRestore struct {
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 
-	// completedAt is when the new members had formed a cluster.
+	// completedAt is when the Service for clients led to a member of the restored cluster. Empty in
+	// phase Completed: the new members have formed a cluster, and no client can come yet.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
@@ -338,6 +340,20 @@ const (
 func (r *EtcdRestore) Refused() bool {
 	ready := meta.FindStatusCondition(r.Status.Conditions, ConditionReady)
 	return ready != nil && ready.Reason == ReasonRestoreRefused
+}
+
+// Over reports whether the EtcdRestore says of itself that it is not begun any more, whatever its
+// EtcdCluster knows: it was refused, one of its name was carried out before, or it has begun.
+func (r *EtcdRestore) Over() bool {
+	ready := meta.FindStatusCondition(r.Status.Conditions, ConditionReady)
+	return r.Status.StartedAt != nil || r.Status.CompletedAt != nil || ready != nil && (ready.Reason == ReasonRestoreRefused || ready.Reason == ReasonCarriedOut)
+}
+
+// MadeOnLossOfAnother reports whether Quorate has created the EtcdRestore for a loss of an earlier
+// EtcdCluster of this name: what was lost then says nothing about this one.
+func (r *EtcdRestore) MadeOnLossOfAnother(c *EtcdCluster) bool {
+	of := r.Labels[LabelQuorumLoss]
+	return of != "" && of != string(c.UID)
 }
 
 // SourceFor is the source with what the spec leaves out: the snapshot of the EtcdBackup that it refers to, which is nil or zero

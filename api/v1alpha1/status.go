@@ -109,6 +109,11 @@ type QuorumLoss struct {
 	// +required
 	Since metav1.Time `json:"since"`
 
+	// lostSince is since when it lasts. Later than since where an EtcdRestore was created for it,
+	// and the data of a majority was there again before that began; empty while it is.
+	// +optional
+	LostSince *metav1.Time `json:"lostSince,omitempty"`
+
 	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No other one is created for this
 	// loss, also where a person has deleted that.
 	// +optional

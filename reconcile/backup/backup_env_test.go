@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -153,9 +154,20 @@ func TestEncryptionNotCached(t *testing.T) {
 
 // TestDeletion deletes an EtcdBackup with deletionPolicy Delete at each moment.
 func TestDeletion(t *testing.T) {
+	begin := func(s *stage, r *backup.Reconciler, b *api.EtcdBackup) {
+		s.formed("db")
+		s.settle(r, b)
+	}
+	fails := func(s *stage, r *backup.Reconciler, b *api.EtcdBackup, left map[string]string) {
+		begin(s, r, b)
+		s.says(s.pod("nightly"), corev1.PodFailed, left)
+		s.ended("nightly", batchv1.JobFailed)
+		s.settle(r, b)
+	}
 	cases := map[string]struct {
 		reason string
 		args   func(s *stage, r *backup.Reconciler, b *api.EtcdBackup)
+		log    []string // Jobs of attempts that have failed, which stay until it is gone
 		stored bool
 	}{
 		"Fresh": {
@@ -168,9 +180,39 @@ func TestDeletion(t *testing.T) {
 		},
 		"Running": {
 			reason: "What stores is stopped, and what it has stored is deleted",
+			args:   begin,
+			stored: true,
+		},
+		"Stored": {
+			reason: "It is being verified: that is stopped, and what is stored is deleted",
 			args: func(s *stage, r *backup.Reconciler, b *api.EtcdBackup) {
-				s.formed("db")
+				begin(s, r, b)
+				pod := s.pod("nightly")
+				s.says(pod, corev1.PodPending, map[string]string{"save": manifestOf(s.T, b, false)})
 				s.settle(r, b)
+				s.says(pod, corev1.PodFailed, map[string]string{"save": "", "fetch": ""}) // as it is when it was killed
+			},
+			stored: true,
+		},
+		"BetweenAttempts": {
+			reason: "The next attempt is not made, and what the first may have left is deleted",
+			args: func(s *stage, r *backup.Reconciler, b *api.EtcdBackup) {
+				fails(s, r, b, map[string]string{"save": `{"error": {"reason": "Unreachable", "message": "no member answers"}}`})
+			},
+			log: []string{"nightly"}, stored: true,
+		},
+		"GivenUp": {
+			reason: "So it is where there will be no other",
+			args: func(s *stage, r *backup.Reconciler, b *api.EtcdBackup) {
+				fails(s, r, b, map[string]string{"save": `{"error": {"reason": "StoreFull", "message": "no space"}}`})
+			},
+			log: []string{"nightly"}, stored: true,
+		},
+		"NoCluster": {
+			reason: "Its cluster was deleted before it: what is stored is deleted all the same",
+			args: func(s *stage, r *backup.Reconciler, b *api.EtcdBackup) {
+				begin(s, r, b)
+				s.discardCluster("db")
 			},
 			stored: true,
 		},
@@ -199,7 +241,7 @@ func TestDeletion(t *testing.T) {
 			}
 			s.settle(r, b)
 			if tc.stored {
-				if diff := cmp.Diff([]string{"nightly-delete"}, s.names(s.jobs(b))); diff != "" {
+				if diff := cmp.Diff(append(tc.log, "nightly-delete"), s.names(s.jobs(b))); diff != "" {
 					s.Fatalf("%s: Jobs: -want +got:\n%s", tc.reason, diff)
 				}
 				s.says(s.pod("nightly-delete"), corev1.PodSucceeded, map[string]string{"delete": "{}"})
@@ -210,6 +252,14 @@ func TestDeletion(t *testing.T) {
 				s.Errorf("%s: it is still there: %v %+v", tc.reason, b.Finalizers, b.Status.Conditions)
 			}
 		})
+	}
+}
+
+// discardCluster deletes an EtcdCluster that nothing looks after.
+func (s *stage) discardCluster(name string) {
+	s.Helper()
+	if err := s.Delete(s.Context(), &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}}); err != nil {
+		s.Fatal(err)
 	}
 }
 

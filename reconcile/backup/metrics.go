@@ -13,8 +13,9 @@ import (
 )
 
 // Metrics exports the last good snapshot of each cluster, which is the verified one that was taken
-// last, and the schedules. Each scrape reads the EtcdBackups and EtcdBackupSchedules of all
-// EtcdClusters from the cache, but for those that are being deleted: a series ends with its object.
+// last of the etcd cluster of today, and the schedules. Each scrape reads the EtcdBackups and
+// EtcdBackupSchedules of all EtcdClusters from the cache, but for those that are being deleted: a
+// series ends with its object.
 type Metrics struct {
 	// Reader reads from the cache.
 	Reader client.Reader
@@ -63,15 +64,14 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 			return
 		}
 	}
-	there := map[types.NamespacedName]bool{}
+	there := map[types.NamespacedName]*api.EtcdCluster{}
 	for i := range clusters.Items {
-		c := &clusters.Items[i]
-		there[client.ObjectKeyFromObject(c)] = c.DeletionTimestamp.IsZero()
-	}
-	for key, s := range summaries(backups.Items) {
-		if there[key] {
-			s.send(to, key)
+		if c := &clusters.Items[i]; c.DeletionTimestamp.IsZero() {
+			there[client.ObjectKeyFromObject(c)] = c
 		}
+	}
+	for key, s := range summaries(there, backups.Items) {
+		s.send(to, key)
 	}
 	now := time.Now
 	if m.Now != nil {
@@ -80,7 +80,7 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	for i := range schedules.Items {
 		s := &schedules.Items[i]
 		key := types.NamespacedName{Namespace: s.Namespace, Name: s.Spec.ClusterRef.Name}
-		if there[key] && s.DeletionTimestamp.IsZero() {
+		if there[key] != nil && s.DeletionTimestamp.IsZero() {
 			sendSchedule(to, key, s, now())
 		}
 	}
@@ -118,17 +118,26 @@ type summary struct {
 	stalled int
 }
 
-func summaries(backups []api.EtcdBackup) map[types.NamespacedName]*summary {
+// summaries are those of the clusters that are there. A snapshot from before a restore is of
+// another etcd cluster: it does not have what has been written since.
+func summaries(there map[types.NamespacedName]*api.EtcdCluster, backups []api.EtcdBackup) map[types.NamespacedName]*summary {
 	all := map[types.NamespacedName]*summary{}
 	for i := range backups {
 		b := &backups[i]
 		key := types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.ClusterRef.Name}
+		c := there[key]
+		if c == nil {
+			continue
+		}
 		if all[key] == nil {
 			all[key] = &summary{}
 		}
 		s := all[key]
 		if isStalled(b) {
 			s.stalled++
+		}
+		if b.Status.ClusterID != c.Status.ClusterID {
+			continue
 		}
 		s.stored = later(s.stored, b)
 		if b.Status.VerifiedAt != nil {

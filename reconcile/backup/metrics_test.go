@@ -18,7 +18,9 @@ import (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	cluster := func(name string) client.Object {
-		return &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team-a"}}
+		return &api.EtcdCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team-a"}, Status: api.EtcdClusterStatus{ClusterID: "cd"},
+		}
 	}
 	going := func(name string) client.Object {
 		c := cluster(name)
@@ -30,7 +32,7 @@ func TestMetrics(t *testing.T) {
 		b := &api.EtcdBackup{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team-a"},
 			Spec:       api.EtcdBackupSpec{ClusterRef: api.ClusterReference{Name: of}},
-			Status:     api.EtcdBackupStatus{StartedAt: instant(taken.Add(-4 * time.Second)), TakenAt: instant(taken), Size: 2048, StoredSize: 512},
+			Status:     api.EtcdBackupStatus{ClusterID: "cd", StartedAt: instant(taken.Add(-4 * time.Second)), TakenAt: instant(taken), Size: 2048, StoredSize: 512},
 		}
 		more(b)
 		return b
@@ -78,6 +80,22 @@ quorate_backup_last_good_timestamp_seconds{cluster="db",namespace="team-a"} 1.79
 # HELP quorate_backup_last_verified 1 where the snapshot that was stored last is verified, 0 where it is not.
 # TYPE quorate_backup_last_verified gauge
 quorate_backup_last_verified{cluster="db",namespace="team-a"} 0
+# HELP quorate_backup_stalled Number of EtcdBackups that are Stalled.
+# TYPE quorate_backup_stalled gauge
+quorate_backup_stalled{cluster="db",namespace="team-a"} 1
+`,
+		},
+		"Restored": {
+			reason: "What was taken before a restore does not have what has been written since; one that fails still shows",
+			args: []client.Object{
+				cluster("db"),
+				backup("a", "db", born, func(b *api.EtcdBackup) {
+					good(b)
+					b.Status.ClusterID = "c0"
+					b.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue}}
+				}),
+			},
+			want: `
 # HELP quorate_backup_stalled Number of EtcdBackups that are Stalled.
 # TYPE quorate_backup_stalled gauge
 quorate_backup_stalled{cluster="db",namespace="team-a"} 1

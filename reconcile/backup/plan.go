@@ -186,7 +186,7 @@ func missing(o Observed) (Step, bool) {
 		step.Message = "spec.replicas of EtcdCluster " + name + " is 0: nothing runs that a snapshot could be taken from; set it to what it was"
 	case dataDiffers(c):
 		step.Reason = api.ReasonDataDiffers
-		step.Message = "the data of the members of EtcdCluster " + name + " differs, and a snapshot of a wrong member could be verified as well. The backup goes on when they are equal again: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
+		step.Message = "the data of the members of EtcdCluster " + name + " differs, as Quorate has found or etcd says (alarm CORRUPT), and a snapshot of a wrong member could be verified as well. The backup goes on when they are found equal: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
 	default:
 		return Step{}, false
 	}
@@ -194,7 +194,8 @@ func missing(o Observed) (Step, bool) {
 }
 
 // dataDiffers reports whether the conditions of the EtcdCluster say that the data of its members
-// differs. A snapshot of any of them could be verified.
+// differs, or that etcd says so (alarm CORRUPT) and it is not judged yet. A snapshot of any of them
+// could be verified.
 func dataDiffers(c *api.EtcdCluster) bool {
 	return slices.ContainsFunc(c.Status.Conditions, func(of metav1.Condition) bool {
 		return of.Reason == api.ReasonCorruptMember || of.Reason == api.ReasonDataDiffers
@@ -282,7 +283,7 @@ func planEnded(o Observed) Step {
 	switch {
 	case b.Status.SHA256 != "" && failed.Reason == api.ReasonDamaged:
 		return giveUp(failed, what, "it does not count as a backup: make another EtcdBackup")
-	case b.Status.SHA256 != "" && b.Encryption() != nil && b.Verification() == api.VerifyRestore:
+	case plainLost(b) && b.Status.Attempt >= attempts:
 		return giveUp(failed, what, "its plain copy is gone with the Pod: verify it by hand with its private key (quorate snapshot verify), or make another EtcdBackup")
 	case slices.Contains(lasting, failed.Reason), b.Status.Attempt >= attempts:
 		return giveUp(failed, what, "when that is mended, make another EtcdBackup: this one is not tried again")
@@ -297,7 +298,16 @@ func planEnded(o Observed) Step {
 	if step, ok := missing(o); ok {
 		return step
 	}
+	if plainLost(b) {
+		what += " (its plain copy is gone with the Pod)"
+	}
 	return Step{Action: Begin, Reason: api.ReasonRetrying, Message: fmt.Sprintf("%s; beginning attempt %d of %d", what, b.Status.Attempt+1, attempts)}
+}
+
+// plainLost reports whether what is stored is encrypted and cannot be restored to verify it: the
+// plain copy was in a Pod that is gone. Another attempt takes another snapshot.
+func plainLost(b *api.EtcdBackup) bool {
+	return b.Status.SHA256 != "" && b.Encryption() != nil && b.Verification() == api.VerifyRestore
 }
 
 func overran(job *Job) string {
@@ -364,7 +374,7 @@ func (o Observed) deletionRest(failed time.Time) time.Duration {
 
 // snapshotName is what the next attempt calls its snapshot: what is stored keeps its name.
 func snapshotName(b *api.EtcdBackup) string {
-	if b.Status.SHA256 != "" {
+	if b.Status.SHA256 != "" && !plainLost(b) {
 		return b.Status.Name
 	}
 	return b.SnapshotName(b.Status.Attempt + 1)

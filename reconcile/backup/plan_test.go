@@ -18,7 +18,7 @@ var born = time.Date(2026, 11, 25, 7, 50, 0, 0, time.UTC)
 const patience = time.Minute
 
 // differs is what is said while the data of the members differs.
-const differs = "the data of the members of EtcdCluster db differs, and a snapshot of a wrong member could be verified as well. The backup goes on when they are equal again: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
+const differs = "the data of the members of EtcdCluster db differs, as Quorate has found or etcd says (alarm CORRUPT), and a snapshot of a wrong member could be verified as well. The backup goes on when they are found equal: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
 
 // fresh is an EtcdBackup that the operator has not seen before, and a cluster that serves.
 func fresh() Observed {
@@ -158,6 +158,24 @@ func TestPlan(t *testing.T) {
 				o.Cluster.Status.Conditions = []metav1.Condition{{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonCorruptMember}}
 			},
 			want: Step{Action: Wait, Reason: api.ReasonDataDiffers, Message: differs, After: time.Minute},
+		},
+		"AlarmNotJudged": {
+			reason: "etcd has accused a member, and it is not known yet which is wrong",
+			args: func(o *Observed) {
+				o.Cluster.Status.Conditions = []metav1.Condition{
+					{Type: api.ConditionAvailable, Status: metav1.ConditionFalse, Reason: api.ReasonAlarm},
+					{Type: api.ConditionDegraded, Status: metav1.ConditionTrue, Reason: api.ReasonDataDiffers},
+					{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonAlarm},
+				}
+			},
+			want: Step{Action: Stall, Reason: api.ReasonDataDiffers, Message: differs},
+		},
+		"AlarmNoSpace": {
+			reason: "What is there can be saved, and a backup is wanted before a person makes room",
+			args: func(o *Observed) {
+				o.Cluster.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonAlarm}}
+			},
+			want: Step{Action: Begin, Reason: api.ReasonSaving, Message: takes},
 		},
 		"NoStore": {
 			reason: "The spec must say where it goes",
@@ -299,17 +317,31 @@ func TestPlan(t *testing.T) {
 			args:   all(failed("Damaged", "sha256 differs"), func(o *Observed) { o.Backup.Status.SHA256 = "6b86" }),
 			want:   Step{Action: GiveUp, Reason: "Damaged", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: sha256 differs; it does not count as a backup: make another EtcdBackup"},
 		},
+		"EncryptedInterrupted": {
+			reason: "The plain copy went with the Pod, and the operator has no key: another snapshot is taken",
+			args: all(failed("Evicted", "the node was drained"), func(o *Observed) {
+				o.Backup.Status.SHA256, o.Backup.Spec.Encryption, o.Take.Ended = "6b86", &api.BackupEncryption{}, born
+			}),
+			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified (its plain copy is gone with the Pod); beginning attempt 2 of 3"},
+		},
+		"EncryptedHash": {
+			reason: "What is stored can be read again without a key",
+			args: all(failed("TimedOut", "the store does not answer"), func(o *Observed) {
+				o.Backup.Status.SHA256, o.Backup.Spec.Encryption, o.Backup.Spec.Verify, o.Take.Ended = "6b86", &api.BackupEncryption{}, api.VerifyHash, born
+			}),
+			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified; beginning attempt 2 of 3"},
+		},
 		"EncryptedUnverified": {
-			reason: "The plain copy went with the Pod, and the operator has no key",
+			reason: "It is not tried for ever",
 			args: all(failed("TimedOut", "etcd does not serve"), func(o *Observed) {
-				o.Backup.Status.SHA256, o.Backup.Spec.Encryption = "6b86", &api.BackupEncryption{}
+				o.Backup.Status.SHA256, o.Backup.Spec.Encryption, o.Backup.Status.Attempt = "6b86", &api.BackupEncryption{}, 3
 			}),
 			want: Step{Action: GiveUp, Reason: "TimedOut", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: etcd does not serve; its plain copy is gone with the Pod: verify it by hand with its private key (quorate snapshot verify), or make another EtcdBackup"},
 		},
 		"EncryptedByCluster": {
 			reason: "The same, where the cluster asked for it",
 			args: all(failed("TimedOut", "etcd does not serve"), func(o *Observed) {
-				o.Backup.Status.SHA256, o.Backup.Status.Encryption = "6b86", &api.BackupEncryption{}
+				o.Backup.Status.SHA256, o.Backup.Status.Encryption, o.Backup.Status.Attempt = "6b86", &api.BackupEncryption{}, 3
 			}),
 			want: Step{Action: GiveUp, Reason: "TimedOut", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: etcd does not serve; its plain copy is gone with the Pod: verify it by hand with its private key (quorate snapshot verify), or make another EtcdBackup"},
 		},

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"slices"
 	"time"
 
 	api "quorate.dev/api/v1alpha1"
@@ -12,7 +13,8 @@ import (
 const atOnce = 3
 
 // dropped are the EtcdBackups of a schedule that its retention does not keep, by the same rules as
-// "quorate snapshot prune". One that runs, or is being deleted, is left alone.
+// "quorate snapshot prune". One that runs, or is being deleted, or that a restore needs, is left
+// alone.
 func dropped(o Scheduled, zone *time.Location) []api.EtcdBackup {
 	r := o.Schedule.Spec.Retention
 	if r == nil {
@@ -43,6 +45,7 @@ func dropped(o Scheduled, zone *time.Location) []api.EtcdBackup {
 		stored = append(stored, s)
 	}
 	_, drop := snapshot.Retain(stored, rules, o.Now)
+	drop = slices.DeleteFunc(drop, func(s snapshot.Stored) bool { return o.Needed[s.Manifest.Name] })
 	left := atOnce
 	for _, b := range o.Backups {
 		if !b.DeletionTimestamp.IsZero() {

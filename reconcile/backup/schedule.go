@@ -78,6 +78,13 @@ func (r *Scheduler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	}
 	seen := Scheduled{Schedule: s, Backups: made.Items, Now: now()}
 	step := PlanSchedule(seen)
+	if len(step.Drop) > 0 {
+		var err error
+		if seen.Needed, err = r.needed(ctx, s, made.Items); err != nil {
+			return ctrl.Result{}, err
+		}
+		step = PlanSchedule(seen)
+	}
 	err := r.carryOut(ctx, s, step)
 	if err == nil {
 		err = r.report(ctx, s, scheduleStatus(seen, step))

@@ -3,6 +3,7 @@
 package backup_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,79 @@ func TestSchedule(t *testing.T) {
 		if err := s.Get(s.Context(), client.ObjectKey{Namespace: s.ns, Name: name}, b); err != nil || len(b.OwnerReferences) > 0 {
 			s.Errorf("%s would be collected: %v %v", name, b.OwnerReferences, err)
 		}
+	}
+}
+
+// TestScheduleNeeded: a snapshot that an EtcdRestore names stays as long as that has yet to read
+// it, whatever the retention says.
+func TestScheduleNeeded(t *testing.T) {
+	s := newStage(t)
+	s.formed("db")
+	schedule := &api.EtcdBackupSchedule{
+		ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: s.ns},
+		Spec: api.EtcdBackupScheduleSpec{
+			ClusterRef: api.ClusterReference{Name: "db"}, Schedule: "0 * * * *", Retention: &api.BackupRetention{Last: 1},
+			Template: api.BackupTemplate{Spec: api.BackupTemplateSpec{DeletionPolicy: api.RetentionRetain}},
+		},
+	}
+	restore := &api.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "back", Namespace: s.ns}, Spec: api.EtcdRestoreSpec{ClusterRef: api.ClusterReference{Name: "db"}, Suspend: true}}
+	for _, o := range []client.Object{schedule, restore} {
+		if err := s.Create(s.Context(), o); err != nil {
+			s.Fatal(err)
+		}
+	}
+	hour := schedule.CreationTimestamp.Truncate(time.Hour)
+	r := s.scheduler()
+	look := func(hours int) {
+		s.Helper()
+		r.Now = func() time.Time { return hour.Add(time.Duration(hours) * time.Hour) }
+		if _, err := r.Reconcile(s.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(schedule)}); err != nil {
+			s.Fatal(err)
+		}
+	}
+	var made []string
+	for n := range 3 {
+		made = append(made, schedule.BackupName(hour.Add(time.Duration(n+1)*time.Hour)))
+		look(n + 1)
+		s.verify(made[n])
+		if n == 0 {
+			s.planned(restore, made[0])
+		}
+	}
+	look(3)
+	if diff := cmp.Diff([]string{made[0], made[2]}, s.scheduled(schedule)); diff != "" {
+		s.Fatalf("while the plan of an EtcdRestore names the first: -want +got:\n%s", diff)
+	}
+	s.planned(restore, "")
+	if err := s.Delete(s.Context(), restore); err != nil {
+		s.Fatal(err)
+	}
+	look(3)
+	if diff := cmp.Diff([]string{made[2]}, s.scheduled(schedule)); diff != "" {
+		s.Errorf("when that is deleted: -want +got:\n%s", diff)
+	}
+}
+
+// planned has the cluster say that an EtcdRestore waits with a plan to restore the snapshot of an
+// EtcdBackup; with an empty name, that it carries out none.
+func (s *stage) planned(e *api.EtcdRestore, name string) {
+	s.Helper()
+	b, c := &api.EtcdBackup{}, &api.EtcdCluster{}
+	if err := s.Get(s.Context(), client.ObjectKey{Namespace: s.ns, Name: "db"}, c); err != nil {
+		s.Fatal(err)
+	}
+	c.Status.Restore = nil
+	if name != "" {
+		if err := s.Get(s.Context(), client.ObjectKey{Namespace: s.ns, Name: name}, b); err != nil {
+			s.Fatal(err)
+		}
+		c.Status.Restore = &api.ClusterRestore{Name: e.Name, UID: string(e.UID), Phase: api.RestorePending, Plan: &api.RestorePlan{
+			PlannedAt: metav1.Now(), Lost: "a little", FormerVolumes: api.RetentionRetain, ClosedService: "db-client",
+			From: api.RestoredSnapshot{Name: b.Status.Name, SHA256: strings.Repeat("5a", 32)},
+		}}
+	}
+	if err := s.Status().Update(s.Context(), c); err != nil {
+		s.Fatal(err)
 	}
 }
 

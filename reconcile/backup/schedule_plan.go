@@ -16,7 +16,9 @@ type Scheduled struct {
 	Schedule *api.EtcdBackupSchedule
 	// Backups are those that it has made and that are there.
 	Backups []api.EtcdBackup
-	Now     time.Time
+	// Needed are the names of those whose snapshots a restore has yet to read.
+	Needed map[string]bool
+	Now    time.Time
 }
 
 // ScheduleStep is what is done next, and what is said of it.

@@ -4,8 +4,11 @@ import (
 	"testing"
 	"time"
 
+	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -216,6 +219,7 @@ func TestRetention(t *testing.T) {
 		reason string
 		rules  *api.BackupRetention
 		args   []api.EtcdBackup
+		needed map[string]bool
 		want   []string
 	}{
 		"None": {
@@ -270,6 +274,15 @@ func TestRetention(t *testing.T) {
 			}(),
 			want: []string{"d", "c"},
 		},
+		"Needed": {
+			reason: "A restore has yet to read one; it counts like the others, and holds up no other deletion",
+			rules:  &api.BackupRetention{Last: 2},
+			args: []api.EtcdBackup{
+				good("a", days(9)), good("b", days(8)), good("c", days(7)), good("d", days(6)), good("e", days(5)), good("f", days(4)),
+			},
+			needed: map[string]bool{"d": true, "e": true},
+			want:   []string{"c", "b", "a"},
+		},
 		"Daily": {
 			reason: "A day begins in the time zone of the schedule",
 			rules:  &api.BackupRetention{Daily: 2},
@@ -295,6 +308,7 @@ func TestRetention(t *testing.T) {
 			t.Parallel()
 			o := nightly()
 			o.Backups, o.Schedule.Spec.Retention, o.Schedule.Spec.TimeZone = tc.args, tc.rules, "Europe/Berlin"
+			o.Needed = tc.needed
 			var got []string
 			for _, b := range PlanSchedule(o).Drop {
 				got = append(got, b.Name)
@@ -311,11 +325,15 @@ func TestScheduleStatus(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: 1}
 	}
-	const makes = "an EtcdBackup is made when it is time"
+	const (
+		makes = "an EtcdBackup is made when it is time"
+		never = `spec.schedule "0 0 31 2 *" names no time in the next five years: look at the day of the month and the month`
+	)
 	cases := map[string]struct {
-		reason string
-		args   func(*Scheduled)
-		want   api.EtcdBackupScheduleStatus
+		reason  string
+		args    func(*Scheduled)
+		want    api.EtcdBackupScheduleStatus
+		current kstatus.Status
 	}{
 		"Made": {
 			reason: "What is made now is active, and written down",
@@ -324,6 +342,7 @@ func TestScheduleStatus(t *testing.T) {
 				ObservedGeneration: 1, Active: "nightly-29926620", LastScheduleTime: instant(clock(9, 0)), NextScheduleTime: instant(clock(10, 0)),
 				Conditions: []metav1.Condition{condition(api.ConditionReady, metav1.ConditionTrue, api.ReasonScheduled, makes)},
 			},
+			current: kstatus.CurrentStatus,
 		},
 		"Ended": {
 			reason: "The newest good one is told, whichever is listed last",
@@ -335,6 +354,7 @@ func TestScheduleStatus(t *testing.T) {
 				ObservedGeneration: 1, LastScheduleTime: instant(clock(9, 0)), LastSuccessfulTime: instant(clock(9, 0)), NextScheduleTime: instant(clock(10, 0)),
 				Conditions: []metav1.Condition{condition(api.ConditionReady, metav1.ConditionTrue, api.ReasonScheduled, makes)},
 			},
+			current: kstatus.CurrentStatus,
 		},
 		"Failed": {
 			reason: "A person must act",
@@ -349,6 +369,46 @@ func TestScheduleStatus(t *testing.T) {
 					condition(api.ConditionStalled, metav1.ConditionTrue, "StoreFull", "EtcdBackup a: full"),
 				},
 			},
+			current: kstatus.FailedStatus,
+		},
+		"NeverFires": {
+			reason: "A person must act, and what was made stays",
+			args: func(o *Scheduled) {
+				o.Schedule.Spec.Schedule, o.Schedule.Spec.Retention = "0 0 31 2 *", &api.BackupRetention{Last: 1}
+				o.Backups = []api.EtcdBackup{good("b", clock(9, 0)), good("a", clock(8, 0))}
+			},
+			want: api.EtcdBackupScheduleStatus{
+				ObservedGeneration: 1, LastSuccessfulTime: instant(clock(9, 0)),
+				Conditions: []metav1.Condition{
+					condition(api.ConditionReady, metav1.ConditionFalse, api.ReasonNeverFires, never),
+					condition(api.ConditionStalled, metav1.ConditionTrue, api.ReasonNeverFires, never),
+				},
+			},
+			current: kstatus.FailedStatus,
+		},
+		"Suspended": {
+			reason: "It is as it is to be",
+			args:   func(o *Scheduled) { o.Schedule.Spec.Suspend = true },
+			want: api.EtcdBackupScheduleStatus{
+				ObservedGeneration: 1,
+				Conditions:         []metav1.Condition{condition(api.ConditionReady, metav1.ConditionTrue, api.ReasonSuspended, "spec.suspend is true: no EtcdBackup is made, and none is deleted")},
+			},
+			current: kstatus.CurrentStatus,
+		},
+		"Mended": {
+			reason: "What kept it is over",
+			args: func(o *Scheduled) {
+				o.Schedule.Status.LastScheduleTime = instant(clock(9, 0))
+				o.Schedule.Status.Conditions = []metav1.Condition{
+					condition(api.ConditionReady, metav1.ConditionFalse, api.ReasonNeverFires, never),
+					condition(api.ConditionStalled, metav1.ConditionTrue, api.ReasonNeverFires, never),
+				}
+			},
+			want: api.EtcdBackupScheduleStatus{
+				ObservedGeneration: 1, LastScheduleTime: instant(clock(9, 0)), NextScheduleTime: instant(clock(10, 0)),
+				Conditions: []metav1.Condition{condition(api.ConditionReady, metav1.ConditionTrue, api.ReasonScheduled, makes)},
+			},
+			current: kstatus.CurrentStatus,
 		},
 	}
 	for name, tc := range cases {
@@ -359,6 +419,14 @@ func TestScheduleStatus(t *testing.T) {
 			got := scheduleStatus(o, PlanSchedule(o))
 			for i := range got.Conditions {
 				got.Conditions[i].LastTransitionTime = metav1.Time{}
+			}
+			o.Schedule.Status = got
+			raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o.Schedule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if judged, err := kstatus.Compute(&unstructured.Unstructured{Object: raw}); err != nil || judged.Status != tc.current {
+				t.Errorf("%s: kstatus: want %s, got %v, %v", tc.reason, tc.current, judged, err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

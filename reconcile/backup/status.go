@@ -19,10 +19,13 @@ func status(o Observed, step Step) api.EtcdBackupStatus {
 			s.Store = b.StoreFor(o.Cluster).DeepCopy()
 			s.ClusterID = o.Cluster.Status.ClusterID
 		}
+		s.Name = snapshotName(b)
+		if plainLost(b) {
+			forgetStored(&s)
+		}
 		if s.SHA256 == "" {
 			s.Encryption = b.EncryptionFor(o.Cluster).DeepCopy()
 		}
-		s.Name = snapshotName(b)
 		s.Attempt++
 	}
 	if step.Action == GiveUp {
@@ -50,6 +53,14 @@ func status(o Observed, step Step) api.EtcdBackupStatus {
 	only(api.ConditionStalled, stalled)
 	only(api.ConditionReconciling, !ready && !stalled)
 	return s
+}
+
+// forgetStored makes room for another snapshot. The one that was stored stays in the store, and is
+// deleted with the EtcdBackup, where that is wanted.
+func forgetStored(s *api.EtcdBackupStatus) {
+	s.Location, s.Member, s.EtcdVersion, s.Revision = "", "", "", 0
+	s.Size, s.StoredSize, s.SHA256 = 0, 0, ""
+	s.StartedAt, s.TakenAt = nil, nil
 }
 
 func isStalled(b *api.EtcdBackup) bool {

@@ -80,6 +80,23 @@ func TestStatus(t *testing.T) {
 			more:    []string{api.ConditionReconciling},
 			current: kstatus.InProgressStatus,
 		},
+		"TakeAgainEncrypted": {
+			reason: "What is stored cannot be verified any more: another one is taken under another name, as the cluster asks for by now",
+			args: all(failed("Evicted", "the node was drained"), func(o *Observed) {
+				s := &o.Backup.Status
+				s.Location, s.Member, s.EtcdVersion, s.Revision, s.Size, s.StoredSize, s.SHA256 = "gs://etcd-backups/a", "db-1", "3.6.16", 42, 24608, 1024, "6b86"
+				s.StartedAt, s.TakenAt, s.Encryption = instant(born), instant(born), &api.BackupEncryption{Recipients: []api.AgeRecipient{"former"}}
+				o.Take.Ended, o.Cluster.Spec.Backup.Encryption = born, encryption()
+			}),
+			want: func(s *api.EtcdBackupStatus) {
+				*s = api.EtcdBackupStatus{
+					ObservedGeneration: 1, Conditions: s.Conditions, Store: s.Store, ClusterID: s.ClusterID, Encryption: encryption(),
+					Attempt: 2, Name: "team-a-nightly-20261125t075000z-1a2b3c4d-2",
+				}
+			},
+			more:    []string{api.ConditionReconciling},
+			current: kstatus.InProgressStatus,
+		},
 		"BeginAgain": {
 			reason: "Another attempt takes another name, and the same store, whatever the cluster says by now",
 			args: all(failed("Unreachable", "no member answers"), func(o *Observed) {

@@ -41,11 +41,23 @@ func say(o Observed) said {
 		return said{ready: true, reason: api.ReasonRestored, message: completed(e, e.Status)}
 	case own:
 		return carriedOut(o)
-	case e.Refused(): // another restore may have taken its place in the status of the cluster since
+	case e.Status.ClusterID != "": // another one was begun since, or the cluster is gone
+		return said{ready: true, reason: api.ReasonRestored, message: completed(e, e.Status)}
+	case e.Status.StartedAt != nil:
+		return said{
+			stalled: true, reason: api.ReasonCarriedOut,
+			message: "it had begun when the EtcdCluster was deleted, or its status was lost, and none is begun twice: delete it, and apply another one with another name, if the cluster is still to be restored. What to do with volumes that it had set aside: docs/restore.md#when-the-etcdcluster-is-deleted-midway",
+		}
+	case e.Over(): // another restore may have taken its place in the status of the cluster since
 		ready := meta.FindStatusCondition(e.Status.Conditions, api.ConditionReady)
 		return said{stalled: true, reason: ready.Reason, message: ready.Message}
 	case c == nil || !c.DeletionTimestamp.IsZero():
 		return o.patient(api.ReasonClusterNotFound, "there is no EtcdCluster "+e.Spec.ClusterRef.Name+" in this namespace: create it, or create another EtcdRestore with the right spec.clusterRef.name")
+	case e.MadeOnLossOfAnother(c):
+		return said{
+			stalled: true, reason: api.ReasonClusterNotFound,
+			message: "Quorate created it for an EtcdCluster of this name that was deleted since, and it is never begun: delete it",
+		}
 	case slices.Contains(c.Status.CarriedOut, e.Name):
 		return said{
 			stalled: true, reason: api.ReasonCarriedOut,
@@ -69,7 +81,9 @@ func carriedOut(o Observed) said {
 	c, r := o.Cluster, o.Cluster.Status.Restore
 	switch r.Phase {
 	case api.RestoreCompleted:
-		return said{ready: true, reason: api.ReasonRestored, message: completed(o.Restore, next(o))}
+		if r.CompletedAt != nil {
+			return said{ready: true, reason: api.ReasonRestored, message: completed(o.Restore, next(o))}
+		}
 	case api.RestoreRefused:
 		return said{stalled: true, reason: api.ReasonRestoreRefused, message: r.Message}
 	case api.RestoreBlocked:

@@ -77,6 +77,14 @@ func done(o *Observed) {
 	s.CarriedOut = []string{"back"}
 }
 
+// formed is carried out, and clients cannot come yet.
+func formed(conditions ...metav1.Condition) func(*Observed) {
+	return func(o *Observed) {
+		done(o)
+		o.Cluster.Status.Restore.CompletedAt, o.Cluster.Status.Conditions = nil, conditions
+	}
+}
+
 // another restore of the same cluster has that phase.
 func another(phase api.RestorePhase) func(*Observed) {
 	return func(o *Observed) {
@@ -116,6 +124,7 @@ func TestStatus(t *testing.T) {
 		behind     = "waiting for EtcdRestore other of the same cluster to end, or to be deleted"
 		looking    = "looking for the snapshot; the cluster goes on meanwhile"
 		carriedOut = "an EtcdRestore of this name was carried out or refused before, and none is carried out twice: give it another name"
+		twice      = "it had begun when the EtcdCluster was deleted, or its status was lost, and none is begun twice: delete it, and apply another one with another name, if the cluster is still to be restored. What to do with volumes that it had set aside: docs/restore.md#when-the-etcdcluster-is-deleted-midway"
 		restored   = "the cluster was restored from snapshot db-monday; the volumes of its former members are kept: delete the PersistentVolumeClaims that have the annotation etcd.quorate.dev/set-aside once nothing on them is wanted"
 	)
 	started := func(s *api.EtcdRestoreStatus) {
@@ -125,6 +134,7 @@ func TestStatus(t *testing.T) {
 		started(s)
 		s.CompletedAt, s.ClusterID = instant(born.Add(time.Minute)), "e2f4"
 	}
+	unreached := func(s *api.EtcdRestoreStatus) { started(s); s.ClusterID = "e2f4" }
 	type want struct {
 		kind    string // of the condition beside Ready; empty: none, since it is ready, or rests
 		reason  string
@@ -150,6 +160,8 @@ func TestStatus(t *testing.T) {
 	wasRefused := func(o *Observed) {
 		o.Restore.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonRestoreRefused, Message: "the cluster serves"}}
 	}
+	wasBegun := func(o *Observed) { started(&o.Restore.Status) }
+	wasFormed := func(o *Observed) { unreached(&o.Restore.Status) }
 	wasCompleted := func(o *Observed) { ended(&o.Restore.Status) }
 	cases := map[string]struct {
 		reason string
@@ -194,7 +206,25 @@ func TestStatus(t *testing.T) {
 		"RestoringSaid":      {reason: "what the cluster waits for", args: restoring(metav1.Condition{Type: api.ConditionReady, Reason: "Bootstrapping", Message: "starting the first members"}), want: reconciling("starting the first members"), record: started},
 		"RestoringStalled":   {reason: "what a person must do", args: restoring(metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonPodPending, Message: "the snapshot is damaged"}), want: stalled(api.ReasonPodPending, "the snapshot is damaged"), record: started},
 		"RestoringAndGoing":  {reason: "nothing more is said by a cluster that goes", args: all(restoring(), func(o *Observed) { o.Cluster.DeletionTimestamp = instant(born) }), want: reconciling("the former members are being stopped"), record: started},
-		"Completed":          {reason: "the cluster has formed", args: done, want: ready(restored), record: ended},
+		"Completed":          {reason: "clients can come", args: done, want: ready(restored), record: ended},
+		"Formed":             {reason: "the cluster has formed, and the Service leads to no member yet", args: formed(metav1.Condition{Type: api.ConditionReady, Reason: "Starting", Message: "the members serve"}), want: reconciling("the members serve"), record: unreached},
+		"FormedStalled":      {reason: "a person must act before clients can come", args: formed(metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonPodsNotReady, Message: "a container beside etcd"}), want: stalled(api.ReasonPodsNotReady, "a container beside etcd"), record: unreached},
+		"FormedAndAnother":   {reason: "another one was begun before clients could come: this one was carried out", args: all(wasFormed, another(api.RestorePending), func(o *Observed) { o.Cluster.Status.CarriedOut = []string{"back"} }), want: ready(restored), record: unreached},
+		"FormedAndGone":      {reason: "so it was when the cluster is gone", args: all(wasFormed, func(o *Observed) { o.Cluster = nil }), want: ready(restored), record: unreached},
+		"BegunAndGone":       {reason: "the EtcdCluster was deleted midway", args: all(wasBegun, func(o *Observed) { o.Cluster = nil }), want: stalled(api.ReasonCarriedOut, twice), record: started},
+		"BegunAndNew":        {reason: "and applied again: it is not begun twice", args: wasBegun, want: stalled(api.ReasonCarriedOut, twice), record: started},
+		"CarriedOutBefore": {
+			reason: "the EtcdCluster that knew its name was deleted, and applied again", args: func(o *Observed) {
+				o.Restore.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: metav1.ConditionFalse, Reason: api.ReasonCarriedOut, Message: carriedOut}}
+			}, want: stalled(api.ReasonCarriedOut, carriedOut),
+		},
+		"OnLoss": {
+			reason: "of this EtcdCluster", args: func(o *Observed) { o.Restore.Labels = map[string]string{api.LabelQuorumLoss: "cluster"} }, want: reconciling(begins),
+		},
+		"OnLossOfAnother": {
+			reason: "what an earlier EtcdCluster of this name had lost says nothing about this one", args: func(o *Observed) { o.Restore.Labels = map[string]string{api.LabelQuorumLoss: "earlier"} },
+			want: stalled(api.ReasonClusterNotFound, "Quorate created it for an EtcdCluster of this name that was deleted since, and it is never begun: delete it"),
+		},
 		"CompletedBefore":    {reason: "a record stays as it is", args: all(wasCompleted, another(api.RestoreRestoring)), want: ready(restored), record: ended},
 		"CompletedAndGone":   {reason: "whatever becomes of the cluster", args: all(wasCompleted, func(o *Observed) { o.Cluster = nil }), want: ready(restored), record: ended},
 		"CompletedFirst":     {reason: "there was no cluster ID of before, nor a snapshot that is known", args: all(done, func(o *Observed) { o.Cluster.Status.Restored, o.Cluster.Status.Restore.FormerClusterID = nil, "" }), want: ready("the cluster was restored; the volumes of its former members are kept: delete the PersistentVolumeClaims that have the annotation etcd.quorate.dev/set-aside once nothing on them is wanted"), record: func(s *api.EtcdRestoreStatus) { ended(s); s.Restored, s.FormerClusterID = nil, "" }},

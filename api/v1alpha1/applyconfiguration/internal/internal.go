@@ -780,6 +780,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: clusterID
       type:
         scalar: string
+    - name: lostSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: restore
       type:
         scalar: string

@@ -46,7 +46,8 @@ type ClusterRestoreApplyConfiguration struct {
 	FormerFirstOrdinal *int32 `json:"formerFirstOrdinal,omitempty"`
 	// startedAt is when the former members began to be stopped.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
-	// completedAt is when the new members had formed a cluster.
+	// completedAt is when the Service for clients led to a member of the restored cluster. Empty in
+	// phase Completed: the new members have formed a cluster, and no client can come yet.
 	CompletedAt *v1.Time `json:"completedAt,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 type EtcdRestoreStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready, always: True once the cluster has formed from the snapshot; and Reconciling and
-	// Stalled, only while True.
+	// conditions are Ready, always: True once the cluster has formed from the snapshot, and its
+	// clients can come; and Reconciling and Stalled, only while True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// plan is what the restore does, or has done, as known before the first member is stopped. While
 	// spec.suspend is true, it is written once nothing else stands against the restore; otherwise it
@@ -25,11 +25,12 @@ type EtcdRestoreStatusApplyConfiguration struct {
 	Restored *RestoredSnapshotApplyConfiguration `json:"restored,omitempty"`
 	// formerClusterID is etcd's own ID of the cluster before the restore, in hexadecimal.
 	FormerClusterID *string `json:"formerClusterID,omitempty"`
-	// clusterID is etcd's own ID of the restored cluster, in hexadecimal.
+	// clusterID is etcd's own ID of the restored cluster, in hexadecimal. Once it is there, the
+	// restore cannot be reverted.
 	ClusterID *string `json:"clusterID,omitempty"`
 	// startedAt is when the former members began to be stopped.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// completedAt is when the new members had formed a cluster.
+	// completedAt is when the Service for clients led to a member of the restored cluster.
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 }
 

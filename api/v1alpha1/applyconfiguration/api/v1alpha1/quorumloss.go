@@ -15,6 +15,9 @@ type QuorumLossApplyConfiguration struct {
 	ClusterID *string `json:"clusterID,omitempty"`
 	// since is when it was first seen.
 	Since *v1.Time `json:"since,omitempty"`
+	// lostSince is since when it lasts. Later than since where an EtcdRestore was created for it,
+	// and the data of a majority was there again before that began; empty while it is.
+	LostSince *v1.Time `json:"lostSince,omitempty"`
 	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No other one is created for this
 	// loss, also where a person has deleted that.
 	Restore *string `json:"restore,omitempty"`
@@ -39,6 +42,14 @@ func (b *QuorumLossApplyConfiguration) WithClusterID(value string) *QuorumLossAp
 // If called multiple times, the Since field is set to the value of the last call.
 func (b *QuorumLossApplyConfiguration) WithSince(value v1.Time) *QuorumLossApplyConfiguration {
 	b.Since = &value
+	return b
+}
+
+// WithLostSince sets the LostSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LostSince field is set to the value of the last call.
+func (b *QuorumLossApplyConfiguration) WithLostSince(value v1.Time) *QuorumLossApplyConfiguration {
+	b.LostSince = &value
 	return b
 }
 
