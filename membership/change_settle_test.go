@@ -135,10 +135,12 @@ func (w *roll) maintain(t *rollDecision, c rollCareless) {
 		if t.step.Action == Record || s.going {
 			continue
 		}
-		if s.previous != rollNone && s.settled() {
+		if s.previous != rollNone && s.settled() && w.refused != writePod {
 			s.previous = rollNone
 		}
-		w.serves(s, c)
+		if w.refused != writeClaim {
+			w.serves(s, c)
+		}
 	}
 }
 
@@ -146,6 +148,8 @@ func (w *roll) maintain(t *rollDecision, c rollCareless) {
 func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 	_, noWay := Path(runningOf(w), rollVersions[w.spec])
 	switch step := t.step; {
+	case w.refused != writeNone: // the status says so, and it is tried again after a while
+		return ""
 	case step.Acts():
 		return "L5: it does the same over and over, and nothing comes of it: " + step.String()
 	case step.Action == None && w.atGoal():
