@@ -147,6 +147,7 @@ func byHand() []bad {
 
 		{path: "storage.size", value: `"2Gi"`, says: "storage", never: true, back: `{"storage":{"changePolicy":"Replace"}}`},
 		{path: "storage.size", value: `"2Gi"`, base: `{"storage":{"storageClassName":"expandable"}}`, back: `{"storage":{"storageClassName":"expandable","changePolicy":"Replace"}}`, says: "storage"},
+		{path: "storage.size", value: `"2Gi"`, base: `{"storage":{"storageClassName":"refusing"}}`, back: `{"storage":{"storageClassName":"refusing","changePolicy":"Replace"}}`, says: "storage", never: true},
 		{path: "storage.size", value: `"256Mi"`, base: `{"storage":{"changePolicy":"Replace"}}`, says: "storage"},
 		{path: "storage.storageClassName", value: `"nowhere"`, base: `{"storage":{"changePolicy":"Replace","storageClassName":"standard"}}`, says: "nowhere", never: true},
 	}
