@@ -143,15 +143,19 @@ var rollBounds = map[string]struct {
 	},
 	"OneRefused": {
 		reason: "One member, and an API server that refuses any kind of write",
-		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"OneRefusedWrong": {
+		reason: "The same, with options with which etcd does not start",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"OneRefusedKilled": {
+		reason: "The same, while a person deletes the Pod",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, refuses: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
 	},
 	"Refused": {
 		reason: "Three members, and an API server that refuses any kind of write",
-		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 1}},
-	},
-	"RefusedWrong": {
-		reason: "The same, with options with which etcd does not start",
-		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, refuses: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 	},
 
 	"UpAndDown": {

@@ -32,6 +32,7 @@ type rollCareless struct {
 	servesAnyhow    bool // takes what the spec says for what a member serves with
 	forgetsMended   bool // recreates a Pod that is stuck from what it was made of, though the spec was mended
 	triesAgain      bool // takes a Pod for outdated that was put back
+	putsBackFirst   bool // deletes a Pod to put its member back before it knows whether the volume can be written on
 	announcesFirst  bool // writes on a volume what is to run there before it knows whether it can be
 	triesSpec       bool // recreates the Pod of a member that is being changed from what the spec says by then
 }
@@ -181,6 +182,9 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.change(f)
 		}
 	case actPutBack:
+		if s.next != rollNone && claim && !c.putsBackFirst && refused(writeClaim) {
+			return
+		}
 		if f.none && f.spec && !c.forgetsFailure { // of a spec that has changed since nothing can be written
 			w.givenUp = true
 			yield(w, false)

@@ -161,7 +161,7 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 	case step.Action == Wait:
 		return "L3: it waits for nothing: " + step.String()
 	case step.Reason == VersionNotAllowed && noWay != nil:
-	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || (w.wrong|w.passing)>>w.template&1 == 1):
+	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || x.bound.refuses || (w.wrong|w.passing)>>w.template&1 == 1):
 	case step.Reason == ChangeNotSupported && w.voters() == 2:
 	case step.Reason == BackupFailed && w.guarded && w.backup == backupFailed:
 	case step.Reason == VersionMismatch && w.lies:

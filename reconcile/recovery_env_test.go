@@ -236,6 +236,9 @@ func (w recovery) writesOf() int {
 	if w.during == "Size" || w.path == "replicas" {
 		members += 9
 	}
+	if strings.HasPrefix(w.path, "storage.") { // each is replaced, twice
+		members *= 3
+	}
 	budget := 60 + 40*members
 	if w.during != "" {
 		budget *= 2
@@ -263,18 +266,22 @@ func (w recovery) run(t *testing.T, made map[string][]string) ending {
 		s.must(s.patched(c, under[w.during](w.size)))
 		s.await(c, "seen to change", func() bool { return c.Status.ObservedGeneration == c.Generation })
 	}
+	told := w.foretells(s, c)
 	s.must(s.patched(c, w.spec()))
 	if w.midway {
 		left := w.drawn("writes", 12)
 		s.await(c, "on its way", func() bool { left--; return left < 0 || rested(c) })
 	} else {
 		w.rests(s, c, operator)
+		told(s, c)
 	}
 	spec := before
 	if w.keeps() || w.back != "" {
 		spec = end.Spec
 	}
 	s.change(c, func() { c.Spec = spec })
+	s.await(c, "as it was", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) })
+	writes := s.clients.check()
 	s.settled(c, kept)
 	if c.Status.FailedChange != nil {
 		t.Errorf("the status still tells of %v, which nothing asks for", c.Status.FailedChange)
@@ -284,14 +291,18 @@ func (w recovery) run(t *testing.T, made map[string][]string) ending {
 		t.Errorf("%d writes to the API server, want %d at most: %s", len(wrote), w.writesOf(), summed(wrote))
 	}
 	w.served(s, outages)
-	writes := s.clients.check()
-	if w.during != "Size" && w.path != "replicas" && !strings.HasPrefix(w.path, "storage.") {
+	if w.during != "Size" && w.path != "replicas" && (!strings.HasPrefix(w.path, "storage.") || w.never) {
 		s.same(c, members)
 	}
-	if diff := cmp.Diff(made[w.key(s)], s.picture(c)); diff != "" {
+	if diff := cmp.Diff(w.compared(made[w.key(s)]), w.compared(s.picture(c))); diff != "" {
 		t.Errorf("the end is not that of a cluster made so: -want +got:\n%s", diff)
 	}
 	return ending{met: true, writes: writes}
+}
+
+// compared is what must be the same in the end: all of it, but claims that go on asking for what they never got.
+func (w recovery) compared(picture []string) []string {
+	return slices.DeleteFunc(slices.Clone(picture), func(line string) bool { return w.asks && strings.HasPrefix(line, `["PersistentVolumeClaim"`) })
 }
 
 // rests waits until the value has shown what it does. Where it stalls the cluster, its name is told, no turn is kept and little
@@ -313,6 +324,42 @@ func (w recovery) rests(s *stage, c *api.EtcdCluster, operator *reconcile.Reconc
 	<-time.After(restWatched) // nothing tells that nothing is written
 	if wrote := s.wrote(had); len(wrote) > restWrites {
 		s.Errorf("%d writes within %s while it stalls, want %d at most: %s", len(wrote), restWatched, restWrites, summed(wrote))
+	}
+}
+
+// foretells asks a preview what the value does, while nothing goes on. The function that it returns judges that when it is done.
+func (w recovery) foretells(s *stage, c *api.EtcdCluster) func(*stage, *api.EtcdCluster) {
+	s.Helper()
+	if w.midway || w.during != "" {
+		return func(*stage, *api.EtcdCluster) {}
+	}
+	asked := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: c.Namespace}}
+	s.must(s.Patch(s.Context(), asked, client.RawPatch(types.MergePatchType, []byte(`{"spec":`+w.spec()+`}`)), client.DryRunAll))
+	outlook, err := reconcile.Preview(s.Context(), s.WithWatch, asked)
+	s.must(err)
+	told := effects(outlook)
+	pods, restarts := s.lives(c)
+	return func(s *stage, c *api.EtcdCluster) {
+		s.Helper()
+		if !is(c, api.ConditionReady, metav1.ConditionTrue) { // what could not be done is told by then
+			return
+		}
+		now, again := s.lives(c)
+		for member, uid := range now {
+			did := reconcile.Effect("")
+			switch {
+			case pods[member] == "":
+				continue
+			case uid != pods[member]:
+				did = reconcile.EffectRecreated
+			case again[member] != restarts[member]:
+				did = reconcile.EffectRestarted
+			}
+			resized := told[member] == reconcile.EffectResized && did != reconcile.EffectRestarted // recreated where its node has less
+			if did != told[member] && !resized {
+				s.Errorf("%s was to be %q, and was %q: %v", member, told[member], did, outlook)
+			}
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ type bad struct {
 	back  string // patch of the spec before, with which it is reverted; empty where it is reverted as it was
 	says  string // what the status says where it stalls; empty: the name of the field, or of what holds it
 	never bool   // no member can run with it: the status must say so
+	asks  bool   // claims go on asking for it when it is taken back: Kubernetes makes none of them smaller
 	away  bool   // the cluster may not serve meanwhile, as the field's own comment says
 }
 
@@ -147,7 +148,7 @@ func byHand() []bad {
 
 		{path: "storage.size", value: `"2Gi"`, says: "storage", never: true, back: `{"storage":{"changePolicy":"Replace"}}`},
 		{path: "storage.size", value: `"2Gi"`, base: `{"storage":{"storageClassName":"expandable"}}`, back: `{"storage":{"storageClassName":"expandable","changePolicy":"Replace"}}`, says: "storage"},
-		{path: "storage.size", value: `"2Gi"`, base: `{"storage":{"storageClassName":"refusing"}}`, back: `{"storage":{"storageClassName":"refusing","changePolicy":"Replace"}}`, says: "storage", never: true},
+		{path: "storage.size", value: `"2Gi"`, base: `{"storage":{"storageClassName":"refusing"}}`, back: `{"storage":{"storageClassName":"refusing","changePolicy":"Replace"}}`, says: "storage", never: true, asks: true},
 		{path: "storage.size", value: `"256Mi"`, base: `{"storage":{"changePolicy":"Replace"}}`, says: "storage"},
 		{path: "storage.storageClassName", value: `"nowhere"`, base: `{"storage":{"changePolicy":"Replace","storageClassName":"standard"}}`, says: "nowhere", never: true},
 	}

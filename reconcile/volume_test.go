@@ -23,8 +23,8 @@ func sized(name, class, size string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// asked is a claim that was asked to grow, and how far it has come.
-func asked(wants, has string) *corev1.PersistentVolumeClaim {
+// growing is a claim that was asked to grow, and how far it has come.
+func growing(wants, has string) *corev1.PersistentVolumeClaim {
 	claim := sized("db-0", "standard", wants)
 	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(has)}
 	return claim
@@ -109,12 +109,12 @@ func TestUnfit(t *testing.T) {
 		"NotGrown": {
 			reason:  "To take a growth back that never came moves no member",
 			storage: api.Storage{ChangePolicy: api.ChangeReplace},
-			claim:   asked("2Gi", "1Gi"),
+			claim:   growing("2Gi", "1Gi"),
 		},
 		"NotGrownAll": {
 			reason:  "Nor does a part of it stay in doubt: it is larger than what is asked for",
 			storage: api.Storage{ChangePolicy: api.ChangeReplace},
-			claim:   asked("3Gi", "2Gi"),
+			claim:   growing("3Gi", "2Gi"),
 			want:    "has 2Gi, and is to have 1Gi",
 		},
 		"MadeOfThisSpec": {
