@@ -25,6 +25,7 @@ type bad struct {
 	says  string // what the status says where it stalls; empty: the name of the field, or of what holds it
 	never bool   // no member can run with it: the status must say so
 	asks  bool   // claims go on asking for it when it is taken back: Kubernetes makes none of them smaller
+	same  bool   // as where it is not set: volumes may go on saying that their members serve with it
 	away  bool   // the cluster may not serve meanwhile, as the field's own comment says
 }
 
@@ -237,6 +238,8 @@ func allBad() ([]bad, error) {
 		switch b := &all[n]; b.path {
 		case "replicas":
 			b.away = b.value == "0"
+		case "image.pullPolicy":
+			b.same = b.value == `"IfNotPresent"`
 		case "options.autoCompaction.mode":
 			b.patch = fmt.Sprintf(`{"options":{"autoCompaction":{"mode":%s,"retention":%s}}}`, b.value, map[string]string{`"Periodic"`: `"999999h"`, `"Revision"`: `"9999999999"`}[b.value])
 		}
