@@ -172,7 +172,7 @@ long-oldest: test-oldest
 long-race:
 	@$(layer) race -- go test -race -count=1 -timeout 60m ./...
 long-env:
-	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk)$$' ./reconcile -long -seed $(SEED)
+	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk|Recovery)$$' ./reconcile -long -seed $(SEED)
 long-etcd:
 	@$(assets) && $(layer) etcd -- $(env) -timeout 30m -skip $(no_etcd) ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
 long-race-env:

@@ -141,6 +141,22 @@ var rollBounds = map[string]struct {
 		reason: "The same where an image does not come up",
 		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, guarded: true, states: 1_500_000, budget: rollBudget{specs: 2}},
 	},
+	"OneRefused": {
+		reason: "One member, and an API server that refuses any kind of write",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"OneRefusedWrong": {
+		reason: "The same, with options with which etcd does not start",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"OneRefusedKilled": {
+		reason: "The same, while a person deletes the Pod",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, refuses: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
+	},
+	"Refused": {
+		reason: "Three members, and an API server that refuses any kind of write",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
 
 	"UpAndDown": {
 		reason: "Three members go anywhere, while a member crashes and another one is lost",

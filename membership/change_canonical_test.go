@@ -30,6 +30,7 @@ func (s *rollState) pack() rollKey {
 		k[i] = w.seats[i].bits()
 	}
 	k[0] |= w.guard() // the word for the rest is full
+	k[1] |= uint64(w.refused) << guardBits
 	var g ringBits
 	g.put(3, w.size)
 	g.put(3, uint8(w.spec))
@@ -102,6 +103,8 @@ func (k rollKey) unpack() rollState {
 	w.size = g.take(3)
 	w.unguard(k[0])
 	k[0] &= 1<<guardBits - 1
+	w.refused = rollWrite(k[1] >> guardBits)
+	k[1] &= 1<<guardBits - 1
 	for i := range w.seats {
 		w.seats[i] = rollSeatOf(k[i])
 	}
@@ -170,7 +173,7 @@ func rollSeatOf(v uint64) rollSeat {
 // TestChangePacks shows that no two states are taken for one by the way in which they are packed.
 func TestChangePacks(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded"} {
+	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded", "OneRefused"} {
 		x, bad := exploreRoll(rollBounds[name].bound, rollPlanner{rules: rules})
 		if bad != nil {
 			t.Fatal(bad)

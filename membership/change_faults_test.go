@@ -24,6 +24,7 @@ type rollBound struct {
 	led       bool          // it matters whether the leader ends as such
 	guarded   bool          // a snapshot is to be verified before the version changes, and people may turn that off and on
 	sized     bool          // the database may reach its quota, which is higher with the other options
+	refuses   bool          // the API server may refuse any kind of write
 	states    int
 	budget    rollBudget
 }
@@ -57,6 +58,7 @@ func (b *rollBound) environment(s *rollState, visit rollVisit) {
 	}
 	b.etcd(s, visit)
 	b.backups(s, visit)
+	b.refusals(s, visit)
 	b.people(s, visit)
 }
 

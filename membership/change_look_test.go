@@ -8,6 +8,9 @@ type rollGlance struct {
 
 func (w *roll) glance(blind bool) rollGlance {
 	g := rollGlance{roll: *w, blind: blind}
+	if g.refused != writeCreate { // nothing tells of the others
+		g.refused = writeNone
+	}
 	g.broken, g.wrong, g.passing, g.cluster = 0, 0, 0, 0 // but it is known whether a container is the one of before
 	if blind {
 		g.leader, g.down, g.alarm, g.corrupt, g.db = 0, 0, false, false, 0
@@ -89,6 +92,7 @@ func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 		o.Instances = append(o.Instances, in)
 	}
 	g.compare(d, &o, recreates, c)
+	g.refusedPods(&o)
 	return d, o
 }
 

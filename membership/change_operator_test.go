@@ -32,6 +32,8 @@ type rollCareless struct {
 	servesAnyhow    bool // takes what the spec says for what a member serves with
 	forgetsMended   bool // recreates a Pod that is stuck from what it was made of, though the spec was mended
 	triesAgain      bool // takes a Pod for outdated that was put back
+	putsBackFirst   bool // deletes a Pod to put its member back before it knows whether the volume can be written on
+	announcesFirst  bool // writes on a volume what is to run there before it knows whether it can be
 	triesSpec       bool // recreates the Pod of a member that is being changed from what the spec says by then
 }
 
@@ -90,6 +92,13 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 	s := &w.seats[f.seat]
 	c := p.operator
 	podSame, podVersion, claim := s.image != rollNone && (f.pod || c.ignoresUIDs), s.image != rollNone && f.pod && (f.podVersion || c.ignoresVersions), !s.lost && (f.claim || c.ignoresVersions)
+	// A pass ends at a write that is refused.
+	refused := func(kind rollWrite) bool {
+		if w.refused == kind {
+			yield(w, true)
+		}
+		return w.refused == kind
+	}
 	switch f.action {
 	case actDowngrade:
 		if w.down == 0 && w.quorate() && f.to.minor() == w.cluster-1 {
@@ -104,6 +113,9 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 		if s.lost || s.role < rollLearner || s.going || (s.image != rollNone || !f.claim) && !c.startsOver {
 			return
 		}
+		if refused(writeCreate) {
+			return
+		}
 		s.image, s.previous, s.failing, s.undone, s.template = f.to, rollNone, false, false, w.made(s)
 		if c.ignoresServed {
 			s.template = w.template
@@ -115,7 +127,7 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.good = s.template
 		}
 	case actRecord:
-		if !claim {
+		if !claim || refused(writeClaim) {
 			return
 		}
 		s.replays = f.replays
@@ -124,29 +136,41 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.next = rollNone
 		}
 		yield(w, false)
-		if podVersion && s.settled() {
+		if podVersion && s.settled() && s.previous != rollNone {
+			if refused(writePod) {
+				return
+			}
 			s.previous = rollNone
 		}
 	case actStop:
 		if f.change == rollAnew && (s.next == rollNone || s.trying != f.trying(s)) && !c.forgetsMended {
-			if !claim {
+			if !claim || refused(writeClaim) {
 				return
 			}
 			s.next, s.trying, s.stray = s.is(), f.trying(s), s.stray || !f.pod
 			yield(w, false)
 		}
 		if podVersion {
+			if refused(writeDelete) {
+				return
+			}
 			p.remove(&w, f.seat)
 		}
 	case actUpdate:
+		if !c.announcesFirst && !w.rehearsed(f, c.marks(f, s)) {
+			return
+		}
 		if s.voter() && int(w.leader) == int(f.seat)+1 && !c.keepsLeader {
 			w.handOver()
 			yield(w, false)
 		}
-		if !p.mark(&w, f, claim) {
+		if c.marks(f, s) && refused(writeClaim) || !p.mark(&w, f, claim) {
 			return
 		}
 		yield(w, false)
+		if refused(map[rollChange]rollWrite{rollInPlace: writePod, rollAnew: writeDelete}[f.change]) {
+			return
+		}
 		switch {
 		case f.change != rollInPlace && podSame:
 			p.remove(&w, f.seat)
@@ -158,11 +182,17 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.change(f)
 		}
 	case actPutBack:
+		if s.next != rollNone && claim && !c.putsBackFirst && refused(writeClaim) {
+			return
+		}
 		if f.none && f.spec && !c.forgetsFailure { // of a spec that has changed since nothing can be written
 			w.givenUp = true
 			yield(w, false)
 		}
 		switch { // the kubelet still says that the container failed
+		case s.image == rollNone && w.refused == writeCreate && claim: // there is none
+		case !s.settled() && podVersion && !s.going && refused(writePod), s.settled() && podSame && refused(writeDelete):
+			return
 		case !s.settled() && podVersion && !s.going:
 			s.image, s.previous, s.before, s.putOff = s.previous, rollNone, true, false
 			s.undone, s.served, s.ours = true, false, true
@@ -174,6 +204,9 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 		}
 		if s.next != rollNone && claim {
 			yield(w, false)
+			if refused(writeClaim) {
+				return
+			}
 			s.next = rollNone
 		}
 	default:
@@ -200,12 +233,16 @@ func (s *rollSeat) change(f rollFlight) {
 	}
 }
 
+// marks reports whether a change is announced on the volume.
+func (c rollCareless) marks(f rollFlight, s *rollSeat) bool {
+	return f.change == rollAnew && !c.forgetsNext || f.change == rollInPlace && f.to != s.volume && !c.forgetsVersion
+}
+
 // mark writes on the volume what is to run on it.
 func (p *rollPlanner) mark(w *roll, f rollFlight, claim bool) bool {
 	s := &w.seats[f.seat]
 	c := p.operator
-	next := f.change == rollAnew && !c.forgetsNext || f.change == rollInPlace && f.to != s.volume && !c.forgetsVersion
-	if !next {
+	if !c.marks(f, s) {
 		return true
 	}
 	if claim {

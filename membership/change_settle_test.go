@@ -135,10 +135,12 @@ func (w *roll) maintain(t *rollDecision, c rollCareless) {
 		if t.step.Action == Record || s.going {
 			continue
 		}
-		if s.previous != rollNone && s.settled() {
+		if s.previous != rollNone && s.settled() && w.refused != writePod {
 			s.previous = rollNone
 		}
-		w.serves(s, c)
+		if w.refused != writeClaim {
+			w.serves(s, c)
+		}
 	}
 }
 
@@ -146,6 +148,8 @@ func (w *roll) maintain(t *rollDecision, c rollCareless) {
 func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 	_, noWay := Path(runningOf(w), rollVersions[w.spec])
 	switch step := t.step; {
+	case w.refused != writeNone: // the status says so, and it is tried again after a while
+		return ""
 	case step.Acts():
 		return "L5: it does the same over and over, and nothing comes of it: " + step.String()
 	case step.Action == None && w.atGoal():
@@ -157,7 +161,7 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 	case step.Action == Wait:
 		return "L3: it waits for nothing: " + step.String()
 	case step.Reason == VersionNotAllowed && noWay != nil:
-	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || (w.wrong|w.passing)>>w.template&1 == 1):
+	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || x.bound.refuses || (w.wrong|w.passing)>>w.template&1 == 1):
 	case step.Reason == ChangeNotSupported && w.voters() == 2:
 	case step.Reason == BackupFailed && w.guarded && w.backup == backupFailed:
 	case step.Reason == VersionMismatch && w.lies:

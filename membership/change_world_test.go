@@ -26,7 +26,8 @@ type roll struct {
 	corrupt  bool        // CORRUPT
 	sized    bool        // it is known how large the database is, and may be
 	db       rollSize
-	guarded  bool // a snapshot is to be verified before the version changes
+	refused  rollWrite // what the API server refuses
+	guarded  bool      // a snapshot is to be verified before the version changes
 	backup   rollBackup
 	leader   uint8     // the seat that leads, and 1
 	cluster  rollMinor // etcd's cluster version
@@ -207,7 +208,7 @@ func (w *roll) String() string {
 	for _, flag := range []struct {
 		text string
 		on   bool
-	}{{[...]string{", no snapshot", ", a snapshot is taken", ", a snapshot is verified", ", its snapshot has failed"}[w.backup], w.guarded}, {", given up", w.givenUp}, {", an alarm", w.alarm}, {", the alarm CORRUPT", w.corrupt}, {", a database that has hardly any room", w.db == sizeTight}, {", a database that is full", w.db == sizeFull}} {
+	}{{[...]string{", no snapshot", ", a snapshot is taken", ", a snapshot is verified", ", its snapshot has failed"}[w.backup], w.guarded}, {", given up", w.givenUp}, {", refused are " + rollWrites[w.refused], w.refused != writeNone}, {", an alarm", w.alarm}, {", the alarm CORRUPT", w.corrupt}, {", a database that has hardly any room", w.db == sizeTight}, {", a database that is full", w.db == sizeFull}} {
 		if flag.on {
 			b.WriteString(flag.text)
 		}

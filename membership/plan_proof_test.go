@@ -14,6 +14,10 @@ func TestPlanProof(t *testing.T) {
 	}
 	mute := func(i *Instance) { silent(i); i.Pod.Unproved, i.Pod.Idle, i.Pod.IdleLong = true, true, true }
 	away := func(i *Instance) { i.Pod.Unproved, i.Pod.Away = true, true }
+	armed := func(i *Instance) {
+		away(i)
+		i.Pod.Changing, i.Pod.Version, i.Volume.Next = true, etcd37, etcd37
+	}
 	others := onAll(differs(ChangePod, "resources"))
 	testPlan(t, map[string]planCase{
 		"Young": {
@@ -111,6 +115,31 @@ func TestPlanProof(t *testing.T) {
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, away), on(1, crashed)},
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the node of m-1, of which nothing is heard"},
+		},
+		"AwayArmed": {
+			reason: "Its node has not heard of the change, and would carry it out when it is back: the spec was set back",
+			base:   upgrading(etcd36, etcd36),
+			args:   []change{onAll(same), on(1, armed), on(1, outdated), on(1, differs(ChangeImage, "version"))},
+			want: Step{
+				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: Changing,
+				Message: "taking back the change of m-1 to etcd 3.7.3: its node has not heard of it, and the spec does not ask for it any more",
+			},
+		},
+		"AwayArmedStill": {
+			reason: "The spec asks for it: it is waited for",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{on(1, armed), on(1, differs(ChangeNone))},
+			want: Step{
+				Action: Wait, Reason: Changing, Message: "waiting for m-1 to answer from what it was changed to",
+			},
+		},
+		"AwayArmedAndDone": {
+			reason: "Another version answers by now: its data may be of that",
+			base:   upgrading(etcd36, etcd36),
+			args:   []change{onAll(same), on(1, armed), on(1, outdated), on(1, differs(ChangeImage, "version")), on(1, func(i *Instance) { i.Endpoint.Version = etcd37 })},
+			want: Step{
+				Action: Wait, Reason: Changing, Message: "waiting for m-1 to answer from what it was changed to",
+			},
 		},
 		"AwayAtRest": {
 			reason: "There is nothing to change: the member serves",

@@ -24,6 +24,22 @@ func putBack(_ Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
+// unarmed: nothing is heard of the node of a member whose image was changed, and what ran before answers still. The node would carry
+// the change out when it is back. Where the spec asks for something else by then, it is taken back before.
+func unarmed(_ Desired, o Observed) (Step, bool) {
+	for _, i := range o.Instances {
+		armed := i.Pod.Away && i.Pod.Changing && !i.Pod.Resizing && i.Endpoint.Answered() && i.Endpoint.Version == i.Volume.Version
+		if !armed || i.Pod.Change == ChangeNone || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
+			continue
+		}
+		return Step{
+			Action: PutBack, Members: []string{i.Name}, Version: i.Volume.Version, Alone: len(o.known()) == 1, Reason: Changing,
+			Message: fmt.Sprintf("taking back the change of %s to %s: its node has not heard of it, and the spec does not ask for it any more", i.Name, i.news()),
+		}, true
+	}
+	return Step{}, false
+}
+
 // changing reports whether the member was changed and has not answered since.
 func (i Instance) changing() bool {
 	return i.Pod.Changing || len(i.Pod.Untried) > 0 || i.Volume.changes()

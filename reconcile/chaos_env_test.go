@@ -34,13 +34,13 @@ func init() {
 func inChaos() bool { return chaos.all || chaos.span > 0 || chaos.plan != "" }
 
 // TestChaos runs every disturbance there is of every life, turns the version at every effect of a change of it, and walks at
-// random, or as many of these as fit into a time.
+// random and to bad values and back, or as many of these as fit into a time.
 func TestChaos(t *testing.T) {
 	if !inChaos() {
 		t.Skip("it takes hours: make chaos")
 	}
 	seed := share.Seed(t)
-	runs := slices.Concat(disturbed(t), walks(t, seed), turnedTrials(t))
+	runs := slices.Concat(disturbed(t), walks(t, seed), turnedTrials(t), allRecoveries(t))
 	if len(runs) == 0 {
 		t.Fatalf("no plan begins with %s", chaos.plan)
 	}

@@ -3,10 +3,12 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +89,7 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 	if err != nil {
 		return observed{}, err
 	}
+	seen.claims = grown(c, seen.claims)
 	now := time.Now()
 	patience := now.Add(-replaceAfter(c))
 	l := limits{now: now, overdue: patience, forsaken: patience}
@@ -101,6 +104,20 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 		}
 	}
 	return seen, nil
+}
+
+// grown are the claims as they are once volumes have grown to what the spec asks for: what follows from that is foretold as well.
+func grown(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) map[string]*corev1.PersistentVolumeClaim {
+	all := maps.Clone(claims)
+	for name, claim := range claims {
+		small := c.Spec.Storage.Size.Cmp(*claim.Spec.Resources.Requests.Storage()) > 0
+		if small && claim.Status.Phase == corev1.ClaimBound && unfit(c, claim) == "" {
+			claim = claim.DeepCopy()
+			claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: c.Spec.Storage.Size}
+			all[name] = claim
+		}
+	}
+	return all
 }
 
 // remembered is what etcd would say, as far as the status tells: a member that was seen to answer answers.

@@ -47,7 +47,7 @@ func (r *refusals) pending(c *api.EtcdCluster, step membership.Step, now time.Ti
 
 // remember what became of a step.
 func (r *refusals) remember(c *api.EtcdCluster, step membership.Step, err error, now time.Time) {
-	if step.Action != membership.Update {
+	if step.Action != membership.Update && step.Action != membership.Expand {
 		return
 	}
 	r.mu.Lock()

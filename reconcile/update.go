@@ -3,10 +3,13 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
@@ -129,6 +132,9 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	if pod == nil && i.Pod.Exists() {
 		return apply.ErrChanged
 	}
+	if err := r.tryPutBack(ctx, c, seen, name); err != nil {
+		return err
+	}
 	if i.Asked() {
 		failed := c.Status.DeepCopy()
 		failed.FailedChange = &api.FailedChange{Generation: c.Generation, Message: tried(step)}
@@ -174,6 +180,22 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 
+// tryPutBack asks the API server for what a put-back writes on the volume, and does nothing (dry run): where that is refused, the Pod
+// would be made again of what does not come up, and deleted again.
+func (r *Reconciler) tryPutBack(ctx context.Context, c *api.EtcdCluster, seen observed, name string) error {
+	i, _ := seen.Instance(name)
+	claim, m := seen.claims[name], member(c, seen, name)
+	if claim == nil || i.Volume.Next == (membership.Version{}) {
+		return nil
+	}
+	m.Next = ""
+	err := r.Client.Apply(ctx, render.Volume(c, m).WithUID(claim.UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
+	if refuses(err) {
+		return fmt.Errorf("try to write on PersistentVolumeClaim %s: %w", name, err)
+	}
+	return nil // anything else is found out by the put-back itself
+}
+
 // tried says what was tried in vain.
 func tried(step membership.Step) string {
 	_, what, _ := strings.Cut(step.Message, ": ")
@@ -182,6 +204,9 @@ func tried(step membership.Step) string {
 
 // expand asks for larger volumes.
 func (r *Reconciler) expand(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if err := r.refused.pending(c, step, time.Now()); err != nil {
+		return err
+	}
 	err := each(step.Members, func(name string) error { return r.applyClaim(ctx, c, seen.claims[name], larger(c, seen, name)) })
 	if err == nil {
 		r.event(c, step, step.Message)

@@ -18,6 +18,7 @@ import (
 // TestPutBackChange goes from a world in which a member does not come up with what it was changed to, to what is written.
 func TestPutBackChange(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "etcdclusters"}, "db", errors.New("changed"))
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-0", errors.New("denied by a policy"))
 	status := write{Verb: "apply", Kind: "status"}
 	claim := write{"apply", "PersistentVolumeClaim", "db-0", "claim-of-db-0", "5"}
 	fails := func(w *world, image string) {
@@ -168,6 +169,16 @@ func TestPutBackChange(t *testing.T) {
 		"Conflict": {
 			reason: "where it cannot be written down, it is looked at again", given: image, refuse: func(write) error { return conflict },
 			want: result{}, err: conflict,
+		},
+		"VolumeRefused": {
+			reason: "no Pod is deleted to be made as it was: its volume would go on saying what it is to be made of",
+			given:  recreated, refuse: func(w write) error {
+				if w.Kind == "PersistentVolumeClaim" {
+					return denied
+				}
+				return nil
+			},
+			want: result{}, err: denied,
 		},
 		"PodGone": {
 			reason: "it has gone by itself", given: image, seen: func(seen *observed) { delete(seen.pods, "db-0") },

@@ -23,6 +23,9 @@ func unfit(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) string {
 		return ""
 	}
 	wanted, has := c.Spec.Storage.Size, claim.Spec.Resources.Requests.Storage()
+	if small := claim.Status.Capacity.Storage(); claim.Status.Phase == corev1.ClaimBound && !small.IsZero() && small.Cmp(*has) < 0 && wanted.Cmp(*has) < 0 {
+		has = small // it was asked to grow, and has not: to take that back moves no member
+	}
 	class := ptr.Deref(claim.Spec.StorageClassName, "")
 	switch other := c.Spec.Storage.StorageClassName; {
 	case other != nil && class == "":

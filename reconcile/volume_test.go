@@ -23,6 +23,13 @@ func sized(name, class, size string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
+// growing is a claim that was asked to grow, and how far it has come.
+func growing(wants, has string) *corev1.PersistentVolumeClaim {
+	claim := sized("db-0", "standard", wants)
+	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(has)}
+	return claim
+}
+
 // TestUnfit: which volumes are not what the spec asks for, and cannot become that by growing.
 func TestUnfit(t *testing.T) {
 	t.Parallel()
@@ -98,6 +105,17 @@ func TestUnfit(t *testing.T) {
 			storage: api.Storage{ChangePolicy: api.ChangeReplace},
 			claim:   sized("db-0", "standard", "512Mi"), spare: true,
 			want: "has 512Mi, and is to have 1Gi",
+		},
+		"NotGrown": {
+			reason:  "To take a growth back that never came moves no member",
+			storage: api.Storage{ChangePolicy: api.ChangeReplace},
+			claim:   growing("2Gi", "1Gi"),
+		},
+		"NotGrownAll": {
+			reason:  "Nor does a part of it stay in doubt: it is larger than what is asked for",
+			storage: api.Storage{ChangePolicy: api.ChangeReplace},
+			claim:   growing("3Gi", "2Gi"),
+			want:    "has 2Gi, and is to have 1Gi",
 		},
 		"MadeOfThisSpec": {
 			reason:  "Another one would be the same: a policy makes it so, and members would move for ever",

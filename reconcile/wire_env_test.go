@@ -57,11 +57,16 @@ func (w *wire) ask(r *http.Request) (answered bool, response *http.Response, err
 	switch {
 	case answered:
 		w.refused++
+	case r.Method != http.MethodGet && isDryRun(r):
+		w.wrote = append(w.wrote, r.Method+" "+r.URL.Path+tried)
 	case r.Method != http.MethodGet:
 		w.wrote = append(w.wrote, r.Method+" "+r.URL.Path)
 	}
 	return answered, response, err
 }
+
+// tried is at the end of a write that was a dry run.
+const tried = " (dry run)"
 
 // writes that have reached the API server.
 func (w *wire) writes() []string {

@@ -27,16 +27,16 @@ import (
 const protection = "kubernetes.io/pvc-protection"
 
 // createStorageClass makes the default class that a claim gets when it names none.
-// There is another one whose volumes can grow.
+// There is another one whose volumes can grow, and one whose driver refuses that.
 func (h *Hostlet) createStorageClass(ctx context.Context) error {
 	for name, annotations := range map[string]map[string]string{
-		"standard": {"storageclass.kubernetes.io/is-default-class": "true"}, Expandable: nil,
+		"standard": {"storageclass.kubernetes.io/is-default-class": "true"}, Expandable: nil, Refusing: nil,
 	} {
 		class := &storagev1.StorageClass{
 			ObjectMeta:           metav1.ObjectMeta{Name: name, Annotations: annotations},
 			Provisioner:          "quorate.dev/hostlet",
 			VolumeBindingMode:    new(storagev1.VolumeBindingWaitForFirstConsumer),
-			AllowVolumeExpansion: new(name == Expandable),
+			AllowVolumeExpansion: new(name != "standard"),
 		}
 		if err := h.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create StorageClass: %w", err)
@@ -45,8 +45,12 @@ func (h *Hostlet) createStorageClass(ctx context.Context) error {
 	return nil
 }
 
-// Expandable is the name of a storage class whose volumes can grow.
-const Expandable = "expandable"
+// Expandable is the name of a storage class whose volumes can grow. Refusing is that of one that takes larger claims, and whose
+// driver finds that it cannot give them more.
+const (
+	Expandable = "expandable"
+	Refusing   = "refusing"
+)
 
 // expand gives a bound claim what it asks for. The API server lets a claim ask for more only where its class allows that.
 func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) error {
@@ -58,7 +62,15 @@ func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) error {
 	if pvc.Status.Phase != corev1.ClaimBound || pvc.Status.Capacity.Storage().Cmp(*asked) >= 0 {
 		return nil
 	}
-	pvc.Status.Capacity = pvc.Spec.Resources.Requests
+	const storage, infeasible = corev1.ResourceStorage, corev1.PersistentVolumeClaimControllerResizeInfeasible
+	switch {
+	case *pvc.Spec.StorageClassName != Refusing:
+		pvc.Status.Capacity = pvc.Spec.Resources.Requests
+	case pvc.Status.AllocatedResourceStatuses[storage] == infeasible:
+		return nil
+	default:
+		pvc.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{storage: infeasible}
+	}
 	if err := client.IgnoreNotFound(h.client.Status().Update(ctx, pvc)); err != nil {
 		return fmt.Errorf("expand claim %s: %w", key, err)
 	}

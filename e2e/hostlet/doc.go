@@ -5,13 +5,14 @@
 // Hostlet is then
 //
 //   - the scheduler: a Pod is bound to the one node there is as soon as its
-//     claims exist and can be bound;
+//     claims exist and can be bound, unless it selects another operating system;
 //   - the volume provisioner: a claim is bound when the first Pod uses it
 //     (WaitForFirstConsumer), and its data lives in a directory named after the
 //     claim's UID, so that a claim created again under the same name is empty;
 //   - kubelet: downward API, restarts with back-off, images, cpu and memory
-//     changed in place (nothing is limited), probes, graceful deletion, and a
-//     Pod status that shows all of it;
+//     changed in place, probes, graceful deletion, and a Pod status that shows
+//     all of it. Nothing is limited, but where the limit of memory is less than
+//     etcd starts with ([LeastMemory]) its process is killed for it;
 //   - the controller of EndpointSlices: one for each Service that selects Pods,
 //     without ports and with addresses that lead nowhere, as late as
 //     [Hostlet.LagEndpoints] says;

@@ -128,6 +128,15 @@ func (h *Hostlet) Uncordon(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
+// Deafen the node of the Pod: what changes in the API server from now on it does
+// not hear, and says nothing. LoseNode is what others notice of that later.
+func (h *Hostlet) Deafen(namespace, pod string) error {
+	return h.with(namespace, pod, func(w *worker) error {
+		w.lost = true
+		return nil
+	})
+}
+
 // LoseNode takes the Pod's node off the network, as if no other Pod were on it: the process says
 // nothing any more, nothing reports on it, and its deletion is not confirmed. That the Pod is not
 // ready is then the word of the node controller, which gives no reason for it; giving it up, by

@@ -28,12 +28,26 @@ func CPU(cores int64) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)}
 }
 
+// nodeLabels are those of the node. A Pod that selects another value of one of them has no place; nodes with
+// any other label are there, as far as a Pod asks for them.
+var nodeLabels = map[string]string{corev1.LabelOSStable: "linux"}
+
+// selected reports whether the node is one that the Pod selects.
+func selected(pod *corev1.Pod) bool {
+	for label, value := range nodeLabels {
+		if wants, ok := pod.Spec.NodeSelector[label]; ok && wants != value {
+			return false
+		}
+	}
+	return true
+}
+
 // createNode registers the node, with what it has.
 func (h *Hostlet) createNode(ctx context.Context) error {
 	has := CPU(Cores)
 	has[corev1.ResourceMemory], has[corev1.ResourcePods] = resource.MustParse("256Gi"), resource.MustParse("10000")
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{corev1.LabelOSStable: "linux"}},
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: nodeLabels},
 		Status:     corev1.NodeStatus{Capacity: has, Allocatable: has},
 	}
 	if err := h.client.Create(ctx, node); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -143,7 +157,11 @@ func (h *Hostlet) schedule(ctx context.Context, pod *corev1.Pod) error {
 	cordoned := h.cordoned
 	h.mu.Unlock()
 	obstacle, err := "1 node(s) were unschedulable", error(nil)
-	if !cordoned {
+	switch {
+	case cordoned:
+	case !selected(pod):
+		obstacle = "1 node(s) didn't match Pod's node affinity/selector"
+	default:
 		obstacle, err = h.bindClaims(ctx, pod)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +46,9 @@ type worker struct {
 	gone          bool // the Pod object no longer exists, or the Hostlet stops
 	lost          bool // its node is off the network
 }
+
+// LeastMemory is what etcd does not start with less than.
+var LeastMemory = resource.MustParse("8Mi")
 
 func newWorker(ctx context.Context, h *Hostlet, pod *corev1.Pod, addr netip.Addr) (*worker, error) {
 	logFile := h.logFile(pod.Namespace, pod.Name)
@@ -133,6 +137,9 @@ func (w *worker) sync() {
 		w.stop(w.grace(), "deleted")
 	case w.run != nil && changed && w.run.init == "":
 		w.stop(w.grace(), "image changed")
+	case w.run != nil && w.starves():
+		w.run.starved = true
+		w.run.signal(syscall.SIGKILL)
 	case w.run != nil:
 	case deleted:
 		w.publish()
@@ -146,6 +153,12 @@ func (w *worker) sync() {
 		}
 	}
 	w.publish()
+}
+
+// starves reports whether the process has less memory than any etcd starts with.
+func (w *worker) starves() bool {
+	limit := mainContainer(w.pod).Resources.Limits.Memory()
+	return w.run.init == "" && !limit.IsZero() && limit.Cmp(LeastMemory) < 0
 }
 
 // grace the API server granted at deletion, or the Pod's own.
