@@ -137,7 +137,10 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	if instead, ok := obstacle(err, step); ok && beginsChange(step) { // nor is it begun
 		step = instead
 	}
-	keepAll = goesOn && keepsAll(seen, step, raised(c, seen, live))
+	// The budget is not raised again and again for a Pod that was refused in the last look: each change
+	// of it is another look.
+	again := step.Action == membership.Start && refusal(c) != nil
+	keepAll = goesOn && !again && keepsAll(seen, step, raised(c, seen, live))
 	return keepAll, errors.Join(err, r.applyBudget(ctx, c, seen, keepAll))
 }
 
