@@ -51,7 +51,7 @@ func TestDocumentedManifests(t *testing.T) {
 			accepted(fmt.Sprintf("%s/%d", filepath.Base(file), n+1), "", document)
 		}
 	}
-	for page, of := range map[string]string{"restore.md": minimalRestore, "backups.md": minimal} {
+	for page, of := range map[string]string{"restore.md": minimalRestore, "backups.md": minimal, "tls.md": minimal} {
 		for n, after := range strings.Split(content(t, "../../docs/"+page), "\n```yaml\n")[1:] {
 			block, _, _ := strings.Cut(after, "\n```")
 			accepted(fmt.Sprintf("%s/%d", page, n+1), of, block)
