@@ -162,6 +162,7 @@ type operation struct {
 	revision      int64         // at which an acknowledged write was made
 	called, ended time.Duration // since the load began
 	err           error
+	cut           bool // it was under way when the load ended
 }
 
 // ask for one thing after the other, reads and writes in turn.
@@ -184,6 +185,7 @@ func (l *Load) ask(ctx context.Context, n int, etcd *clientv3.Client) []operatio
 		o.called = time.Since(l.begun)
 		o.err = o.make(attempt, etcd)
 		o.ended = time.Since(l.begun)
+		o.cut = ctx.Err() != nil
 		cancel()
 		if o.write && o.err == nil {
 			l.acked.Add(1)
