@@ -41,12 +41,7 @@ var unseen = map[right]string{
 	{"", "persistentvolumeclaims", "list"}:                    lists,
 	{"", "services", "list"}:                                  lists,
 	{"policy", "poddisruptionbudgets", "list"}:                lists,
-	{"", "secrets", "get"}:                                    withTLS,
-	{"", "secrets", "create"}:                                 withTLS,
-	{"", "secrets", "patch"}:                                  withTLS,
 }
-
-const withTLS = "clusters with spec.tls, which package reconcile tests against an API server"
 
 const lists = "an API server that cannot stream a list through a watch is asked for it"
 
