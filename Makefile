@@ -58,7 +58,7 @@ lint: $(GOLANGCI_LINT) ## Run the linters, import rules among them
 
 # Each layer is run by e2e/layer, which says what it cost, and fails where no test ran.
 LAYERS := bin/layers.json
-layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) -name
+layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) $(CODE:%=-code %) -name
 
 # The API server and the etcds of tests; what a registry does not give is built, once for a machine.
 assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
@@ -127,7 +127,9 @@ test-oldest: ## On a kind cluster of the oldest Kubernetes that is claimed
 
 # Every layer of the long run leaves its figures in a file. A run that was interrupted goes on with the layers that have none, and
 # within the plans of TestChaos where it was. Code that differs has its own files; the documents that no test reads do not count.
-unread    = ':!docs/reliability.md' ':!docs/benchmarks.md' ':!docs/kubernetes.md' ':!CONTRIBUTING.md'
+# docs/reliability.jsonl has the last figures of every layer, each with the code that it tested: where the whole takes longer than a
+# machine can be had, `make test-long ONLY="explore chaos"` runs these.
+unread    = ':!docs/reliability.md' ':!docs/reliability.jsonl' ':!docs/benchmarks.md' ':!docs/kubernetes.md' ':!CONTRIBUTING.md'
 revision  = $(shell set -o pipefail; { git ls-files -s -- $(unread) && git diff HEAD -- $(unread) && \
 	git ls-files -o --exclude-standard -z -- $(unread) | xargs -0 -r cksum; } | git hash-object --stdin | cut -c1-12)
 REVISION  = $(or $(revision),$(error git does not tell which code this is))
@@ -135,17 +137,19 @@ SEED      = $(shell printf '%d' 0x$(shell echo $(REVISION) | cut -c1-7))
 CACHE     = $(or $(QUORATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate)
 LONG      = $(CACHE)/long/$(REVISION)
 LONG_RUN := verify lint unit explore race env etcd race-env minors pull kind oldest chaos
+ONLY     := $(LONG_RUN)
 
 .PHONY: test-long
-test-long: ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted
+test-long: ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted (ONLY="explore chaos")
 	@mkdir -p $(LONG)
-	@$(MAKE) --no-print-directory --keep-going $(LONG_RUN:%=$(LONG)/%.json); failed=$$?; \
-		go run ./e2e/layer -summary -title "$$(git describe --always --dirty), seed $(SEED)" -layers "$(LONG_RUN)" -into docs/reliability.md $(LONG)/*.json* || failed=1; exit $$failed
+	@$(MAKE) --no-print-directory --keep-going $(ONLY:%=$(LONG)/%.json); failed=$$?; shopt -s nullglob; \
+		go run ./e2e/layer -summary -layers "$(ONLY)" -ledger docs/reliability.jsonl -into docs/reliability.md \
+			$(foreach l,$(ONLY),$(LONG)/$(l).json*) || failed=1; exit $$failed
 
 # A layer that fails leaves its figures as well, but not under its name: it is run again. Figures belong to the code of the beginning.
 $(LONG)/%.json:
 	@rm -f $@.failed
-	@$(MAKE) --no-print-directory long-$* RECORD=$@.failed LONG=$(LONG) SEED=$(SEED)
+	@$(MAKE) --no-print-directory long-$* RECORD=$@.failed LONG=$(LONG) SEED=$(SEED) CODE="$$(git rev-parse --short HEAD)$$(git diff --quiet HEAD -- $(unread) || echo -dirty)"
 	@test "$$($(MAKE) -s --no-print-directory revision)" = $(notdir $(LONG)) || { echo "The code has changed while $* ran: run it again."; exit 1; }
 	@mv $@.failed $@
 

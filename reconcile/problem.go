@@ -37,7 +37,7 @@ func podProblem(pod *corev1.Pod) string {
 	}
 	exit := podstatus.LastExit(s)
 	switch limit := memoryLimit(pod); {
-	case exit == nil:
+	case exit == nil || s.State.Running != nil && exit.ExitCode == 0: // it was asked to end, and runs again
 		return ""
 	case exit.Reason == podstatus.OOMKilled && !limit.IsZero():
 		return "was killed for using more memory than its limit of " + limit.String() + " (OOMKilled): raise spec.resources.limits.memory"

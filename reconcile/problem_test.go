@@ -139,6 +139,7 @@ func TestPodProblem(t *testing.T) {
 		"CrashLoopBackOff":  {reason: "the same, while the kubelet waits", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(1, "Error", fatal)}, want: crash},
 		"CrashedAgain":      {reason: "the same at a later time", status: corev1.ContainerStatus{State: ended(1, "Error", later), LastTerminationState: ended(1, "Error", fatal)}, want: crash},
 		"RestartedAfter":    {reason: "until it is ready, it is to be feared that it ends in the same way", status: corev1.ContainerStatus{State: running, LastTerminationState: ended(1, "Error", fatal)}, want: crash},
+		"AskedToEnd":        {reason: "it was restarted for another image, and its kubelet has yet to find it ready", status: corev1.ContainerStatus{State: running, LastTerminationState: ended(0, "Completed", "")}},
 		"ReadyAfter":        {reason: "that is past", status: corev1.ContainerStatus{Ready: true, State: running, LastTerminationState: ended(1, "Error", fatal)}},
 		"OOMKilled":         {reason: "the exit code alone says too little", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(137, "OOMKilled", "")}, want: "was killed for using more memory than it may (OOMKilled): raise resources.limits.memory"},
 		"OOMKilledByLimit":  {reason: "the bound that is too low is told", limit: "14Mi", status: corev1.ContainerStatus{State: backOff, LastTerminationState: ended(137, "OOMKilled", "")}, want: "was killed for using more memory than its limit of 14Mi (OOMKilled): raise spec.resources.limits.memory"},

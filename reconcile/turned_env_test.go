@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/share"
 )
 
@@ -135,11 +136,11 @@ func (s *stage) arrives(c *api.EtcdCluster, version string, or func() bool) {
 	s.runs(c, version)
 }
 
-// untouched is what comes of a cluster of three that is made with a spec and left alone.
-func untouched(t *testing.T, spec func(*api.EtcdClusterSpec)) []string {
+// untouched is what comes of a cluster of that size that is made with a spec and left alone.
+func untouched(t *testing.T, size int32, spec func(*api.EtcdClusterSpec)) []string {
 	s := newStageAlone(t)
 	s.operate()
-	c := s.cluster("db", 3)
+	c := s.cluster("db", size)
 	spec(&c.Spec)
 	s.settled(c, s.born(c))
 	return s.picture(c)
@@ -168,7 +169,7 @@ func turnedRuns(t *testing.T) (plans []turned, ends map[string][]string) {
 				ends[p.then] = []string{}
 				t.Run(p.then, func(t *testing.T) {
 					t.Parallel()
-					end := untouched(t, func(s *api.EtcdClusterSpec) { s.Version = p.then })
+					end := untouched(t, 3, func(s *api.EtcdClusterSpec) { s.Version = p.then })
 					mu.Lock()
 					defer mu.Unlock()
 					ends[p.then] = end
@@ -217,30 +218,50 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-// TestAllInOne: version, size and resources change in one apply, and back in another.
+// TestAllInOne: version, size and resources change in one apply.
 func TestAllInOne(t *testing.T) {
-	s := newStage(t)
-	c, load, _ := healing{version: etcd35}.struck(s)
-	kept := data{}
-	s.write(c, kept)
-	cpu := &api.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m")}}
-	for _, to := range []api.EtcdClusterSpec{
-		{Version: etcd36, Replicas: new(int32(5)), Resources: cpu},
-		{Version: etcd35, Replicas: new(int32(3))},
-	} {
-		s.change(c, func() { c.Spec.Version, c.Spec.Replicas, c.Spec.Resources = to.Version, to.Replicas, to.Resources })
-		s.runs(c, to.Version)
-		s.write(c, kept)
-		for _, pod := range s.pods(c) {
-			if got := pod.Spec.Containers[0].Resources.Requests.Cpu().String(); got != map[bool]string{true: "20m", false: "0"}[to.Resources != nil] {
-				t.Errorf("%s of %s has %s of cpu", pod.Name, to.Version, got)
-			}
-		}
+	t.Parallel()
+	small := api.EtcdClusterSpec{Version: etcd35, Replicas: new(int32(3))}
+	large := api.EtcdClusterSpec{Version: etcd36, Replicas: new(int32(5)), Resources: &api.Resources{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m")},
+	}}
+	cases := map[string]struct {
+		reason   string
+		from, to api.EtcdClusterSpec
+		cpu      string
+	}{
+		"Up":   {reason: "a newer minor, two more members and more cpu", from: small, to: large, cpu: "20m"},
+		"Down": {reason: "the minor before, two members fewer and no request of cpu", from: large, to: small, cpu: "0"},
 	}
-	load.check()
-	s.settled(c, kept)
-	want := untouched(t, func(s *api.EtcdClusterSpec) { s.Version = etcd35 })
-	if diff := cmp.Diff(want, s.picture(c)); diff != "" {
-		t.Errorf("the end is not that of a cluster made so: -want +got:\n%s", diff)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.operate()
+			asks := func(spec *api.EtcdClusterSpec, of api.EtcdClusterSpec) {
+				spec.Version, spec.Replicas, spec.Resources = of.Version, of.Replicas, of.Resources
+			}
+			c := s.cluster("db", *tc.from.Replicas)
+			asks(&c.Spec, tc.from)
+			contract.Watch(s, c)
+			s.create(c)
+			s.ready(c)
+			load := s.load(c)
+			kept := data{}
+			s.write(c, kept)
+			s.change(c, func() { asks(&c.Spec, tc.to) })
+			s.runs(c, tc.to.Version)
+			s.write(c, kept)
+			for _, pod := range s.pods(c) {
+				if got := pod.Spec.Containers[0].Resources.Requests.Cpu().String(); got != tc.cpu {
+					t.Errorf("%s: %s requests %s of cpu, want %s", tc.reason, pod.Name, got, tc.cpu)
+				}
+			}
+			load.check()
+			s.settled(c, kept)
+			want := untouched(t, *tc.to.Replicas, func(s *api.EtcdClusterSpec) { asks(s, tc.to) })
+			if diff := cmp.Diff(want, s.picture(c)); diff != "" {
+				t.Errorf("%s: the end is not that of a cluster made so: -want +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

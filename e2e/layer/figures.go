@@ -14,6 +14,7 @@ import (
 // layer is what one layer of the tests has cost, and how it ended.
 type layer struct {
 	Name                    string
+	Code                    string `json:",omitempty"` // which code it was, and when
 	Took                    time.Duration
 	Busy                    float64 // share of the processors' time, of everything on this machine; 0 is unknown
 	Passed, Failed, Skipped int

@@ -33,14 +33,18 @@ func main() {
 func run() (int, error) {
 	name := flag.String("name", "", "name of the layer")
 	record := flag.String("record", "", "file to which the layer's figures are appended")
-	summary := flag.Bool("summary", false, "print the figures that these files have as a table, and run nothing")
+	code := flag.String("code", "", "name of the code that the layer tests; its figures have it, and the day")
+	summarize := flag.Bool("summary", false, "print the figures that these files have as a table, and run nothing")
 	title := flag.String("title", "", "with -summary: what was run")
 	layers := flag.String("layers", "", "with -summary: names of layers that must be there; one that is missing counts as failed")
 	into := flag.String("into", "", "with -summary: a Markdown file to write them into as well, between "+summaryBegin+" and "+summaryEnd)
+	ledger := flag.String("ledger", "", "with -summary: a file with the last figures of every layer; those of these files are written to it, and the table is of all that it has")
 	flag.Parse()
 	switch {
-	case *summary:
-		return summarize(os.Stdout, *title, *into, strings.Fields(*layers), flag.Args())
+	case *summarize:
+		return summary{
+			title: *title, wanted: strings.Fields(*layers), document: *into, ledger: *ledger,
+		}.of(os.Stdout, flag.Args())
 	case *name == "" || flag.NArg() == 0:
 		return 2, errors.New("a name and a command are missing: layer -name NAME -- COMMAND")
 	}
@@ -50,6 +54,9 @@ func run() (int, error) {
 
 	l := layer{Name: *name}
 	begun, worked := time.Now(), processorTime()
+	if *code != "" {
+		l.Code = *code + ", " + begun.Format(time.DateOnly)
+	}
 	err := l.execute(ctx, flag.Args())
 	l.Took = time.Since(begun)
 	if now := processorTime(); now.all > worked.all {

@@ -18,6 +18,7 @@ func TestSummarize(t *testing.T) {
 		reason   string
 		layers   []layer
 		wanted   []string
+		ledger   []layer // what it has before
 		document string
 		want     string
 		code     int
@@ -46,6 +47,22 @@ func TestSummarize(t *testing.T) {
 				"\nunit:\n\n- p TestA: states: 7\n" + summaryEnd,
 			code: 1,
 		},
+		"Ledger": {
+			reason: "the last figures of every layer, each with the code that it tested; a layer that did not run this time keeps its own",
+			layers: []layer{{Name: "unit", Code: "b, 2026-02-02", Took: 2 * time.Minute, Busy: 1, Passed: 10}},
+			ledger: []layer{
+				{Name: "unit", Code: "a, 2026-01-01", Took: time.Minute, Busy: 1, Passed: 9, Failed: 1, Failure: "exit status 1"},
+				{Name: "explore", Code: "a, 2026-01-01", Took: time.Minute, Busy: 1, Passed: 3},
+			},
+			wanted:   []string{"unit", "explore"},
+			document: summaryBegin + summaryEnd,
+			want: summaryBegin + "\nrun:\n\n" +
+				"| layer | time | processors | tests | skipped | result | code |\n| --- | ---: | ---: | ---: | ---: | --- | --- |\n" +
+				"| unit | 2m0s | 100 % | 10 | 0 | passed | b, 2026-02-02 |\n" +
+				"| explore | 1m0s | 100 % | 3 | 0 | passed | a, 2026-01-01 |\n" +
+				"| all | 3m0s | 100 % | 13 | 0 | passed |  |\n" + summaryEnd,
+			code: 1,
+		},
 		"NoMarks": {
 			reason:   "a document without a place for it stays as it is",
 			layers:   []layer{passed},
@@ -64,7 +81,14 @@ func TestSummarize(t *testing.T) {
 			if err := os.WriteFile(document, []byte(tc.document), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, err := summarize(&bytes.Buffer{}, "run", document, tc.wanted, []string{record})
+			run := summary{title: "run", document: document, wanted: tc.wanted}
+			for _, l := range tc.ledger {
+				run.ledger = filepath.Join(dir, "ledger.jsonl")
+				if err := l.append(run.ledger); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code, err := run.of(&bytes.Buffer{}, []string{record})
 			if code != tc.code || (err != nil) != tc.fails {
 				t.Errorf("%s: code %d, error %v", tc.reason, code, err)
 			}
