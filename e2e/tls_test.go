@@ -16,7 +16,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestTLS plays the sample with TLS: members and clients find each other by name, with the files that kubelets have mounted.
+// TestTLS plays the sample with TLS: members and clients find each other by name, with the files
+// that kubelets have mounted.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	c := &api.EtcdCluster{}

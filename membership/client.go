@@ -70,8 +70,8 @@ type Downgrader interface {
 // wait for the connection; the first call does.
 type Dialer func(host string, port int) (Client, error)
 
-// SecureDialer is a Dialer of members with TLS. The configuration has the name that the member's certificate is checked for:
-// its host is an IP address.
+// SecureDialer is a Dialer of members with TLS. The configuration has the name that the member's
+// certificate is checked for: its host is an IP address.
 type SecureDialer func(host string, port int, config *tls.Config) (Client, error)
 
 // Dial is the Dialer for real members.

@@ -20,17 +20,19 @@ import (
 	"quorate.dev/render"
 )
 
-// Certificates are looked at before everything else: no Pod is made before the Secrets that it mounts hold what etcd starts
-// with, and members are asked with the operator's own certificate. Secrets are neither watched nor listed, but read by name,
-// and what was found counts for a while.
+// Certificates are looked at before everything else: no Pod is made before the Secrets that it
+// mounts hold what etcd starts with, and members are asked with the operator's own certificate.
+// Secrets are neither watched nor listed, but read by name, and what was found counts for a while.
 
-// Certificates say how certificates are issued and looked after. The zero value is what the operator has.
+// Certificates say how certificates are issued and looked after. The zero value is what the
+// operator has.
 type Certificates struct {
 	// Lifetime of a leaf that is issued; 0: pki.LeafLifetime.
 	Lifetime time.Duration
 	// Every is how often the Secrets of a cluster are looked at that is ready; 0: restingLook.
 	Every time.Duration
-	// PeerHosts are further names and addresses by which members reach each other, where names have no addresses of their own.
+	// PeerHosts are further names and addresses by which members reach each other, where names have
+	// no addresses of their own.
 	PeerHosts func(*api.EtcdCluster) []string
 }
 
@@ -43,13 +45,15 @@ const (
 
 // credentials are what a look at the Secrets of a cluster has found.
 type credentials struct {
-	// config is how members are asked; nil where clients need no TLS, or there is no certificate for it.
+	// config is how members are asked; nil where clients need no TLS, or there is no certificate
+	// for it.
 	config *tls.Config
 	// barred is why no Pod is made and no member changed.
 	barred error
 	// warning is what a person has to do, though the cluster goes on.
 	warning *certificatesError
-	// client and peer are the fingerprints of the authorities; empty where they are lost, or others'.
+	// client and peer are the fingerprints of the authorities; empty where they are lost, or
+	// others'.
 	client, peer string
 
 	cluster    types.UID
@@ -83,7 +87,8 @@ func (k *keys) of(c *api.EtcdCluster) *credentials {
 
 func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
 
-// secure looks at the Secrets of a cluster, where it is time, and issues what is missing or wrong of those that are Quorate's.
+// secure looks at the Secrets of a cluster, where it is time, and issues what is missing or wrong
+// of those that are Quorate's.
 func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
 	known := r.keys.of(c)
 	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {

@@ -80,8 +80,9 @@ func (l *inspection) lifetime() time.Duration {
 	return pki.LeafLifetime
 }
 
-// managed sees to it that the Secrets of a plane are there and good, and returns the fingerprint of the authority. Where that is
-// lost nothing can be issued: what is there is used as long as it is good.
+// managed sees to it that the Secrets of a plane are there and good, and returns the fingerprint of
+// the authority. Where that is lost nothing can be issued: what is there is used as long as it is
+// good.
 func (l *inspection) managed(ctx context.Context, p plane) (string, error) {
 	authority, lost, err := l.authority(ctx, p)
 	if err != nil {
@@ -111,8 +112,8 @@ func newAuthority(p plane) string {
 		"the cluster then starts with another authority (%s), which clients must be given", p.spec)
 }
 
-// authority reads the authority of a plane, or makes it while there is no Pod that trusts another one. Else it says why it is
-// lost.
+// authority reads the authority of a plane, or makes it while there is no Pod that trusts another
+// one. Else it says why it is lost.
 func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, lost string, _ error) {
 	secret, err := l.ours(ctx, p.authority)
 	if err != nil {
@@ -160,7 +161,8 @@ func (l *inspection) hasPods(ctx context.Context) (bool, error) {
 	return len(pods.Items) > 0, nil
 }
 
-// issue sees to it that a Secret has what the authority has issued, good for as long as it takes to renew it.
+// issue sees to it that a Secret has what the authority has issued, good for as long as it takes to
+// renew it.
 func (l *inspection) issue(ctx context.Context, a *pki.Authority, s issuedSecret) error {
 	secret, err := l.ours(ctx, s.name)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // endsSoon is how long before the end of a certificate that others renew a person is told.
 const endsSoon = 3 * 24 * time.Hour
 
-// ownClients looks at the Secrets of others with what clients and the operator need, and whether they go together.
+// ownClients looks at the Secrets of others with what clients and the operator need, and whether
+// they go together.
 func (l *inspection) ownClients(ctx context.Context) error {
 	const server, operator = "spec.tls.client.secretRef", "spec.tls.client.operatorSecretRef"
 	members, agents := l.c.ServerSecret(), l.c.OperatorSecret()

@@ -34,7 +34,8 @@ func plainText() *api.TLSStatus {
 	return &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSDisabled}, Peer: api.TLSPlaneStatus{Mode: api.TLSDisabled}}
 }
 
-// secrets are those that the operator makes of a cluster, by name, and notes what its members trust.
+// secrets are those that the operator makes of a cluster, by name, and notes what its members
+// trust.
 func secrets(t *testing.T, c *api.EtcdCluster) map[string]*corev1.Secret {
 	t.Helper()
 	s := newStub(t, nil)
@@ -382,7 +383,8 @@ func TestOwnCertificates(t *testing.T) {
 	}
 }
 
-// TestBarred: while certificates are wrong the Services follow the spec, and no Pod is made or changed, whatever the step.
+// TestBarred: while certificates are wrong the Services follow the spec, and no Pod is made or
+// changed, whatever the step.
 func TestBarred(t *testing.T) {
 	t.Parallel()
 	wrong := &certificatesError{api.ReasonCertificates, "Secret db-server-tls: tls.crt has expired"}
@@ -418,7 +420,8 @@ func TestBarred(t *testing.T) {
 	}
 }
 
-// TestWarned: a cluster that goes on says what a person has to do, and that it has less safety than it is to have.
+// TestWarned: a cluster that goes on says what a person has to do, and that it has less safety than
+// it is to have.
 func TestWarned(t *testing.T) {
 	t.Parallel()
 	warning := &certificatesError{api.ReasonAuthorityLost, "Secret db-client-ca is missing"}
@@ -442,8 +445,8 @@ func TestWarned(t *testing.T) {
 	}
 }
 
-// TestOutWithTLS: a kubelet has no certificate with which to ask whether a member serves clients, so that one that has yet to stays
-// out of their Service.
+// TestOutWithTLS: a kubelet has no certificate with which to ask whether a member serves clients,
+// so that one that has yet to stays out of their Service.
 func TestOutWithTLS(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -67,8 +67,8 @@ func names(instances []membership.Instance, keep func(membership.Instance) bool)
 
 // out reports whether the Service for clients is not to lead to a Pod. A member that was taken out
 // stays out while the step that needs it is still the next one, and until it has answered from what
-// it was changed to. Where clients need TLS, one that has yet to serve for the first time stays out until it has answered: its
-// kubelet cannot tell (render.Pod). Every other member is in.
+// it was changed to. Where clients need TLS, one that has yet to serve stays out until it has
+// answered: its kubelet cannot tell (readinessProbe in package render). Every other member is in.
 func out(c *api.EtcdCluster, seen observed, i membership.Instance, pod *corev1.Pod) bool {
 	if slices.Contains(seen.out, i.Name) {
 		return true

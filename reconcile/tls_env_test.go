@@ -23,8 +23,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// TestTLS plays lives of clusters with TLS on both ports, under clients whose history is checked. Flag -tls has every other test do
-// the same.
+// TestTLS plays lives of clusters with TLS on both ports, under clients whose history is checked.
+// Flag -tls has every other test do the same.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	played := map[string]life{
@@ -46,7 +46,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSRefuses: who has no certificate of the cluster's own authority gets nothing, at either port.
+// TestTLSRefuses: who has no certificate of the cluster's own authority gets nothing, at either
+// port.
 func TestTLSRefuses(t *testing.T) {
 	s := newStage(t)
 	s.secured = true
@@ -94,7 +95,8 @@ func TestTLSRefuses(t *testing.T) {
 	}
 }
 
-// peerTLS is how a member of a cluster connects to another one. Whom it connects to is not what is tested.
+// peerTLS is how a member of a cluster connects to another one. Whom it connects to is not what is
+// tested.
 func (s *stage) peerTLS(c *api.EtcdCluster) *tls.Config {
 	s.Helper()
 	data := s.secret(c.PeerSecret()).Data
@@ -105,7 +107,8 @@ func (s *stage) peerTLS(c *api.EtcdCluster) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}
 }
 
-// handshake connects, and reads: a server refuses a certificate after the client has found the handshake done.
+// handshake connects, and reads: a server refuses a certificate after the client has found the
+// handshake done.
 func (s *stage) handshake(address string, config *tls.Config) error {
 	s.Helper()
 	config = config.Clone()
@@ -156,8 +159,9 @@ func (s *stage) awaitSecret(name, wanted string, done func(*corev1.Secret) bool)
 	s.awaitObject(secret, wanted, func() bool { return secret.UID != "" && done(secret) })
 }
 
-// TestCertificatesRenew: leaves of seconds are renewed again and again under load, by one operator and the next. No write fails, no
-// process is started again, and what members show is what was renewed.
+// TestCertificatesRenew: leaves of seconds are renewed again and again under load, by one operator
+// and the next. No write fails, no process is started again, and what members show is what was
+// renewed.
 func TestCertificatesRenew(t *testing.T) {
 	s := newStage(t)
 	s.secured = true
@@ -204,7 +208,8 @@ func TestCertificatesRenew(t *testing.T) {
 	s.ready(c)
 }
 
-// TestCertificatesMended: what a person deletes or replaces is put back, and a lost authority is told, with the way to another one.
+// TestCertificatesMended: what a person deletes or replaces is put back, and a lost authority is
+// told, with the way to another one.
 func TestCertificatesMended(t *testing.T) {
 	s := newStage(t)
 	s.secured = true
@@ -246,7 +251,8 @@ func TestCertificatesMended(t *testing.T) {
 	}
 }
 
-// TestOwnSecrets: with mode Secret the cluster waits for what others write, says by name what is wrong with it, and goes on serving.
+// TestOwnSecrets: with mode Secret the cluster waits for what others write, says by name what is
+// wrong with it, and goes on serving.
 func TestOwnSecrets(t *testing.T) {
 	s := newStage(t)
 	s.operate()
@@ -310,8 +316,8 @@ func (s *stage) issue(a *pki.Authority, use pki.Use, lifetime time.Duration) map
 	return map[string][]byte{api.SecretCert: cert, api.SecretKey: key, api.SecretCA: a.PEM()}
 }
 
-// TestTLSBackup: the Job that takes a snapshot before the version changes connects with the operator's certificate, and a cluster with
-// TLS starts from what it has stored.
+// TestTLSBackup: the Job that takes a snapshot before the version changes connects with the
+// operator's certificate, and a cluster with TLS starts from what it has stored.
 func TestTLSBackup(t *testing.T) {
 	s := newStage(t, agents)
 	s.secured = true

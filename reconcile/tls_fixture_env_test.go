@@ -17,7 +17,8 @@ import (
 
 var withTLS = flag.Bool("tls", false, "every cluster has TLS on both ports, whatever the test is about")
 
-// secure gives a cluster TLS on both ports. There is no DNS: certificates have the addresses that stand for the names of members.
+// secure gives a cluster TLS on both ports. There is no DNS: certificates have the addresses that
+// stand for the names of members.
 func (s *stage) secure(c *api.EtcdCluster) {
 	c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSManaged}, Peer: &api.PeerTLS{Mode: api.TLSManaged}}
 	for _, address := range s.addresses(c) {
@@ -56,8 +57,8 @@ func (s *stage) secret(name string) *corev1.Secret {
 	return secret
 }
 
-// clientTLS is how an application connects that has mounted its Secret: at each connection it reads its certificate anew. It is nil
-// where clients need no TLS.
+// clientTLS is how an application connects that has mounted its Secret: at each connection it reads
+// its certificate anew. It is nil where clients need no TLS.
 func (s *stage) clientTLS(c *api.EtcdCluster) *tls.Config {
 	s.Helper()
 	if c.ClientTLSMode() != api.TLSManaged {

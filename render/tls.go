@@ -10,8 +10,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Where the containers find certificates. The kubelet writes the files again when their Secret changes, and etcd reads them
-// again at each handshake; what it trusts it reads at its start alone.
+// Where the containers find certificates. The kubelet writes the files again when their Secret
+// changes, and etcd reads them again at each handshake; what it trusts it reads at its start alone.
 const (
 	serverVolume = "server-tls"
 	serverMount  = "/etc/quorate/tls/server"
@@ -24,10 +24,12 @@ const (
 // secretMode lets the group of the Pod's user, which the files have, read them, and nobody else.
 const secretMode = 0o440
 
-// tlsArgs are etcd's arguments for TLS. A peer that connects is known by its certificate, which is of the cluster's own
-// authority. With Managed it names no host, because etcd would look for the addresses of all its names in DNS at each
-// connection (checkCertSAN in client/pkg/transport/listener_tls.go), and for those of wildcards by the address; a new member
-// is not there yet for as long as a resolver remembers. Who is connected to shows its names, which are verified.
+// tlsArgs are etcd's arguments for TLS. A peer that connects is known by its certificate, which is
+// of the cluster's own authority. With Managed it names no host, because etcd would look for the
+// addresses of all its names in DNS at each connection (checkCertSAN in
+// client/pkg/transport/listener_tls.go), and for those of wildcards by the address; a new member is
+// not there yet for as long as a resolver remembers. Who is connected to shows its names, which are
+// verified.
 func tlsArgs(c *api.EtcdCluster) []string {
 	var args []string
 	if c.ClientTLS() {
@@ -52,8 +54,8 @@ func tlsArgs(c *api.EtcdCluster) []string {
 	return args
 }
 
-// secured gives the container of a member its certificates, and etcdctl in it the words with which it connects: kubectl exec is
-// the way in for people, and for what the status tells them to do.
+// secured gives the container of a member its certificates, and etcdctl in it the words with which
+// it connects: kubectl exec is the way in for people, and for what the status tells them to do.
 func secured(spec *corev1ac.PodSpecApplyConfiguration, etcd *corev1ac.ContainerApplyConfiguration, c *api.EtcdCluster, m Member) {
 	if c.ClientTLS() {
 		spec.WithVolumes(secretFiles(serverVolume, c.ServerSecret(), api.SecretCert, api.SecretKey, api.SecretCA))
@@ -73,7 +75,8 @@ func secured(spec *corev1ac.PodSpecApplyConfiguration, etcd *corev1ac.ContainerA
 	}
 }
 
-// connects gives the container of an agent what it needs to connect to the members: flags of etcdctl, and their files.
+// connects gives the container of an agent what it needs to connect to the members: flags of
+// etcdctl, and their files.
 func connects(spec *corev1ac.PodSpecApplyConfiguration, container *corev1ac.ContainerApplyConfiguration, c *api.EtcdCluster) {
 	if !c.ClientTLS() {
 		return
@@ -99,8 +102,8 @@ func secretFiles(volume, secret string, keys ...string) *corev1ac.VolumeApplyCon
 	return corev1ac.Volume().WithName(volume).WithSecret(source)
 }
 
-// ServerHosts are the names and addresses that the members' certificate is to be valid for: those by which clients, and agents,
-// reach them.
+// ServerHosts are the names and addresses that the members' certificate is to be valid for: those
+// by which clients, and agents, reach them.
 func ServerHosts(c *api.EtcdCluster) []string {
 	hosts := slices.Concat(
 		RequiredServerHosts(c),
@@ -120,7 +123,8 @@ func ServerHosts(c *api.EtcdCluster) []string {
 	return hosts
 }
 
-// clusterDomain is the usual one. Where the domain is another one, spec.tls.client.altNames has the names with it.
+// clusterDomain is the usual one. Where the domain is another one, spec.tls.client.altNames has the
+// names with it.
 const clusterDomain = "cluster.local"
 
 // RequiredServerHosts are those of ServerHosts that Quorate itself, its Jobs and the samples use.

@@ -85,11 +85,11 @@ const (
 	ReasonUnreachable = "Unreachable"
 	// ReasonAlarm: etcd has raised an alarm (NOSPACE or CORRUPT).
 	ReasonAlarm = "Alarm"
-	// ReasonCertificates: certificates are missing or wrong, so that no Pod is made and no member is changed; the message says
-	// which and what to do. What runs goes on.
+	// ReasonCertificates: certificates are missing or wrong, so that no Pod is made and no member is
+	// changed; the message says which and what to do. What runs goes on.
 	ReasonCertificates = "Certificates"
-	// ReasonAuthorityLost: Quorate can renew no certificates, because the key of their authority is lost or another one; the
-	// message says until when the cluster serves, and what to do.
+	// ReasonAuthorityLost: Quorate can renew no certificates, because the key of their authority is
+	// lost or another one; the message says until when the cluster serves, and what to do.
 	ReasonAuthorityLost = "AuthorityLost"
 	// ReasonIssued: certificates were issued or renewed. It is the reason of events.
 	ReasonIssued = "Issued"

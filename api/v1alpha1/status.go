@@ -62,7 +62,8 @@ type EtcdClusterStatus struct {
 	// +optional
 	FirstOrdinal int32 `json:"firstOrdinal,omitempty"`
 
-	// tls is what is in force of TLS. Where the spec says nothing, it is what the cluster was created with.
+	// tls is what is in force of TLS. Where the spec says nothing, it is what the cluster was created
+	// with.
 	// +optional
 	TLS *TLSStatus `json:"tls,omitempty"`
 

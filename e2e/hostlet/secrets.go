@@ -32,7 +32,8 @@ func (h *Hostlet) project(ctx context.Context, namespace string, source *corev1.
 	return writeFiles(secret, source, dir)
 }
 
-// writeFiles replaces each file at once, so that a process reads all of an earlier one or all of the new one.
+// writeFiles replaces each file at once, so that a process reads all of an earlier one or all of
+// the new one.
 func writeFiles(secret *corev1.Secret, source *corev1.SecretVolumeSource, dir string) error {
 	optional := source.Optional != nil && *source.Optional
 	items := source.Items
@@ -57,8 +58,9 @@ func writeFiles(secret *corev1.Secret, source *corev1.SecretVolumeSource, dir st
 	return nil
 }
 
-// setupSecrets writes the files of running Pods again when their Secret changes, as kubelet does within a minute or two: here
-// at once. A Secret that is gone, or lacks a file, leaves the files as they are.
+// setupSecrets writes the files of running Pods again when their Secret changes, as kubelet does
+// within a minute or two: here at once. A Secret that is gone, or lacks a file, leaves the files as
+// they are.
 func (h *Hostlet) setupSecrets(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("secrets").

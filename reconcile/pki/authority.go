@@ -88,8 +88,9 @@ func (a *Authority) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Issue makes a certificate of that name, and its key, in PEM. A key that was there is kept: who reads certificate and key one
-// after the other, as etcd does at each handshake, never has one of before and one of after a renewal.
+// Issue makes a certificate of that name, and its key, in PEM. A key that was there is kept: who
+// reads certificate and key one after the other, as etcd does at each handshake, never has one of
+// before and one of after a renewal.
 func (a *Authority) Issue(name string, use Use, earlier []byte, now time.Time, lifetime time.Duration) (cert, key []byte, err error) {
 	signer, key, err := kept(earlier)
 	if err != nil {
@@ -117,8 +118,8 @@ func (a *Authority) end(now time.Time, lifetime time.Duration) time.Time {
 	return a.Ends()
 }
 
-// Stale says why a certificate is to be issued anew: it cannot be used, is another authority's or for other names, or ends soon.
-// It returns when it is to be asked again.
+// Stale says why a certificate is to be issued anew: it cannot be used, is another authority's or
+// for other names, or ends soon. It returns when it is to be asked again.
 func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now time.Time, lifetime time.Duration) (again time.Time, _ error) {
 	ends, err := Check(files, names, use, now)
 	if err != nil {

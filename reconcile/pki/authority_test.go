@@ -50,7 +50,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestStaleAtEndOfAuthority: near the end of the authority a new certificate is no better, and none is issued again and again.
+// TestStaleAtEndOfAuthority: near the end of the authority a new certificate is no better, and none
+// is issued again and again.
 func TestStaleAtEndOfAuthority(t *testing.T) {
 	t.Parallel()
 	a := authority(t, noon)
@@ -64,7 +65,8 @@ func TestStaleAtEndOfAuthority(t *testing.T) {
 	}
 }
 
-// TestIssueKeepsKey: a reader of one file of before and one of after a renewal has a pair all the same.
+// TestIssueKeepsKey: a reader of one file of before and one of after a renewal has a pair all the
+// same.
 func TestIssueKeepsKey(t *testing.T) {
 	t.Parallel()
 	a := authority(t, noon)

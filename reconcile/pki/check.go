@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Names are those of the files that belong together: a certificate with its chain, its key, and the authority that is trusted.
+// Names are those of the files that belong together: a certificate with its chain, its key, and the
+// authority that is trusted.
 type Names struct{ Cert, Key, CA string }
 
 // Use is what a certificate must be good for.
@@ -18,8 +19,8 @@ type Use struct {
 	Server, Client bool
 }
 
-// Check says why files cannot be used, in plain words and naming the file; nil where they can, until the time that is returned.
-// The words are the same as long as the files are.
+// Check says why files cannot be used, in plain words and naming the file; nil where they can,
+// until the time that is returned. The words are the same as long as the files are.
 func Check(files map[string][]byte, names Names, use Use, now time.Time) (ends time.Time, _ error) {
 	chain, err := certificates(names.Cert, files[names.Cert])
 	if err != nil {
@@ -117,7 +118,8 @@ func allows(c *x509.Certificate, usage x509.ExtKeyUsage) bool {
 	return false
 }
 
-// Config is how a client with these files connects. Whom it connects to must be set in a copy of it.
+// Config is how a client with these files connects. Whom it connects to must be set in a copy of
+// it.
 func Config(files map[string][]byte, names Names, now time.Time) (*tls.Config, error) {
 	if _, err := Check(files, names, Use{Client: true}, now); err != nil {
 		return nil, err

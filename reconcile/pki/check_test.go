@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// intermediate is an authority that another one has signed, and what is to be sent with what it issues.
+// intermediate is an authority that another one has signed, and what is to be sent with what it
+// issues.
 func intermediate(t *testing.T, root *Authority) (*Authority, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -21,7 +21,8 @@ const (
 	blockKey         = "PRIVATE KEY"
 )
 
-// blocks are those of a PEM file. Text around them is passed over, and a block that is cut off is not.
+// blocks are those of a PEM file. Text around them is passed over, and a block that is cut off is
+// not.
 func blocks(name string, file []byte) ([]*pem.Block, error) {
 	if len(bytes.TrimSpace(file)) == 0 {
 		return nil, fmt.Errorf("%s is missing or empty", name)
