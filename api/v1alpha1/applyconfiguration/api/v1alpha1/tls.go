@@ -5,7 +5,8 @@ package v1alpha1
 // TLSApplyConfiguration represents a declarative configuration of the TLS type for use
 // with apply.
 //
-// TLS says how the connections to the members, and among them, are encrypted and authenticated. Each plane is by itself.
+// TLS says how the connections to the members, and among them, are encrypted and authenticated.
+// Each plane is by itself.
 type TLSApplyConfiguration struct {
 	// client is for the port that clients use (2379). Default: plain text.
 	Client *ClientTLSApplyConfiguration `json:"client,omitempty"`

@@ -13,7 +13,8 @@ import (
 type TLSPlaneStatusApplyConfiguration struct {
 	// mode is Managed, Secret or Disabled.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
-	// authority is the SHA-256 of the certificate of the authority that the members trust, in hexadecimal, with Managed.
+	// authority is the SHA-256 of the certificate of the authority that the members trust, in
+	// hexadecimal, with Managed.
 	Authority *string `json:"authority,omitempty"`
 }
 
