@@ -186,6 +186,13 @@ explore: ## Explore the planner's states in the large bounds
 chaos: ## Disturb the operator at everything it does, and walk at random, for a while (FOR=30m)
 	@$(assets) && $(layer) chaos -- $(env) -timeout 0 -run '^TestChaos$$' ./reconcile -chaos.for=$(FOR)
 
+.PHONY: fuzz
+fuzz: ## Feed each fuzz target for a while with what it likes (FOR=1m)
+	@set -e; grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' membership reconcile render | sort | cut -d' ' -f2 | while read -r target; do \
+		package=$$(grep -rl --include='*_test.go' "^func $$target(" membership reconcile render | xargs dirname); \
+		echo "$$target in $$package"; go test ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FOR); \
+	done
+
 .PHONY: bench
 bench: ## Measure against hand-written manifests on a kind cluster
 	go test -tags e2e -count 1 -timeout 2h -v -run '^TestBench' ./e2e

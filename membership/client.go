@@ -91,6 +91,8 @@ func dial(scheme, host string, port int, config *tls.Config) (Client, error) {
 		// A call that takes long (Hash) must not wait for an answer on a connection that is dead.
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 5 * time.Second,
+		MaxCallRecvMsgSize:   mostAnswer,
+		DialOptions:          toMembers,
 		Logger:               zap.NewNop(), // what fails is returned, and logged once by the caller
 	})
 	if err != nil {
@@ -168,7 +170,8 @@ func alarms(remarks []string) []Alarm {
 	slices.SortFunc(raised, func(a, b Alarm) int {
 		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), cmp.Compare(a.Member, b.Member))
 	})
-	return slices.Compact(raised)
+	raised = slices.Compact(raised)
+	return raised[:min(len(raised), mostAlarms)]
 }
 
 func (c *client) Members(ctx context.Context) ([]Member, error) {
@@ -177,6 +180,9 @@ func (c *client) Members(ctx context.Context) ([]Member, error) {
 	r, err := c.etcd.MemberList(ctx) // linearizable unless asked otherwise
 	if err != nil {
 		return nil, fmt.Errorf("list members at etcd %s: %w", c.address, err)
+	}
+	if len(r.Members) > mostListed {
+		return nil, fmt.Errorf("list members at etcd %s: it lists %d, more than any cluster has", c.address, len(r.Members))
 	}
 	members := make([]Member, 0, len(r.Members))
 	for _, m := range r.Members {

@@ -26,7 +26,7 @@ func (c *client) Hash(ctx context.Context, revision int64) (Hash, error) {
 	defer cancel()
 	r, err := c.etcd.HashKV(ctx, c.url, revision)
 	if err == nil && revision > 0 {
-		_, err = c.etcd.Get(ctx, "\x00", clientv3.WithRev(max(revision-1, 1)), clientv3.WithSerializable())
+		_, err = c.etcd.Get(ctx, "\x00", clientv3.WithRev(max(revision-1, 1)), clientv3.WithSerializable(), clientv3.WithCountOnly())
 	}
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):

@@ -177,7 +177,7 @@ func foreignMember(_ Desired, o Observed) (Step, bool) {
 	for _, m := range o.Members {
 		known := names(o.Instances, func(i Instance) bool { return i.ID == m.ID })
 		if len(known) == 0 {
-			foreign = append(foreign, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", m.Name, m.ID, list(m.PeerURLs))))
+			foreign = append(foreign, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", shown(m.Name), m.ID, shown(list(m.PeerURLs)))))
 		}
 	}
 	slices.Sort(foreign)

@@ -44,19 +44,20 @@ func Scrape(ctx context.Context, host string, port int) (Endpoint, error) {
 
 // scraper keeps no connection: few are asked, and seldom twice. It goes by no proxy, and nowhere else than to the member.
 var scraper = &http.Client{
-	Transport:     &http.Transport{DisableKeepAlives: true},
+	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: mostHeader},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
-
-// mostMetrics is several times what etcd writes of itself, in bytes.
-const mostMetrics = 4 << 20
 
 // readMetrics reads the metrics of a member: server/etcdserver/metrics.go, where the names are the same in 3.5, 3.6 and 3.7. What
 // it has applied shows that it has been given the log, or a snapshot of it, which is on its disk before (applyAll in
 // server/etcdserver/server.go).
 func readMetrics(metrics io.Reader) (Endpoint, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(metrics, mostMetrics))
+	read, err := onlyRead(metrics)
+	if err != nil {
+		return Endpoint{}, err
+	}
+	families, err := parser.TextToMetricFamilies(read)
 	if err != nil {
 		return Endpoint{}, err
 	}

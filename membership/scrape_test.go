@@ -70,7 +70,8 @@ func TestScrape(t *testing.T) {
 			fails: "the metrics tell no member ID",
 		},
 		"NotEtcd":  {reason: "another program has got the address", metrics: "go_goroutines 7\n", fails: `version ""`},
-		"Garbage":  {reason: "it is no text of metrics", metrics: "<html>\n", fails: "invalid"},
+		"Garbage":  {reason: "it is no text of metrics", metrics: "<html>\n", fails: `version ""`},
+		"Broken":   {reason: "a line that is read is not as it has to be", metrics: "etcd_server_has_leader {\n", fails: "text format parsing error"},
 		"NotFound": {reason: "it has no such page", status: http.StatusNotFound, fails: "404 Not Found"},
 	}
 	for name, tc := range cases {

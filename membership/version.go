@@ -13,12 +13,18 @@ type Version struct{ Major, Minor, Patch int }
 
 // ParseVersion reads MAJOR.MINOR.PATCH, with or without a leading "v".
 func ParseVersion(s string) (Version, error) {
+	if len(s) > mostVersion {
+		return Version{}, fmt.Errorf("parse etcd version: it has %d characters", len(s))
+	}
 	v, err := semver.NewVersion(strings.TrimPrefix(s, "v"))
 	if err != nil {
 		return Version{}, fmt.Errorf("parse etcd version %q: %w", s, err)
 	}
 	if v.PreRelease != "" || v.Metadata != "" {
 		return Version{}, fmt.Errorf("parse etcd version %q: pre-releases and builds are not supported", s)
+	}
+	if max(v.Major, v.Minor, v.Patch) > mostNumber {
+		return Version{}, fmt.Errorf("parse etcd version %q: no release has such a number", s)
 	}
 	return Version{Major: int(v.Major), Minor: int(v.Minor), Patch: int(v.Patch)}, nil
 }

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,9 @@ func TestParseVersion(t *testing.T) {
 		"Build":      {reason: "Nor for a build of one's own", args: "3.7.0+git", want: want{refused: true}},
 		"Word":       {reason: "A moving tag is no version", args: "latest", want: want{refused: true}},
 		"Empty":      {reason: "Not known is not a version", args: "", want: want{refused: true}},
+		"Largest":    {reason: "More than any release has", args: "9999.9999.9999", want: want{version: Version{9999, 9999, 9999}, text: "9999.9999.9999"}},
+		"TooLarge":   {reason: "The status has room for 16 characters", args: "3.6.10000", want: want{refused: true}},
+		"TooLong":    {reason: "It is somebody else's text", args: strings.Repeat("0", 100) + "3.6.16", want: want{refused: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

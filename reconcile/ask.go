@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,10 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 )
+
+// mostAsked is how many Pods are asked in one look: several times the members that a cluster can have.
+// Others may create Pods that look like ours.
+const mostAsked = 32
 
 // answers is what etcd said.
 type answers struct {
@@ -29,10 +34,13 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}
 	var mutex sync.Mutex
 	var all crew
-	for name, pod := range pods {
-		if !listens(pod) {
+	count := 0
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		pod := pods[name]
+		if foreign, _ := belongs(c, pod); foreign || !listens(pod) || count == mostAsked {
 			continue
 		}
+		count++
 		all.do(func() {
 			etcd, endpoint, err := r.askMember(ctx, c, pod)
 			if err != nil {

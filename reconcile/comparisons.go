@@ -68,6 +68,17 @@ func (all *comparisons) forget(key types.NamespacedName) {
 	delete(all.cluster, key)
 }
 
+// end all that run, with the operator.
+func (all *comparisons) end() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, k := range all.cluster {
+		if k.running != nil {
+			k.cancel()
+		}
+	}
+}
+
 // late: the pass that has begun a comparison goes on without it.
 func (all *comparisons) late(key types.NamespacedName) {
 	all.mu.Lock()
@@ -109,8 +120,9 @@ func (all *comparisons) begin(ctx context.Context, key types.NamespacedName, abo
 	case !k.due(about, urgent, time.Now()):
 		return nil
 	}
-	// The operator's end ends it, and so does a change of what it is about.
-	ctx, k.cancel = context.WithCancel(ctx)
+	// The operator's end ends it (end), and so does a change of what it is about. The end of the
+	// pass does not.
+	ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	running := make(chan struct{})
 	k.running, k.subject, k.late = running, about, false
 	go func() {

@@ -346,8 +346,8 @@ func TestFirstStart(t *testing.T) {
 		"SizeLargest":  {reason: "as many as it has", args: "cluster/9/1", want: membership.First{Token: "cluster", Size: 9, Base: 1}},
 		"SizeWord":     {reason: "no number", args: "cluster/three/3"},
 		"TokenAlone":   {reason: "no size", args: "cluster"},
-		"BaseFar":      {reason: "no ordinal that the status could hold", args: "cluster/3/2147483639"},
-		"BaseFarthest": {reason: "the last that it can", args: "cluster/3/2147483638", want: membership.First{Token: "cluster", Size: 3, Base: 2147483638}},
+		"BaseFar":      {reason: "no ordinal that a member can have", args: "cluster/3/999992"},
+		"BaseFarthest": {reason: "the last that it can", args: "cluster/3/999991", want: membership.First{Token: "cluster", Size: 3, Base: 999991}},
 		"Longer":       {reason: "more than Quorate writes", args: "cluster/3/3/3"},
 		"Overflow":     {reason: "no number of this machine", args: "cluster/3/99999999999999999999"},
 	}

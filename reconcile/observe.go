@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,7 +90,7 @@ func inconclusive(err error) error {
 	return err
 }
 
-// objects are the Pods and claims of the cluster.
+// objects are the Pods and claims of the cluster, by the names of its members.
 func (r *Reconciler) objects(ctx context.Context, c *api.EtcdCluster, reader client.Reader) (observed, error) {
 	seen := observed{generation: c.Generation, pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
 	ours := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels(render.Selector(c))}
@@ -109,7 +108,9 @@ func (r *Reconciler) objects(ctx context.Context, c *api.EtcdCluster, reader cli
 	for i := range claims.Items {
 		seen.claims[claims.Items[i].Name] = &claims.Items[i]
 	}
+	onlyMembers(c, &seen)
 	err := errors.Join(r.unlabelledPods(ctx, c, seen), r.unlabelledClaims(ctx, c, seen), r.newClaims(ctx, c, seen))
+	countable(&seen)
 	seen.former = takeFormer(c, &seen)
 	return seen, err
 }
@@ -241,7 +242,7 @@ func firstStart(written string) membership.First {
 	var err error
 	switch len(parts) {
 	case 3:
-		if f.Base, err = strconv.Atoi(parts[2]); err != nil || f.Base <= 0 || f.Base > math.MaxInt32-mostMembers {
+		if f.Base, err = strconv.Atoi(parts[2]); err != nil || f.Base <= 0 || f.Base > api.MaxOrdinal+1-mostMembers {
 			return membership.First{}
 		}
 		fallthrough

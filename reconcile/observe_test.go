@@ -101,6 +101,11 @@ func TestVolume(t *testing.T) {
 		},
 		"NegativeSize": {reason: "no first start has so many members", annotations: map[string]string{api.AnnotationBootstrap: "cluster/-1"}, want: membership.Volume{UID: "claim-of-db-0"}},
 		"HugeSize":     {reason: "no first start has so many members, and looking for each would take for ever", annotations: map[string]string{api.AnnotationBootstrap: "cluster/2000000000"}, want: membership.Volume{UID: "claim-of-db-0"}},
+		"HugeBase": {
+			reason:      "no member has such an ordinal",
+			annotations: map[string]string{api.AnnotationBootstrap: "cluster/3/1000000"},
+			want:        membership.Volume{UID: "claim-of-db-0"},
+		},
 		"HugeNumbers": {
 			reason:      "more than 64 bits",
 			annotations: map[string]string{api.AnnotationBootstrap: "cluster/99999999999999999999", api.AnnotationMemberID: strings.Repeat("f", 17)},
@@ -242,6 +247,7 @@ func TestFacts(t *testing.T) {
 			reason: "what carries the label and a name that no member can have is passed over",
 			given: func(w *world) {
 				w.pods["db-x"], w.pods["db-01"], w.claims["other-0"] = newPod("db-x"), newPod("db-01"), newClaim("other-0")
+				w.claims["db-99999999999"] = newClaim("db-99999999999")
 			},
 			want: func(*membership.Observed) {},
 		},

@@ -68,6 +68,7 @@ type Reconciler struct {
 	// comparing is the data of members.
 	comparing comparisons
 	proving   proofs
+	underWay  underWay
 	intents   intents
 	keys      keys
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
@@ -105,9 +106,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		return fmt.Errorf("find out the name of this host: %w", err)
 	}
 	r.identity = host + "_" + string(uuid.NewUUID())
-	whoseTurn := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	whoseTurn := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.changing.wake = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
 		r.comparing.wake = r.changing.wake
+		context.AfterFunc(ctx, r.comparing.end)
 		return nil
 	})
 	// Claims have no owner while they are to be retained, so that all children are found by label.
@@ -143,6 +145,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 //  3. act: apply what the cluster always has, then carry out the step
 //  4. report what was seen and decided, where it differs from what the status says
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	defer r.underWay.begin(request.NamespacedName, time.Now())()
 	if err := r.changing.resume(ctx, r.Client, r.MaxChanging); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -143,9 +143,9 @@ func (r roster) fresh(seen []membership.Instance) []string {
 			}
 		}
 	}
-	names := make([]string, mostMembers)
-	for n := range names {
-		names[n] = r.cluster.MemberName(next + n)
+	var names []string
+	for n := next; n < min(next+mostMembers, api.MaxOrdinal+1); n++ {
+		names = append(names, r.cluster.MemberName(n))
 	}
 	return names
 }

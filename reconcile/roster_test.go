@@ -37,6 +37,10 @@ func TestRoster(t *testing.T) {
 			given:  func(w *world) { w.cluster.Status.NextOrdinal = 3; w.spare("db-6") },
 			want:   result{append(three[:3:3], known{Name: "db-6"}), "db-7"},
 		},
+		"NoMore": {
+			reason: "no name is left", given: func(w *world) { w.cluster.Status.NextOrdinal = api.MaxOrdinal + 1 },
+			want: result{three, ""},
+		},
 		"PodOnly": {
 			reason: "a Pod without a volume has a name too", given: func(w *world) { w.pods["db-5"] = w.pod("db-5") },
 			want: result{append(three[:3:3], known{Name: "db-5"}), "db-6"},
@@ -153,7 +157,7 @@ func TestRoster(t *testing.T) {
 			w := serving(t)
 			tc.given(&w)
 			o := facts(w.cluster, w.pods, w.claims, w.asked, limits{})
-			got := result{Fresh: o.Fresh[0]}
+			got := result{Fresh: append(o.Fresh, "")[0]}
 			for _, i := range o.Instances {
 				got.Known = append(got.Known, known{i.Name, i.ID})
 			}

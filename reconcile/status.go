@@ -72,6 +72,10 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	return s
 }
 
+// mostRemembered is how many members the schema has room for. Where claims or Pods have more of our
+// names, those that etcd has listed come first.
+const mostRemembered = 32
+
 // setMembers lists the members, and what is said of all of them together.
 func setMembers(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	before := map[string]api.MemberStatus{}
@@ -81,8 +85,9 @@ func setMembers(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	s.Members, s.Replicas, s.ReadyReplicas, s.Leader = nil, 0, 0, ""
 	var lowest membership.Version
 	var largest int64
+	crowded := len(names(seen.Instances, func(i membership.Instance) bool { return isMember(i, seen) })) > mostRemembered
 	for _, i := range seen.Instances {
-		if !isMember(i, seen) {
+		if !isMember(i, seen) || crowded && i.ID == 0 || len(s.Members) == mostRemembered {
 			continue
 		}
 		if i.Pod.Exists() && !i.Pod.Terminating {
@@ -177,18 +182,23 @@ func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
 // most one eighth more than the true one.
 func roundedUp(size int64) *resource.Quantity {
 	unit := int64(1 << 20)
+	size = min(size, 1<<60) // a member may say anything
 	for size/unit > 16 {
 		unit *= 2
 	}
 	return resource.NewQuantity((size+unit-1)/unit*unit, resource.BinarySI)
 }
 
+// mostMessage is how long the message of a condition may be, as the schema has it. A longer one would
+// keep all of the status from being written.
+const mostMessage = 32 << 10
+
 // setConditions says the same in the words of kstatus: Ready, Available and Degraded always; Reconciling or Stalled only
 // while True.
 func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, step membership.Step) {
 	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: reason, Message: message, ObservedGeneration: c.Generation,
+			Type: kind, Status: value, Reason: reason, Message: podstatus.Within(message, mostMessage), ObservedGeneration: c.Generation,
 		})
 	}
 	only := func(kind string, holds bool) {

@@ -1,7 +1,10 @@
 package reconcile
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -415,6 +418,36 @@ func TestStatus(t *testing.T) {
 				s.Version, s.Members[0].Version, s.DBSize = "3.6.9", "3.6.9", resource.NewQuantity(104<<20, resource.BinarySI)
 				s.ReadyReplicas, s.Members[2].Role = 2, api.RoleLearner
 			},
+		},
+		"LongMessage": {
+			reason: "etcd tells of others what they like, and what is larger than the schema is not written at all",
+			step:   step(membership.Stall, membership.ForeignMember, strings.Repeat("x", 100_000)),
+			want: func(s *api.EtcdClusterStatus) {
+				said := strings.Repeat("x", 32765) + "..."
+				s.Conditions = conditions(ready(metav1.ConditionFalse, "ForeignMember", said), serves, allWell, condition(api.ConditionStalled, metav1.ConditionTrue, "ForeignMember", said))
+			},
+		},
+		"Crowd": {
+			reason: "claims that others have given our label and names must not keep the status from being written",
+			seen: func(seen *observed) {
+				seen.Reach = membership.ReachSome
+				for n := range 100 {
+					claim := membership.Instance{Name: fmt.Sprintf("db-%d", n+3), Ordinal: n + 3, Volume: membership.Volume{UID: "x"}}
+					seen.Instances = append(seen.Instances, claim)
+				}
+			},
+			step: step(membership.None, membership.Healthy, "3 healthy members"),
+			want: func(s *api.EtcdClusterStatus) {
+				s.NextOrdinal = 103
+				s.Conditions[1] = condition(api.ConditionAvailable, metav1.ConditionFalse, "QuorumLost", "no quorum of the members answers")
+				s.Conditions[1].ObservedGeneration = 7
+			},
+		},
+		"HugeDatabase": {
+			reason: "a member may say anything",
+			seen:   func(seen *observed) { seen.Instances[0].Endpoint.DBSize = math.MaxInt64 },
+			step:   step(membership.None, membership.Healthy, "3 healthy members"),
+			want:   func(s *api.EtcdClusterStatus) { s.DBSize = resource.NewQuantity(1<<60, resource.BinarySI) },
 		},
 		"Memory": {
 			reason:  "a volume that is the Pod has no name of its own",

@@ -32,7 +32,9 @@ type turns struct {
 	resumed bool
 	taken   map[types.NamespacedName]bool
 	// saving are the clusters that take a snapshot before a change, and since when this process knows.
-	saving  map[types.NamespacedName]time.Time
+	saving map[types.NamespacedName]time.Time
+	// last is the last step that each cluster with a turn has taken.
+	last    map[types.NamespacedName]lastStep
 	waiting []asker // in the order in which they asked first
 }
 
@@ -41,6 +43,18 @@ type turns struct {
 // meanwhile, and a large database or a slow store may take hours, so that others go on after that.
 // With its snapshot the cluster waits for another turn then.
 const snapshotTurn = 10 * time.Minute
+
+// idleTurn is for how long a cluster keeps its turn without a step of its own. It may wait for a
+// volume that never grows, or a node that never comes back, and a security patch is to reach the
+// others. It goes on with what it waits for, and asks for another turn before its next change.
+// After a restart of the operator it has that time once more.
+const idleTurn = 15 * time.Minute
+
+// lastStep is what a cluster did last, and when it was first seen to.
+type lastStep struct {
+	step string
+	at   time.Time
+}
 
 // asker is a cluster that waits for its turn. One that has something else to do first, such as to wait for a member, does not
 // ask meanwhile: it holds up no other, and keeps its place.
@@ -145,15 +159,16 @@ func (t *turns) next(limit int) []types.NamespacedName {
 }
 
 // leave gives back the turn of a cluster that has come to rest, to a stop that only a person ends,
-// or whose snapshot before a change takes longer than snapshotTurn. One that waits and asks no more
-// loses its place. The next one is woken.
+// whose snapshot before a change takes longer than snapshotTurn, or that has waited for idleTurn.
+// One that waits and asks no more loses its place. The next one is woken.
 func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.next(limit)
-	rests := step.Action == membership.None || step.Action == membership.Stall || t.savesLong(key, step, now)
+	rests := step.Action == membership.None || step.Action == membership.Stall || t.savesLong(key, step, now) || t.idlesLong(key, step, now)
 	if rests {
 		delete(t.taken, key)
+		delete(t.last, key)
 	}
 	switch n := t.place(key); {
 	case n < 0:
@@ -167,6 +182,23 @@ func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step,
 			t.look(next)
 		}
 	}
+}
+
+// idlesLong reports whether a cluster has its turn, and has done nothing new for longer than it
+// keeps it for that. To wait for something else is nothing new.
+func (t *turns) idlesLong(key types.NamespacedName, step membership.Step, now time.Time) bool {
+	if !t.taken[key] {
+		return false
+	}
+	last, known := t.last[key]
+	if !known || step.Action != "" && step.Acts() && step.String() != last.step {
+		if t.last == nil {
+			t.last = map[types.NamespacedName]lastStep{}
+		}
+		t.last[key] = lastStep{step.String(), now}
+		return false
+	}
+	return now.Sub(last.at) >= idleTurn
 }
 
 // savesLong reports whether a cluster has taken its snapshot for longer than it keeps its turn for

@@ -92,6 +92,54 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// TestTurnsIdle: a cluster that waits for ever does not keep its turn for ever.
+func TestTurnsIdle(t *testing.T) {
+	t.Parallel()
+	update := func(name string) membership.Step {
+		return membership.Step{Action: membership.Update, Members: []string{name}, Reason: membership.Changing}
+	}
+	waits := membership.Step{Action: membership.Wait, Reason: membership.Changing, Message: "waiting for its volume to grow"}
+	other := membership.Step{Action: membership.Wait, Reason: membership.MemberDown, Message: "waiting for its node"}
+	type pass struct {
+		after time.Duration // the one before it
+		step  membership.Step
+	}
+	cases := map[string]struct {
+		reason string
+		passes []pass
+		keeps  bool
+	}{
+		"Works":   {reason: "each member takes its time", passes: []pass{{0, update("a-0")}, {10 * time.Minute, update("a-1")}, {10 * time.Minute, update("a-2")}}, keeps: true},
+		"Waits":   {reason: "it may yet come", passes: []pass{{0, update("a-0")}, {idleTurn - time.Second, waits}}, keeps: true},
+		"Idles":   {reason: "others wait behind it", passes: []pass{{0, update("a-0")}, {time.Minute, waits}, {idleTurn - time.Minute, waits}}},
+		"Changes": {reason: "to wait for something else is nothing new", passes: []pass{{0, update("a-0")}, {idleTurn / 2, waits}, {idleTurn / 2, other}}},
+		"Again":   {reason: "nor is the very same step", passes: []pass{{0, update("a-0")}, {idleTurn / 2, update("a-0")}, {idleTurn / 2, update("a-0")}}},
+		"Fails":   {reason: "nor a pass that came to no step", passes: []pass{{0, update("a-0")}, {idleTurn / 2, membership.Step{}}, {idleTurn / 2, membership.Step{}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var turns turns
+			now := time.Now()
+			enter := func(name string) bool {
+				return turns.enter(&api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}, 1) == nil
+			}
+			enter("a")
+			enter("b") // waits behind it
+			for _, p := range tc.passes {
+				now = now.Add(p.after)
+				turns.leave(turnOf("a"), 1, p.step, now)
+			}
+			if diff := cmp.Diff(tc.keeps, !enter("b")); diff != "" {
+				t.Errorf("%s: whether it keeps its turn: -want +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.keeps, enter("a")); diff != "" {
+				t.Errorf("%s: whether it changes on: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func taken(t *turns) []string {
 	var names []string
 	for _, key := range slices.SortedFunc(maps.Keys(t.taken), func(a, b types.NamespacedName) int { return slices.Compare([]string{a.Name}, []string{b.Name}) }) {

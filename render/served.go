@@ -2,6 +2,8 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 
 	api "quorate.dev/api/v1alpha1"
@@ -50,10 +52,33 @@ func Differing(a, b *api.EtcdCluster) []string {
 // says nothing.
 func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
 	var s served
-	if said == "" || json.Unmarshal([]byte(said), &s) != nil {
+	if said == "" || len(said) > mostServed || json.Unmarshal([]byte(said), &servedQuantities{}) != nil || json.Unmarshal([]byte(said), &s) != nil {
 		return nil, false
 	}
 	c = c.DeepCopy()
 	c.Spec.Version, c.Spec.Image, c.Spec.Resources, c.Spec.Options, c.Spec.Scheduling = s.Version, s.Image, s.Resources, s.Options, s.Scheduling
 	return c, true
+}
+
+// servedQuantities are those of served, of which only the form is read. Whoever may write annotations may
+// write 1e-100000000, which takes a minute to parse, and the schema judges the spec alone.
+type servedQuantities struct {
+	Resources struct {
+		Requests, Limits map[string]formed
+	}
+	Options struct {
+		QuotaBackendSize formed
+	}
+}
+
+// formed is a quantity that is written as one is that came through the schema.
+type formed struct{}
+
+var quantityForm = regexp.MustCompile(`^"?[0-9]{1,40}([.][0-9]{1,40})?([numk]|[KMGTPE]i?|[eE][+-]?[0-9]{1,2})?"?$`)
+
+func (formed) UnmarshalJSON(raw []byte) error {
+	if !quantityForm.Match(raw) {
+		return fmt.Errorf("quantity of %d characters is not as the spec has it", len(raw))
+	}
+	return nil
 }

@@ -1,9 +1,11 @@
 package render
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -100,6 +102,74 @@ func TestServed(t *testing.T) {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestServedHostile: whoever may write an annotation may write anything there. What Quorate has not written says nothing, and costs
+// nothing.
+func TestServedHostile(t *testing.T) {
+	t.Parallel()
+	requests := func(quantity string) string {
+		return `{"version":"3.6.16","resources":{"requests":{"memory":` + quantity + `}}}`
+	}
+	cases := map[string]struct {
+		reason string
+		said   string
+		want   bool
+	}{
+		"Plain":          {reason: "as the spec has it", said: requests(`"1Gi"`), want: true},
+		"Number":         {reason: "a number is one", said: requests(`1073741824`), want: true},
+		"Canonical":      {reason: "as a small fraction is written", said: requests(`"500n"`), want: true},
+		"Exponent":       {reason: "as a large number is written", said: requests(`"1e9"`), want: true},
+		"Tiny":           {reason: "it is rounded up digit by digit", said: requests(`"1e-100000000"`)},
+		"TinyNumber":     {reason: "it needs no quotes", said: requests(`1e-100000000`)},
+		"Huge":           {reason: "to compare it all digits are written", said: requests(`"1e999999999"`)},
+		"Digits":         {reason: "the digits may be there already", said: requests(`"` + strings.Repeat("9", 50_000) + `"`)},
+		"Limits":         {reason: "each list is read", said: `{"version":"3.6.16","resources":{"limits":{"cpu":"1e-100000000"}}}`},
+		"OtherCase":      {reason: "as encoding/json reads names", said: `{"version":"3.6.16","RESOURCES":{"LIMITS":{"cpu":"1e-100000000"}}}`},
+		"Twice":          {reason: "the last one counts, and all are parsed", said: `{"resources":{"limits":{"cpu":"1e-100000000"}},"resources":{"limits":{"cpu":"1"}},"version":"3.6.16"}`},
+		"Quota":          {reason: "each field that is a quantity", said: `{"version":"3.6.16","options":{"quotaBackendSize":"1e-100000000"}}`},
+		"QuotaAsWritten": {reason: "as the spec has it", said: `{"version":"3.6.16","options":{"quotaBackendSize":"2Gi"}}`, want: true},
+		"Long":           {reason: "Quorate writes none that is longer than its bound", said: `{"version":"3.6.16"}` + strings.Repeat(" ", mostServed)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			_, ok := AsServed(load(t, "minimal"), tc.said)
+			if diff := cmp.Diff(tc.want, ok); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("%s: it took %s", tc.reason, took)
+			}
+		})
+	}
+}
+
+// TestServedQuantities: no field of what is served is parsed as a quantity before its form was read.
+func TestServedQuantities(t *testing.T) {
+	t.Parallel()
+	var found []string
+	var walk func(path string, of reflect.Type)
+	walk = func(path string, of reflect.Type) {
+		switch {
+		case of == reflect.TypeFor[resource.Quantity]():
+			found = append(found, path)
+		case of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice:
+			walk(path, of.Elem())
+		case of.Kind() == reflect.Map:
+			walk(path+"[]", of.Elem())
+		case of.Kind() == reflect.Struct:
+			for n := range of.NumField() {
+				walk(path+"."+of.Field(n).Name, of.Field(n).Type)
+			}
+		}
+	}
+	walk("", reflect.TypeFor[served]())
+	want := []string{".Resources.Requests[]", ".Resources.Limits[]", ".Options.QuotaBackendSize"}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("add what is new to the type servedQuantities: -want, +got\n%s", diff)
 	}
 }
 

@@ -16,9 +16,9 @@ var (
 	maxQuota = resource.MustParse("100Gi")
 )
 
-// countable is false for a quantity such as 1e999999999: it parses, but to compare it with another would write all of its
+// Countable is false for a quantity such as 1e999999999: it parses, but to compare it with another would write all of its
 // digits out first, and take minutes or all memory.
-func countable(q resource.Quantity) bool {
+func Countable(q resource.Quantity) bool {
 	q = q.DeepCopy() // AsDec changes what it is called on
 	scale := q.AsDec().Scale()
 	return -30 <= scale && scale <= 30
@@ -30,7 +30,7 @@ func uncountable(field string) string {
 
 func storageProblems(s api.Storage) []string {
 	var problems []string
-	if !countable(s.Size) {
+	if !Countable(s.Size) {
 		problems = append(problems, uncountable("storage.size"))
 	} else if s.Size.Cmp(minSize) < 0 {
 		problems = append(problems, "storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write")
@@ -52,11 +52,11 @@ func storageProblems(s api.Storage) []string {
 
 func quotaProblems(c *api.EtcdCluster) []string {
 	o, size := c.Spec.Options, c.Spec.Storage.Size
-	if o == nil || o.QuotaBackendSize == nil || !countable(size) {
+	if o == nil || o.QuotaBackendSize == nil || !Countable(size) {
 		return nil
 	}
 	quota := *o.QuotaBackendSize
-	if !countable(quota) {
+	if !Countable(quota) {
 		return []string{uncountable("options.quotaBackendSize")}
 	}
 	if quota.Cmp(minQuota) < 0 || quota.Cmp(maxQuota) > 0 {
@@ -86,7 +86,7 @@ func resourcesProblems(r *api.Resources) []string {
 		problems = append(problems, "resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi")
 	}
 	for _, q := range slices.Concat(slices.Collect(maps.Values(r.Requests)), slices.Collect(maps.Values(r.Limits))) {
-		if !countable(q) {
+		if !Countable(q) {
 			return append(problems, uncountable("a quantity of resources"))
 		}
 	}

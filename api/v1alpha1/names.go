@@ -148,6 +148,9 @@ const (
 // six-digit ordinal, must fit a DNS label of 63 characters.
 const MaxNameLength = 56
 
+// MaxOrdinal is the largest ordinal that a member can have, with six digits.
+const MaxOrdinal = 999_999
+
 // MemberName is the name of a member: its Pod, its PersistentVolumeClaim and its name in etcd.
 func (c *EtcdCluster) MemberName(ordinal int) string { return c.Name + "-" + strconv.Itoa(ordinal) }
 
@@ -161,7 +164,7 @@ func (c *EtcdCluster) Ordinal(member string) (int, bool) {
 	if err != nil || c.MemberName(n) != member { // the second test refuses "+1" and "01"
 		return 0, false
 	}
-	return n, n >= 0
+	return n, 0 <= n && n <= MaxOrdinal
 }
 
 // PeerURL is where the other members reach a member. Ordinals are never used again, so it names one incarnation.

@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -46,6 +45,8 @@ func TestOrdinal(t *testing.T) {
 		"Hexadecimal":     {"digits are decimal", args{"a", "a-0x1"}, want{}},
 		"Space":           {"nothing is trimmed", args{"a", "a- 1"}, want{}},
 		"OtherDigits":     {"digits are ASCII", args{"a", "a-\u0661"}, want{}},
+		"Largest":         {"six digits", args{"a", "a-999999"}, want{999999, true}},
+		"TooLarge":        {"a DNS label has no room for more", args{"a", "a-1000000"}, want{}},
 		"Overflow":        {"a number that is too large is no ordinal", args{"a", "a-99999999999999999999"}, want{}},
 		"Nothing":         {"nothing is no member", args{"a", ""}, want{}},
 	}
@@ -69,7 +70,7 @@ func TestMemberNameRoundTrip(t *testing.T) {
 	t.Parallel()
 	clusters := []string{"a", "a-1", "a-1-1", "a-0", "a--1", "a1", "etcd", "etcd-client", strings.Repeat("a", MaxNameLength)}
 	for _, name := range clusters {
-		for _, ordinal := range []int{0, 1, 9, 10, 11, 100, 999999, math.MaxInt32} {
+		for _, ordinal := range []int{0, 1, 9, 10, 11, 100, MaxOrdinal} {
 			member := named(name).MemberName(ordinal)
 			for _, other := range clusters {
 				got, ok := named(other).Ordinal(member)

@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -104,13 +105,13 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config, err := ctrl.GetConfig()
+	server, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	serverTime := &reconcile.ServerTime{}
-	config.Wrap(serverTime.Over)
-	mgr, err := ctrl.NewManager(config, options)
+	server.Wrap(serverTime.Over)
+	mgr, err := ctrl.NewManager(server, options)
 	if err != nil {
 		return fmt.Errorf("set up manager: %w", err)
 	}
@@ -137,6 +138,9 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	}
 	if err := r.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("workers", r.Alive); err != nil {
+		return err
 	}
 	b := &backup.Reconciler{
 		Client:     mgr.GetClient(),
@@ -193,6 +197,7 @@ func (o *operatorOptions) manager() (ctrl.Options, error) {
 		LeaderElectionID:              leaseName,
 		LeaderElectionReleaseOnCancel: true, // safe, because the process ends when the manager does
 		GracefulShutdownTimeout:       new(shutdown),
+		Controller:                    config.Controller{ReconciliationTimeout: reconcile.PassTakes},
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -27,11 +28,18 @@ var debianUnwanted = []string{
 
 const defaultMirror = "http://deb.debian.org/debian"
 
+// debianKeyring has the keys of the Debian archive.
+const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// debootstrapFlags: the archive's signature is checked, or nothing is built. Without the flag, and
+// without a keyring, debootstrap warns, and unpacks as root what the mirror gives.
+var debootstrapFlags = []string{"--variant=minbase", "--force-check-gpg"}
+
 // debianRoot returns a directory with root.tar, the file system that nodes and the images of
 // Debian programs are made from.
 func debianRoot(ctx context.Context) (string, error) {
 	name := fmt.Sprintf("debian-%s-%s-%s", debianSuite, runtime.GOARCH,
-		fingerprint([]any{debianPackages, debianUnwanted}))
+		fingerprint([]any{debianPackages, debianUnwanted, debootstrapFlags}))
 	return cached(ctx, name, func(dir string) error {
 		if err := ensureDebootstrap(ctx); err != nil {
 			return err
@@ -39,8 +47,8 @@ func debianRoot(ctx context.Context) (string, error) {
 		mirror := debianMirror(ctx)
 		say("making a Debian %s root from %s", debianSuite, mirror)
 		root := filepath.Join(dir, "root")
-		cmd := command(ctx, "debootstrap", "--variant=minbase",
-			"--include="+strings.Join(debianPackages, ","), debianSuite, root, mirror)
+		cmd := command(ctx, "debootstrap", append(slices.Clone(debootstrapFlags),
+			"--include="+strings.Join(debianPackages, ","), debianSuite, root, mirror)...)
 		cmd.Env = append(os.Environ(), aptProxy(ctx)...)
 		if _, err := output(cmd); err != nil {
 			return fmt.Errorf("make a Debian root: %w", err)
@@ -61,21 +69,25 @@ func debianRoot(ctx context.Context) (string, error) {
 	})
 }
 
-// ensureDebootstrap installs debootstrap when it is missing and this process may do so.
+// ensureDebootstrap installs debootstrap, and the keys by which it checks what it gets, when they are
+// missing and this process may do so.
 func ensureDebootstrap(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return errors.New("building the node image unpacks Debian packages as root: " +
 			"run this as root, or give Docker access to a registry")
 	}
-	if _, err := exec.LookPath("debootstrap"); err == nil {
+	_, debootstrap := exec.LookPath("debootstrap")
+	_, gpgv := exec.LookPath("gpgv")
+	_, keyring := os.Stat(debianKeyring)
+	if errors.Join(debootstrap, gpgv, keyring) == nil {
 		return nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return errors.New("building the node image needs debootstrap: install it with this system's package manager")
+		return errors.New("building the node image needs debootstrap, gpgv and " + debianKeyring + ": install them with this system's package manager")
 	}
-	say("installing debootstrap, which unpacks Debian packages")
+	say("installing debootstrap, which unpacks Debian packages, and the keys of the Debian archive")
 	install := func() error {
-		cmd := command(ctx, "apt-get", "install", "--yes", "--no-install-recommends", "debootstrap", "debian-archive-keyring")
+		cmd := command(ctx, "apt-get", "install", "--yes", "--no-install-recommends", "debootstrap", "gpgv", "debian-archive-keyring")
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		_, err := output(cmd)
 		return err

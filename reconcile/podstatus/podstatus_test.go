@@ -28,6 +28,7 @@ func TestResultOf(t *testing.T) {
 	}{
 		"Done":      {reason: "it has done its work", args: corev1.ContainerStateTerminated{Message: stored}, want: Result{Manifest: &Manifest{Name: "monday", SHA256: "5a"}}},
 		"DoneMuted": {reason: "it has done its work, and says nothing of it", args: corev1.ContainerStateTerminated{Message: "what else was logged"}},
+		"TooLong":   {reason: "the status has no room for it", args: corev1.ContainerStateTerminated{Message: `{"manifest":{"name":"` + strings.Repeat("x", 254) + `"}}`}},
 		"Doubtful":  {reason: "the exit code decides", args: corev1.ContainerStateTerminated{Message: `{"error":{"reason":"Failed","message":"no"}}`}},
 		"Refused":   {reason: "a snapshot that it names was not stored", args: corev1.ContainerStateTerminated{ExitCode: 1, Message: refused}, want: failed("AccessDenied", "the store refuses s3:PutObject")},
 		"NoWord":    {reason: "a condition takes one word", args: corev1.ContainerStateTerminated{ExitCode: 1, Message: `{"error":{"reason":"access denied","message":"no"}}`}, want: failed(api.ReasonAgentFailed, "no")},

@@ -41,6 +41,12 @@ type Manifest struct {
 	TakenAt     time.Time `json:"takenAt"`
 }
 
+// fits reports whether a status has room for the manifest, which is from the store, and may be
+// anybody's. With a longer one none would be written, and nothing of it seen.
+func (m *Manifest) fits() bool {
+	return len(m.Name) <= 253 && len(m.ClusterID) <= 16 && len(m.Member) <= 63 && len(m.EtcdVersion) <= 32 && len(m.SHA256) <= 64 && len(m.Object) <= 1024
+}
+
 // Verification is what the operator takes of the record of a verification.
 type Verification struct {
 	At time.Time `json:"at"`
@@ -59,6 +65,9 @@ func ResultOf(container string, exit *corev1.ContainerStateTerminated) Result {
 	left := Result{}
 	if json.Unmarshal([]byte(exit.Message), &left) != nil {
 		left = Result{}
+	}
+	if left.Manifest != nil && !left.Manifest.fits() {
+		left.Manifest = nil
 	}
 	switch {
 	case exit.ExitCode == 0:

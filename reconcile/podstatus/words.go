@@ -13,10 +13,15 @@ func Clause(what, why string) string {
 // FirstLine of a text, cut to the 1024 bytes that an event may have: so a condition and an event say
 // the same.
 func FirstLine(text string) string {
-	const most, cut = 1024, "..."
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most-len(cut)], "") + cut
+	return Within(line, 1024)
+}
+
+// Within is a text of so many bytes at most. Where it is cut, that shows.
+func Within(text string, most int) string {
+	const cut = "..."
+	if len(text) <= most {
+		return text
 	}
-	return line
+	return strings.ToValidUTF8(text[:most-len(cut)], "") + cut
 }
