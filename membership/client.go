@@ -3,6 +3,7 @@ package membership
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"regexp"
@@ -69,11 +70,23 @@ type Downgrader interface {
 // wait for the connection; the first call does.
 type Dialer func(host string, port int) (Client, error)
 
+// SecureDialer is a Dialer of members with TLS. The configuration has the name that the member's
+// certificate is checked for: its host is an IP address.
+type SecureDialer func(host string, port int, config *tls.Config) (Client, error)
+
 // Dial is the Dialer for real members.
-func Dial(host string, port int) (Client, error) {
+func Dial(host string, port int) (Client, error) { return dial("http://", host, port, nil) }
+
+// DialTLS is the SecureDialer for real members.
+func DialTLS(host string, port int, config *tls.Config) (Client, error) {
+	return dial("https://", host, port, config)
+}
+
+func dial(scheme, host string, port int, config *tls.Config) (Client, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	c, err := clientv3.New(clientv3.Config{
-		Endpoints:   []string{"http://" + address},
+		Endpoints:   []string{scheme + address},
+		TLS:         config,
 		DialTimeout: CallTimeout,
 		// A call that takes long (Hash) must not wait for an answer on a connection that is dead.
 		DialKeepAliveTime:    10 * time.Second,
@@ -85,12 +98,12 @@ func Dial(host string, port int) (Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial etcd %s: %w", address, err)
 	}
-	return &client{etcd: c, address: address}, nil
+	return &client{etcd: c, address: address, url: scheme + address}, nil
 }
 
 type client struct {
-	etcd    *clientv3.Client
-	address string
+	etcd         *clientv3.Client
+	address, url string
 }
 
 var _ Client = (*client)(nil)
@@ -100,7 +113,7 @@ func (c *client) Close() error { return c.etcd.Close() }
 func (c *client) Status(ctx context.Context) (Endpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	r, err := c.etcd.Status(ctx, "http://"+c.address)
+	r, err := c.etcd.Status(ctx, c.url)
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("status of etcd %s: %w", c.address, err)
 	}

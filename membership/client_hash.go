@@ -24,7 +24,7 @@ var ErrCompacted = errors.New("the revision is compacted")
 func (c *client) Hash(ctx context.Context, revision int64) (Hash, error) {
 	ctx, cancel := context.WithTimeout(ctx, HashTimeout)
 	defer cancel()
-	r, err := c.etcd.HashKV(ctx, "http://"+c.address, revision)
+	r, err := c.etcd.HashKV(ctx, c.url, revision)
 	if err == nil && revision > 0 {
 		_, err = c.etcd.Get(ctx, "\x00", clientv3.WithRev(max(revision-1, 1)), clientv3.WithSerializable(), clientv3.WithCountOnly())
 	}

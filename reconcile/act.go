@@ -34,6 +34,9 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	invalid := valid(c)
 	var held error // no member is changed for what is refused, or waits for its turn
 	if invalid == nil {
+		held = barred(seen)
+	}
+	if invalid == nil && held == nil {
 		held = r.hold(ctx, c, seen, step)
 	}
 	keepsAll, staticErr := r.applyStatic(ctx, c, seen, step, invalid == nil && held == nil)

@@ -34,7 +34,7 @@ func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, 
 		return err
 	}
 	defer cancel()
-	err = r.atLeader(seen, func(etcd membership.Client) (err error) {
+	err = r.atLeader(c, seen, func(etcd membership.Client) (err error) {
 		defer func() { r.settle(c, err) }() // where no member is asked, what was asked before stays as it is
 		switch step.Action {
 		case membership.AddLearner:
@@ -109,7 +109,7 @@ func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observ
 
 // tell asks the leader for the step, and writes an event where it was done.
 func (r *Reconciler) tell(c *api.EtcdCluster, seen observed, step membership.Step, ask func(membership.Client) error) error {
-	err := r.atLeader(seen, ask)
+	err := r.atLeader(c, seen, ask)
 	if err == nil {
 		r.event(c, step, step.Message)
 	}
@@ -146,7 +146,7 @@ func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membe
 
 // atLeader asks the leader, which alone can hand over its leadership, and judges learners by what it knows itself; where it
 // does not answer here, any member that serves.
-func (r *Reconciler) atLeader(seen observed, ask func(membership.Client) error) error {
+func (r *Reconciler) atLeader(c *api.EtcdCluster, seen observed, ask func(membership.Client) error) error {
 	var at *corev1.Pod
 	for _, i := range seen.Instances {
 		if pod := seen.pods[i.Name]; pod != nil && i.Serves() && (at == nil || i.Leads()) {
@@ -156,7 +156,7 @@ func (r *Reconciler) atLeader(seen observed, ask func(membership.Client) error) 
 	if at == nil {
 		return fmt.Errorf("%w: no member that answers serves", membership.ErrLater)
 	}
-	etcd, err := r.Dial(at.Status.PodIP, api.PortClient)
+	etcd, err := r.dial(c, at.Name, at.Status.PodIP)
 	if err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func TestAtLeader(t *testing.T) {
 				got.Asked = host
 				return asked{}, nil
 			}}
-			err := r.atLeader(seen, func(membership.Client) error { return nil })
+			err := r.atLeader(newCluster(), seen, func(membership.Client) error { return nil })
 			if got.Later = errors.Is(err, membership.ErrLater); err != nil && !got.Later {
 				t.Error(err)
 			}

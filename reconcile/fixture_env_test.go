@@ -86,6 +86,7 @@ type stage struct {
 	version string // of etcd, for the clusters of this stage
 	workers int    // of each operator; 0 is two
 	wire    *wire  // between the operators and the API server; nil where no test looks at it
+	secured bool   // the clusters of this stage have TLS on both ports
 	loaded  bool   // clients write and read from when a cluster is born
 	listens bool   // the clients watch, too
 	clients *load  // which these are
@@ -134,7 +135,7 @@ func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	if err := c.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{T: t, WithWatch: c, ns: ns.Name, version: etcd36, scheme: scheme}
+	s := &stage{T: t, WithWatch: c, ns: ns.Name, version: etcd36, scheme: scheme, secured: *withTLS}
 	// The test's context ends before its clean-up, and the processes must outlive what stops them in order.
 	// Dozens of etcds are at rest, and most of what they cost then is heartbeats. Elections take as long as ever.
 	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Heartbeat: 200 * time.Millisecond, Dies: s.agentDies, Logf: func(string, ...any) {}}
@@ -179,7 +180,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	}
 	r := &reconcile.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, Scrape: membership.Scrape, StallAfter: 2 * time.Second,
-		AgentImage: agentImage, ServerTime: serverTime,
+		AgentImage: agentImage, ServerTime: serverTime, DialTLS: s.dialTLS, Certificates: reconcile.Certificates{PeerHosts: s.addresses, Every: time.Second},
 	}
 	for _, put := range between {
 		put(r)
@@ -255,7 +256,7 @@ func (n named) Members(ctx context.Context) ([]membership.Member, error) {
 
 // cluster is a small EtcdCluster to change and create.
 func (s *stage) cluster(name string, replicas int32) *api.EtcdCluster {
-	return &api.EtcdCluster{
+	c := &api.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns},
 		Spec: api.EtcdClusterSpec{
 			Replicas: &replicas,
@@ -263,6 +264,10 @@ func (s *stage) cluster(name string, replicas int32) *api.EtcdCluster {
 			Storage:  api.Storage{Size: resource.MustParse("1Gi")},
 		},
 	}
+	if s.secured {
+		s.secure(c)
+	}
+	return c
 }
 
 func (s *stage) create(o client.Object) {
@@ -305,9 +310,9 @@ func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
 	s.Helper()
 	var endpoints []string
 	for _, pod := range s.pods(c) {
-		endpoints = append(endpoints, "http://"+pod.Status.PodIP+":2379")
+		endpoints = append(endpoints, endpoint(c)(&pod))
 	}
-	cli, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: patience, Logger: zap.NewNop()})
+	cli, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: patience, Logger: zap.NewNop(), TLS: s.clientTLS(c)})
 	if err != nil {
 		s.Fatal(err)
 	}

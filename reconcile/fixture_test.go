@@ -123,6 +123,7 @@ type stub struct {
 	labels  map[string]map[string]string // that were applied, by kind and name
 	specs   map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
 	patches map[string]string            // by kind and name
+	secrets map[string]map[string][]byte // what was applied, by name
 	graces  map[string]*int64            // with which Pods were deleted, by name; nil is their own
 	status  []api.EtcdClusterStatus      // what was applied, in order
 	// selectors that were applied, by the name of the Service
@@ -139,7 +140,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			t.Fatal(err)
 		}
 	}
-	s := &stub{patches: map[string]string{}, marks: map[string]map[string]string{}, labels: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
+	s := &stub{secrets: map[string]map[string][]byte{}, patches: map[string]string{}, marks: map[string]map[string]string{}, labels: map[string]map[string]string{}, specs: map[string]corev1.PodSpec{}, graces: map[string]*int64{}, selectors: map[string]map[string]string{}, events: events.NewFakeRecorder(100)}
 	take := func(w write) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -178,6 +179,8 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 				s.specs["apply "+meta.Metadata.Name] = meta.Spec
 			case "Service":
 				s.selectors[meta.Metadata.Name] = meta.Service.Selector
+			case "Secret":
+				s.secrets[meta.Metadata.Name] = meta.Data
 			case "PodDisruptionBudget":
 				s.budgets = append(s.budgets, meta.Budget.MinAvailable.IntVal)
 			}
@@ -255,7 +258,8 @@ type decoded struct {
 		Name, UID, ResourceVersion string
 		Labels, Annotations        map[string]string
 	}
-	Spec    corev1.PodSpec // of a Pod
+	Data    map[string][]byte // of a Secret
+	Spec    corev1.PodSpec    // of a Pod
 	Service corev1.ServiceSpec
 	Budget  policyv1.PodDisruptionBudgetSpec
 	Status  api.EtcdClusterStatus // of an EtcdCluster
@@ -276,6 +280,9 @@ func decode(o runtime.ApplyConfiguration) (d decoded, err error) {
 	}
 	if string(fields["kind"]) == `"Service"` {
 		wanted["spec"] = &d.Service
+	}
+	if string(fields["kind"]) == `"Secret"` {
+		wanted["data"] = &d.Data
 	}
 	if string(fields["kind"]) == `"PodDisruptionBudget"` {
 		wanted["spec"] = &d.Budget

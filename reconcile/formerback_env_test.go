@@ -60,7 +60,7 @@ func (s *stage) neverLed(c *api.EtcdCluster, members ...string) {
 // at is a client of one member, wherever its Pod is.
 func (s *stage) at(member string) *clientv3.Client {
 	s.Helper()
-	etcd, err := dial(s.hostlet.Substitute("http://" + member + ".db." + s.ns + ".svc:2379"))
+	etcd, err := dialer(nil)(s.hostlet.Substitute("http://" + member + ".db." + s.ns + ".svc:2379"))
 	s.must(err)
 	s.Cleanup(func() { _ = etcd.Close() }) // a test that fails here has failed before
 	return etcd

@@ -106,11 +106,12 @@ func (s *stage) unverified(c *api.EtcdCluster, name string, recipients ...string
 	s.Helper()
 	var endpoints []string
 	for _, pod := range s.pods(c) {
-		endpoints = append(endpoints, "http://"+pod.Status.PodIP+":2379")
+		endpoints = append(endpoints, endpoint(c)(&pod))
 	}
+	from := snapshot.Source{Endpoints: endpoints, TLS: s.clientTLS(c)}
 	s.inStore(func(ctx context.Context, store snapshot.Store) (err error) {
 		options := snapshot.SaveOptions{Name: name, Cluster: c.Namespace + "/" + c.Name, Recipients: recipients}
-		m, err = snapshot.Save(ctx, snapshot.Source{Endpoints: endpoints}, store, options)
+		m, err = snapshot.Save(ctx, from, store, options)
 		return err
 	})
 	return m

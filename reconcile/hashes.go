@@ -28,7 +28,7 @@ func (r *Reconciler) compared(ctx context.Context, c *api.EtcdCluster, seen *obs
 	}
 	key, about := client.ObjectKeyFromObject(c), subject(c, seen)
 	if running := r.comparing.begin(ctx, key, about, urgent(c, seen), func(ctx context.Context) (map[string]membership.Hash, bool) {
-		return r.compareData(ctx, serving)
+		return r.compareData(ctx, c, serving)
 	}); running != nil {
 		select {
 		case <-running:
@@ -114,20 +114,20 @@ func containerID(pod *corev1.Pod) string {
 // of them have then. Where one was compacted meanwhile it is tried again; and where the lowest
 // revision is compacted, each one tells of its present one, which are the same if nothing is
 // written. It returns what can be compared, and whether that is all of them.
-func (r *Reconciler) compareData(ctx context.Context, serving []voter) (map[string]membership.Hash, bool) {
+func (r *Reconciler) compareData(ctx context.Context, c *api.EtcdCluster, serving []voter) (map[string]membership.Hash, bool) {
 	const tries = 4
 	present := false
 	for try := range tries {
 		var revision int64
 		if try > 0 {
-			r.revisions(ctx, serving)
+			r.revisions(ctx, c, serving)
 		}
 		if !present {
 			revision = slices.MinFunc(serving, func(a, b voter) int { return int(a.revision - b.revision) }).revision
 		}
 		hashes, compacted := map[string]membership.Hash{}, false
 		for _, v := range serving {
-			h, err := r.hash(ctx, v, revision)
+			h, err := r.hash(ctx, c, v, revision)
 			if errors.Is(err, membership.ErrCompacted) {
 				compacted = true
 				break
@@ -146,8 +146,8 @@ func (r *Reconciler) compareData(ctx context.Context, serving []voter) (map[stri
 	return nil, false
 }
 
-func (r *Reconciler) hash(ctx context.Context, v voter, revision int64) (membership.Hash, error) {
-	etcd, err := r.Dial(v.ip, api.PortClient)
+func (r *Reconciler) hash(ctx context.Context, c *api.EtcdCluster, v voter, revision int64) (membership.Hash, error) {
+	etcd, err := r.dial(c, v.name, v.ip)
 	if err != nil {
 		return membership.Hash{}, err
 	}
@@ -157,9 +157,9 @@ func (r *Reconciler) hash(ctx context.Context, v voter, revision int64) (members
 
 // revisions are asked for again. A member that does not answer keeps what it said before: revisions
 // grow.
-func (r *Reconciler) revisions(ctx context.Context, serving []voter) {
+func (r *Reconciler) revisions(ctx context.Context, c *api.EtcdCluster, serving []voter) {
 	for n := range serving {
-		etcd, endpoint, err := r.askStatus(ctx, serving[n].ip)
+		etcd, endpoint, err := r.askStatus(ctx, c, serving[n].name, serving[n].ip)
 		if err != nil {
 			continue
 		}

@@ -161,7 +161,7 @@ func TestCompareData(t *testing.T) {
 					return tc.answer(host, times[host]-1, revision)
 				}}, nil
 			}}
-			got.Hashes, got.Whole = r.compareData(t.Context(), []voter{{"a", "a", 8, false}, {"b", "b", 7, false}, {"c", "c", 9, true}})
+			got.Hashes, got.Whole = r.compareData(t.Context(), newCluster(), []voter{{"a", "a", 8, false}, {"b", "b", 7, false}, {"c", "c", 9, true}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

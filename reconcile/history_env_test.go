@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"crypto/tls"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -30,8 +31,8 @@ func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 		s.awaitPod(&pod, "ready", func() bool { return history.Ready(&pod) })
 	}
 	config := history.Config{
-		Dial:     dial,
-		Pods:     history.Pods{Client: s.WithWatch, Select: []client.ListOption{client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name}}, Endpoint: endpoint},
+		Dial:     dialer(s.clientTLS(c)),
+		Pods:     history.Pods{Client: s.WithWatch, Select: []client.ListOption{client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name}}, Endpoint: endpoint(c)},
 		Clients:  3,
 		Pace:     60 * time.Millisecond, // what is tested is not how much etcd can bear
 		Timeout:  loadTimeout,
@@ -71,11 +72,20 @@ func (l *load) restored(asked time.Time) int64 {
 	return revision
 }
 
-func dial(endpoints ...string) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{
-		Endpoints: endpoints, DialTimeout: loadTimeout, Logger: zap.NewNop(),
-		DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: loadTimeout, // of a member that is silent nothing else tells
-	})
+func dialer(config *tls.Config) func(endpoints ...string) (*clientv3.Client, error) {
+	return func(endpoints ...string) (*clientv3.Client, error) {
+		return clientv3.New(clientv3.Config{
+			Endpoints: endpoints, DialTimeout: loadTimeout, Logger: zap.NewNop(), TLS: config,
+			DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: loadTimeout, // of a member that is silent nothing else tells
+		})
+	}
 }
 
-func endpoint(pod *corev1.Pod) string { return "http://" + pod.Status.PodIP + ":2379" }
+// endpoint is where clients reach a Pod of the cluster.
+func endpoint(c *api.EtcdCluster) func(pod *corev1.Pod) string {
+	scheme := "http"
+	if c.ClientTLS() {
+		scheme = "https"
+	}
+	return func(pod *corev1.Pod) string { return scheme + "://" + pod.Status.PodIP + ":2379" }
+}

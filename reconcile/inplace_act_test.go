@@ -308,7 +308,7 @@ func TestReplacing(t *testing.T) {
 	got := replacing(c, seen, step)
 	conditions := got.Conditions
 	want := api.EtcdClusterStatus{
-		ObservedGeneration: 7, Selector: got.Selector, Conditions: conditions, Restored: monday.DeepCopy(), FirstOrdinal: 5, NextOrdinal: 8, CarriedOut: []string{"earlier"},
+		ObservedGeneration: 7, Selector: got.Selector, Conditions: conditions, Restored: monday.DeepCopy(), FirstOrdinal: 5, NextOrdinal: 8, CarriedOut: []string{"earlier"}, TLS: plainText(),
 		Restore: inPhase(api.RestoreRestoring, inBucket, func(r *api.ClusterRestore) {
 			r.FormerClusterID, r.FormerRestored = "c0", earlier
 			r.Plan = &api.RestorePlan{

@@ -51,7 +51,7 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 	if pod != nil && i.Pod.Version != (membership.Version{}) { // a Pod's image may be ahead of what has run on its volume
 		m.Version = i.Pod.Version.String()
 	}
-	m.Out = out(seen, i, pod)
+	m.Out = out(c, seen, i, pod)
 	if pod != nil && i.Pod.Changing {
 		m.Previous = pod.Annotations[api.AnnotationPrevious]
 	}

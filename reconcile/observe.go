@@ -26,6 +26,8 @@ import (
 type observed struct {
 	membership.Observed
 	generation int64 // of the spec
+	// credentials are what was found of certificates; nil where that does not matter.
+	credentials *credentials
 	// earlier is the EtcdBackup of Backup where that was made for an earlier spec and is not told yet
 	// that it is taken for this one; else nil.
 	earlier *api.EtcdBackup

@@ -36,6 +36,7 @@ func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.Is
 // past: something to wait for, or something that only a person can change.
 func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var foreign *foreignError
+	var certificates *certificatesError
 	var terminating *terminatingError
 	var invalid *invalidError
 	var queued queuedError
@@ -52,6 +53,8 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued), Message: queued.Error() + "; then " + planned.Message}, true
 	case errors.As(err, &draining):
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: draining.Error() + " before " + planned.Message}, true
+	case errors.As(err, &certificates):
+		return certificates.step(), true
 	case errors.As(err, &foreign):
 		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
 	case errors.As(err, &invalid):

@@ -43,6 +43,10 @@ type Reconciler struct {
 	// Dial connects to a member, and Scrape reads its metrics.
 	Dial   membership.Dialer
 	Scrape membership.Scraper
+	// DialTLS connects to a member of a cluster whose clients need TLS.
+	DialTLS membership.SecureDialer
+	// Certificates say how certificates are issued.
+	Certificates Certificates
 	// AgentImage is the operator's own image, with which the agent runs that restores a new cluster; empty where it is not known.
 	AgentImage string
 	// StallAfter is how long a member may fail to run before the cluster is called stalled.
@@ -66,6 +70,7 @@ type Reconciler struct {
 	proving   proofs
 	underWay  underWay
 	intents   intents
+	keys      keys
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
 	identity   string
 	unanswered sync.Map
@@ -134,6 +139,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 
 // Reconcile takes one step for one cluster:
 //
+//  0. see to the certificates, where there is TLS
 //  1. observe what there is, in Kubernetes and in etcd
 //  2. plan the one next step
 //  3. act: apply what the cluster always has, then carry out the step
@@ -159,11 +165,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if r.written.behind(cluster) {
 		return ctrl.Result{RequeueAfter: afterChange}, nil
 	}
+	found, err := r.secure(ctx, cluster, time.Now())
+	if apierrors.IsConflict(err) { // another operator was first
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	}
+	if err != nil {
+		left(membership.Step{})
+		return ctrl.Result{}, err
+	}
 	seen, err := r.observe(ctx, cluster, r.Client)
 	if err != nil {
 		left(membership.Step{})
 		return ctrl.Result{}, err
 	}
+	seen.credentials = found
 	step := membership.Plan(desired(cluster), seen.Observed)
 	err = r.act(ctx, cluster, seen, step)
 	var draining *drainingError
@@ -176,7 +191,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil && step.Reason == membership.Formed {
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
-	step = forClients(cluster, seen, step, time.Now().Add(-r.StallAfter))
+	step = warned(seen, forClients(cluster, seen, step, time.Now().Add(-r.StallAfter)))
 	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
@@ -195,7 +210,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
 	wait := again(seen, step, r.written.lately(request.NamespacedName))
-	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()))}, nil
+	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))}, nil
 }
 
 // outcome is what has come of a step: the step, or what is told instead where an obstacle is met that is no error.
@@ -218,6 +233,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.comparing.forget(key)
 	r.proving.forget(key)
 	r.intents.forget(key)
+	r.keys.forget(key)
 }
 
 // after is when to look again, if no watch tells earlier; lately is whether the last change was a moment ago.

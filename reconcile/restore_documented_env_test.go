@@ -81,7 +81,7 @@ func TestRestoreDocumented(t *testing.T) {
 		h.applies(p.manifest("kind: EtcdBackup", "name: db-after-restore"))
 
 		h.now(e)
-		h.prints(h.types(`kubectl get persistentvolumeclaims --selector=etcd.quorate.dev/cluster=db -o custom-columns='NAME:.metadata.name,SET-ASIDE:.metadata.annotations.etcd\.quorate\.dev/set-aside'`), "SET-ASIDE", "db-0", "db-5", string(e.UID))
+		h.prints(h.types(`kubectl get persistentvolumeclaims --selector=etcd.quorate.dev/cluster=db -o custom-columns='NAME:.metadata.name,SET-ASIDE:.metadata.annotations.etcd\.quorate\.dev/set-aside'`), "SET-ASIDE", "db-0", "db-8", string(e.UID))
 		h.types("kubectl delete persistentvolumeclaim db-0 db-1 db-2")
 		h.write(c, kept)
 		h.sound(c, memberNames(c), kept)

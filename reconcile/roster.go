@@ -114,7 +114,7 @@ func one(b bool) int {
 // addressee is whose peer URL a member of etcd's list has; false where it is none of ours.
 func addressee(c *api.EtcdCluster, m membership.Member) (string, bool) {
 	for _, url := range m.PeerURLs {
-		host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ".")
+		host, _, _ := strings.Cut(url[strings.LastIndex(url, "/")+1:], ".")
 		if _, ok := c.Ordinal(host); ok && c.PeerURL(host) == url {
 			return host, true
 		}

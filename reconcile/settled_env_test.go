@@ -81,8 +81,8 @@ func (s *stage) sound(c *api.EtcdCluster, members []string, kept data) {
 	var revision int64
 	all := map[string]said{}
 	for _, pod := range s.pods(c) {
-		endpoint := "http://" + pod.Status.PodIP + ":2379"
-		etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: patience, Logger: zap.NewNop()})
+		endpoint := endpoint(c)(&pod)
+		etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: patience, Logger: zap.NewNop(), TLS: s.clientTLS(c)})
 		if err != nil {
 			s.Fatal(err)
 		}

@@ -64,6 +64,7 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	if seen.Formed() || step.Reason == membership.Formed {
 		s.NextOrdinal = int32(nextOrdinal(c, seen.Instances))
 	}
+	s.TLS = inForce(c, seen.credentials)
 	setQuorumLoss(&s, seen, metav1.Now())
 	setRestore(&s, c, seen, metav1.Now())
 	setMembers(&s, seen, metav1.Now())
@@ -244,6 +245,8 @@ func degradation(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, st
 		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor
 		// is a member that follows and does not serve yet.
 		return metav1.ConditionTrue, string(step.Reason), step.Message
+	case seen.credentials.warns() != nil:
+		return metav1.ConditionTrue, seen.credentials.warning.reason, seen.credentials.warning.message
 	default:
 		return metav1.ConditionFalse, api.ReasonHealthy, "every member is healthy"
 	}

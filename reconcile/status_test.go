@@ -506,6 +506,7 @@ func TestStatus(t *testing.T) {
 				tc.seen(&seen)
 			}
 			tc.want(&want)
+			want.TLS = plainText()
 			got := status(c, seen, tc.step)
 			if diff := cmp.Diff(want, got, ignoreTimes, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

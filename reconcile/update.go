@@ -63,7 +63,7 @@ func (r *Reconciler) handOver(ctx context.Context, c *api.EtcdCluster, seen obse
 	ctx, cancel, err := r.inTime(ctx, c)
 	if err == nil {
 		defer cancel()
-		err = r.atLeader(seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })
+		err = r.atLeader(c, seen, func(etcd membership.Client) error { return etcd.MoveLeader(ctx, heir.ID) })
 	}
 	if err != nil {
 		log.FromContext(ctx).Info("Leadership not handed over", "from", name, "to", heir.Name, "error", err.Error())

@@ -121,7 +121,7 @@ func (s *stage) answers(pod *corev1.Pod) bool {
 func (s *stage) lead(c *api.EtcdCluster, name string) {
 	s.Helper()
 	want := memberID(c, name)
-	etcd := s.etcd(c)
+	etcd, dial := s.etcd(c), dialer(s.clientTLS(c))
 	s.byHand(func(ctx context.Context) error {
 		for _, endpoint := range etcd.Endpoints() {
 			status, err := etcd.Status(ctx, endpoint)
@@ -163,7 +163,7 @@ func (s *stage) valueAt(c *api.EtcdCluster, name string) string {
 	s.Helper()
 	pod := &corev1.Pod{}
 	s.must(s.Get(s.Context(), client.ObjectKey{Namespace: s.ns, Name: name}, pod))
-	etcd, err := dial(endpoint(pod))
+	etcd, err := dialer(s.clientTLS(c))(endpoint(c)(pod))
 	s.must(err)
 	defer func() { _ = etcd.Close() }() // it was only read from
 	ctx, cancel := context.WithTimeout(s.Context(), patience)

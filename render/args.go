@@ -50,8 +50,8 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 	a := []string{
 		"--name=" + m.Name,
 		"--data-dir=" + dataDir,
-		fmt.Sprintf("--listen-client-urls=http://0.0.0.0:%d", api.PortClient),
-		fmt.Sprintf("--listen-peer-urls=http://0.0.0.0:%d", api.PortPeer),
+		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", urlScheme(c.ClientTLS()), api.PortClient),
+		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", urlScheme(c.PeerTLS()), api.PortPeer),
 		fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", api.PortMetrics),
 		"--advertise-client-urls=" + c.ClientURL(m.Name),
 		"--initial-advertise-peer-urls=" + c.PeerURL(m.Name),
@@ -62,8 +62,16 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 		a = append(a, "--initial-cluster-token="+m.Token)
 	}
 	a = append(a, "--strict-reconfig-check=true", "$("+envCheckAtStart+")", "$("+envCheckCompacted+")")
+	a = append(a, tlsArgs(c)...)
 	a = append(a, smallVolumeArgs(c, m)...)
 	return append(a, optionArgs(c.Spec.Options, v)...)
+}
+
+func urlScheme(encrypted bool) string {
+	if encrypted {
+		return "https"
+	}
+	return "http"
 }
 
 // integrityFlags make a member compare its data with the others' before it serves, if it is to, and the leader the hashes of

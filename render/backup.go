@@ -80,6 +80,7 @@ func BackupJob(b *api.EtcdBackup, c *api.EtcdCluster, image string) (*batchv1ac.
 		save := reaches(add(ContainerSave, "save", stored, saveArgs(b, c)), store).
 			WithEnv(corev1ac.EnvVar().WithName("TMPDIR").WithValue(scratchMount)). // a plain copy is there until it has ended
 			WithVolumeMounts(scratch())
+		connects(spec, save, c)
 		(*save.Resources.Requests)[corev1.ResourceEphemeralStorage] = scratchSize(c, 1)
 	}
 	switch {

@@ -92,10 +92,11 @@ func overlay(o InstallOptions, watched []string) map[string]types.Kustomization 
 	return dirs
 }
 
-// patch sets one value in the object of a kind that is called quorate.
+// patch sets one value in the objects of a kind that are called quorate, or quorate-secrets, as a
+// binding of rights on Secrets is.
 func patch(kind, op, pointer, value string) types.Patch {
 	return types.Patch{
-		Target: &types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: kind}, Name: "quorate"}},
+		Target: &types.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: kind}, Name: "quorate(-secrets)?"}},
 		Patch:  fmt.Sprintf("- {op: %s, path: %s, value: %q}", op, pointer, value),
 	}
 }

@@ -118,6 +118,16 @@ func TestOverlays(t *testing.T) {
 				Components: []string{"install/metrics"},
 			},
 		},
+		"overlay-without-secrets": {
+			reason: "who has no cluster with TLS gives no right on Secrets (docs/tls.md)",
+			args: types.Kustomization{
+				Resources: []string{"install"},
+				Patches: []types.Patch{
+					{Patch: "{$patch: delete, apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: quorate-secrets}}"},
+					{Patch: "{$patch: delete, apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: quorate-secrets}}"},
+				},
+			},
+		},
 		"overlay-namespaced-monitoring": {
 			reason: "So is what the Prometheus operator scrapes and alerts by",
 			args: types.Kustomization{
@@ -176,7 +186,10 @@ func checkRule(t *testing.T, name string, rule rbacv1.PolicyRule) {
 	if all := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs); slices.ContainsFunc(all, isWildcard) {
 		t.Errorf("%s: wildcard in %v", name, rule)
 	}
-	for _, refused := range []string{"secrets", "pods/exec", "serviceaccounts/token"} {
+	if extra := slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return slices.Contains([]string{"get", "create", "patch"}, verb) }); slices.Contains(rule.Resources, "secrets") && (len(extra) > 0 || !strings.HasSuffix(name, "/quorate-secrets")) {
+		t.Errorf("%s: %v of secrets", name, rule.Verbs)
+	}
+	for _, refused := range []string{"pods/exec", "serviceaccounts/token"} {
 		if slices.Contains(rule.Resources, refused) {
 			t.Errorf("%s: %s in %v", name, refused, rule)
 		}

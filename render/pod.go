@@ -35,6 +35,7 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 			return nil, err
 		}
 	}
+	etcd := container(c, m, v)
 	spec := corev1ac.PodSpec().
 		WithHostname(m.Name).
 		WithSubdomain(c.Name).
@@ -43,9 +44,10 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 		// A Service called etcd would put ETCD_PORT and the like into the environment, and etcd reads ETCD_*.
 		WithEnableServiceLinks(false).
 		WithSecurityContext(podSecurity()).
-		WithContainers(container(c, m, v)).
 		WithVolumes(volume(c, m)).
 		WithImagePullSecrets(pullSecrets(c)...)
+	secured(spec, etcd, c, m)
+	spec.WithContainers(etcd)
 	if err := schedule(spec, c); err != nil {
 		return nil, err
 	}

@@ -25,13 +25,15 @@ func livenessProbe() *corev1ac.ProbeApplyConfiguration {
 // readinessProbe is a linearizable read, and fails on learners and on a CORRUPT alarm. It uses the port that clients use, because
 // a voter that has just joined may take part in the log for seconds before it serves any (membership.Endpoint.Publishing): its
 // metrics port would say that it is ready, and new connections to it would hang. Where etcd answers HTTP there only for the names
-// of a list, among which the Pod's address is not, it is the metrics port all the same.
+// of a list, among which the Pod's address is not, it is the metrics port all the same. So it is
+// where clients need a certificate, since a kubelet has none: there Quorate keeps clients away
+// until the member has answered (reconcile/clients.go).
 //
 // The period bounds how late a formed cluster is seen to be ready; three failures outlast an election with the default timeout,
 // so that one does not take all members out of the Service.
 func readinessProbe(c *api.EtcdCluster) *corev1ac.ProbeApplyConfiguration {
 	port := "client"
-	if o := c.Spec.Options; o != nil && o.Flags["host-whitelist"] != "" {
+	if o := c.Spec.Options; c.ClientTLS() || o != nil && o.Flags["host-whitelist"] != "" {
 		port = "metrics"
 	}
 	return probe("/readyz", port).WithPeriodSeconds(1).WithTimeoutSeconds(3).WithFailureThreshold(3)

@@ -73,6 +73,7 @@ func specProblems(c *api.EtcdCluster) []string {
 		schedulingProblems(c.Spec.Scheduling),
 		metadataProblems(c.Spec.Metadata),
 		bootstrapProblems(c),
+		tlsProblems(c.Spec.TLS),
 	)
 }
 

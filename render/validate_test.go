@@ -216,7 +216,40 @@ var invalid = map[string]struct {
 	},
 	"FlagLog":   {reason: "kubectl logs would be empty", args: flags("log-outputs", "/tmp/x"), want: "options.flags: members log to standard error"},
 	"FlagField": {reason: "One place for each option", args: flags("snapshot-count", "1"), want: "have fields of their own"},
-	"FlagTLS":   {reason: "TLS is more than a flag", args: flags("cert-file", "/x"), want: "options.flags: TLS and authentication"},
+	"ClientSecretAlone": {
+		reason: "Quorate could not ask the members",
+		args: func(c *api.EtcdCluster) {
+			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "a"}}}
+		},
+		want: "tls.client.secretRef and tls.client.operatorSecretRef are for mode Secret",
+	},
+	"PeerSecretMissing": {
+		reason: "There is nothing to mount",
+		args:   func(c *api.EtcdCluster) { c.Spec.TLS = &api.TLS{Peer: &api.PeerTLS{Mode: api.TLSSecret}} },
+		want:   "tls.peer.secretRef is for mode Secret",
+	},
+	"TLSMode": {
+		reason: "A mode that is to come is not taken for none",
+		args: func(c *api.EtcdCluster) {
+			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: "Issuer"}, Peer: &api.PeerTLS{Mode: "Issuer"}}
+		},
+		want: "tls.client.mode must be Managed, Secret or Disabled; tls.peer.mode must be Managed, Secret or Disabled",
+	},
+	"AltName": {
+		reason: "A certificate has names, no URLs",
+		args: func(c *api.EtcdCluster) {
+			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSManaged, AltNames: []api.AltName{"https://etcd.example.com"}}}
+		},
+		want: "tls.client.altNames: each is a DNS name in lower case",
+	},
+	"AltNameOfOthers": {
+		reason: "They would go nowhere",
+		args: func(c *api.EtcdCluster) {
+			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled, AltNames: []api.AltName{"etcd.example.com"}}}
+		},
+		want: "tls.client.altNames go into certificates that Quorate issues",
+	},
+	"FlagTLS": {reason: "TLS is more than a flag", args: flags("cert-file", "/x"), want: "options.flags: TLS and authentication"},
 	"SpreadWithoutSelector": {
 		reason: "It counts no Pods",
 		args: func(c *api.EtcdCluster) {

@@ -162,6 +162,21 @@ const (
 	// What to do: for NOSPACE see docs/membership.md#a-full-database; for CORRUPT see
 	// docs/membership.md#data-that-differs.
 	ReasonAlarm = "Alarm"
+	// ReasonCertificates: certificates are missing or wrong, so that no Pod is made and no member is
+	// changed; the message says which and what to do. What runs goes on.
+	//
+	// What to do: write the Secret that the message names, as it says; see docs/tls.md.
+	ReasonCertificates = "Certificates"
+	// ReasonAuthorityLost: Quorate can renew no certificates, because the key of their authority is
+	// lost or another one; the message says until when the cluster serves, and what to do.
+	//
+	// What to do: put the Secret back from a backup, or let the cluster make another authority; see
+	// docs/tls.md#when-an-authority-is-lost.
+	ReasonAuthorityLost = "AuthorityLost"
+	// ReasonIssued: certificates were issued or renewed. It is the reason of events.
+	//
+	// What to do: nothing.
+	ReasonIssued = "Issued"
 	// ReasonNotFormed: the cluster has not served yet.
 	//
 	// What to do: nothing. If it lasts, the condition Ready says why.

@@ -58,6 +58,8 @@ type EtcdClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss keeps the volumes that are left, and with storage.medium Memory there are none: leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup needs backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual"
+// +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.client) ? self.tls.client.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.client) ? oldSelf.tls.client.mode : 'Disabled')",fieldPath=".tls.client",message="spec.tls.client.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
+// +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.peer) ? self.tls.peer.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.peer) ? oldSelf.tls.peer.mode : 'Disabled')",fieldPath=".tls.peer",message="spec.tls.peer.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
 	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
@@ -125,6 +127,12 @@ type EtcdClusterSpec struct {
 	// left out once the cluster has formed.
 	// +optional
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
+
+	// tls says how the connections to the members, and among them, are encrypted and authenticated.
+	// By default they are plain text. The modes are for the life of the cluster: they cannot be
+	// changed yet.
+	// +optional
+	TLS *TLS `json:"tls,omitempty"`
 
 	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
 	// and the status says that it is suspended. Default false.

@@ -172,13 +172,13 @@ func (c *EtcdCluster) Ordinal(member string) (int, bool) {
 }
 
 // PeerURL is where the other members reach a member. Ordinals are never used again, so it names one incarnation.
-func (c *EtcdCluster) PeerURL(member string) string { return c.url(member, PortPeer) }
+func (c *EtcdCluster) PeerURL(member string) string {
+	return scheme(c.PeerTLS()) + c.MemberHost(member) + ":" + strconv.Itoa(PortPeer)
+}
 
 // ClientURL is where clients inside the Kubernetes cluster reach one member.
-func (c *EtcdCluster) ClientURL(member string) string { return c.url(member, PortClient) }
-
-func (c *EtcdCluster) url(member string, port int) string {
-	return "http://" + member + "." + c.Name + "." + c.Namespace + ".svc:" + strconv.Itoa(port)
+func (c *EtcdCluster) ClientURL(member string) string {
+	return scheme(c.ClientTLS()) + c.MemberHost(member) + ":" + strconv.Itoa(PortClient)
 }
 
 // FindJobName is the Job that looks for the snapshot from which the cluster is to start.
@@ -242,5 +242,5 @@ func (c *EtcdCluster) ClientServiceName() string { return c.Name + "-client" }
 
 // ClientServiceURL is where clients inside the Kubernetes cluster reach any member.
 func (c *EtcdCluster) ClientServiceURL() string {
-	return "http://" + c.ClientServiceName() + "." + c.Namespace + ".svc:" + strconv.Itoa(PortClient)
+	return scheme(c.ClientTLS()) + c.ClientServiceName() + "." + c.Namespace + ".svc:" + strconv.Itoa(PortClient)
 }

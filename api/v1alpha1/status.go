@@ -62,6 +62,11 @@ type EtcdClusterStatus struct {
 	// +optional
 	FirstOrdinal int32 `json:"firstOrdinal,omitempty"`
 
+	// tls is what is in force of TLS. Where the spec says nothing, it is what the cluster was created
+	// with.
+	// +optional
+	TLS *TLSStatus `json:"tls,omitempty"`
+
 	// version is the lowest etcd version that a member was seen to run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16

@@ -127,6 +127,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 		Reader:      mgr.GetAPIReader(),
 		Recorder:    mgr.GetEventRecorder(api.Manager),
 		Dial:        membership.Dial,
+		DialTLS:     membership.DialTLS,
 		Scrape:      membership.Scrape,
 		AgentImage:  o.agentImage,
 		StallAfter:  o.stallAfter,

@@ -14,6 +14,7 @@ import (
 // Result is how much was at stake.
 type Result struct {
 	Attempted, Acknowledged int           // writes
+	Failed                  int           // writes that were not acknowledged before the load ended
 	Longest                 time.Duration // without an acknowledged write
 	Away                    time.Duration // without a member that is ready
 	Lasted                  time.Duration

@@ -164,6 +164,7 @@ type operation struct {
 	made          int64         // the revision at which the value was written; 0 where it is not there
 	called, ended time.Duration // since the load began
 	err           error
+	cut           bool // it was under way when the load ended
 }
 
 func (o operation) String() string {
@@ -193,6 +194,7 @@ func (l *Load) ask(ctx context.Context, n int, etcd *clientv3.Client) []operatio
 		o.called = time.Since(l.begun)
 		o.err = o.make(attempt, etcd)
 		o.ended = time.Since(l.begun)
+		o.cut = ctx.Err() != nil
 		cancel()
 		if o.write && o.err == nil {
 			l.acked.Add(1)

@@ -27,6 +27,9 @@ func resultOf(history []operation, lasted time.Duration) Result {
 		if o.write {
 			r.Attempted++
 		}
+		if o.write && o.err != nil && !o.cut {
+			r.Failed++
+		}
 		if o.write && o.err == nil {
 			r.Acknowledged++
 			acked = append(acked, o)

@@ -251,41 +251,6 @@ func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Contain
 	return mounts, nil
 }
 
-// project writes a Secret into the directory of its volume, as it is now. What is optional may be
-// missing.
-func (h *Hostlet) project(ctx context.Context, namespace string, source *corev1.SecretVolumeSource, dir string) error {
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
-		return err
-	}
-	secret, optional := &corev1.Secret{}, source.Optional != nil && *source.Optional
-	err := h.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: source.SecretName}, secret)
-	if apierrors.IsNotFound(err) && optional {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	items := source.Items
-	if len(items) == 0 {
-		for key := range secret.Data {
-			items = append(items, corev1.KeyToPath{Key: key, Path: key})
-		}
-	}
-	for _, item := range items {
-		value, ok := secret.Data[item.Key]
-		if !ok && !optional {
-			return fmt.Errorf("references non-existent secret key: %s", item.Key)
-		}
-		if !ok {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(dir, item.Path), value, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // subPath of a mount. As in kubelet, an expression with a variable that has no value keeps the container from being created.
 func subPath(m corev1.VolumeMount, env []corev1.EnvVar) (string, error) {
 	for _, ref := range reference.FindAllString(m.SubPathExpr, -1) {

@@ -18,7 +18,7 @@
 //     [Hostlet.LagEndpoints] says;
 //   - the controller of Jobs, where [Options.Program] names a program: one Pod each;
 //   - the controllers that keep a claim while a Pod uses it, and note on it
-//     whether one does, and that collect Pods, claims, Services, Jobs and disruption
+//     whether one does, and that collect Pods, claims, Services, Secrets, Jobs and disruption
 //     budgets whose owners are gone.
 //
 // Tests disturb it with [Hostlet.Kill], [Hostlet.Starve], [Hostlet.Pause],
@@ -40,7 +40,7 @@
 // One process a Pod at a time, of the container called etcd or the first: other
 // containers are only said to run, and init containers to be done but for those
 // of [Options.Program]. No volumes
-// but claims, Secrets (as they are when a container starts) and emptyDir, no
+// but claims, Secrets (written again when they change) and emptyDir, no
 // environment from Secrets or ConfigMaps: such a
 // Pod waits with CreateContainerConfigError and says why. No resource limits,
 // no user IDs, no affinity, no Service addresses, no TLS by DNS name. Only

@@ -42,6 +42,7 @@ func setupGarbage(mgr ctrl.Manager) error {
 		{kind: &corev1.Pod{}, list: &corev1.PodList{}},
 		{kind: &corev1.PersistentVolumeClaim{}, list: &corev1.PersistentVolumeClaimList{}},
 		{kind: &corev1.Service{}, list: &corev1.ServiceList{}},
+		{kind: &corev1.Secret{}, list: &corev1.SecretList{}},
 		{kind: &batchv1.Job{}, list: &batchv1.JobList{}},
 		{kind: &policyv1.PodDisruptionBudget{}, list: &policyv1.PodDisruptionBudgetList{}},
 	} {

@@ -132,7 +132,7 @@ func (h *Hostlet) start(ctx context.Context, cfg *rest.Config) error {
 		return fmt.Errorf("new manager: %w", err)
 	}
 	h.client, h.reader = mgr.GetClient(), mgr.GetAPIReader()
-	if err := errors.Join(h.createNode(ctx), h.createStorageClass(ctx), h.setupPods(ctx, mgr), h.setupClaims(mgr), h.setupEndpoints(mgr), setupGarbage(mgr)); err != nil {
+	if err := errors.Join(h.createNode(ctx), h.createStorageClass(ctx), h.setupPods(ctx, mgr), h.setupClaims(mgr), h.setupEndpoints(mgr), h.setupSecrets(mgr), setupGarbage(mgr)); err != nil {
 		return err
 	}
 	if h.opts.Program != nil {

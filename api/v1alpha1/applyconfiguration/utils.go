@@ -42,6 +42,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BootstrapApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BootstrapRestore"):
 		return &apiv1alpha1.BootstrapRestoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClientTLS"):
+		return &apiv1alpha1.ClientTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterReference"):
 		return &apiv1alpha1.ClusterReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterRestore"):
@@ -88,6 +90,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OperationTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Options"):
 		return &apiv1alpha1.OptionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PeerTLS"):
+		return &apiv1alpha1.PeerTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QuorumLoss"):
 		return &apiv1alpha1.QuorumLossApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Recovery"):
@@ -114,6 +118,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.StoreCredentialsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Survivor"):
 		return &apiv1alpha1.SurvivorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TLS"):
+		return &apiv1alpha1.TLSApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TLSPlaneStatus"):
+		return &apiv1alpha1.TLSPlaneStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TLSStatus"):
+		return &apiv1alpha1.TLSStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeStore"):
 		return &apiv1alpha1.VolumeStoreApplyConfiguration{}
 

@@ -31,6 +31,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.SecretReference
 - name: dev.quorate.api.v1alpha1.AgeRecipient
   scalar: string
+- name: dev.quorate.api.v1alpha1.AltName
+  scalar: string
 - name: dev.quorate.api.v1alpha1.AutoCompaction
   map:
     fields:
@@ -191,6 +193,24 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.UnverifiedPolicy
 - name: dev.quorate.api.v1alpha1.ChangePolicy
   scalar: string
+- name: dev.quorate.api.v1alpha1.ClientTLS
+  map:
+    fields:
+    - name: altNames
+      type:
+        list:
+          elementType:
+            namedType: dev.quorate.api.v1alpha1.AltName
+          elementRelationship: associative
+    - name: mode
+      type:
+        namedType: dev.quorate.api.v1alpha1.TLSMode
+    - name: operatorSecretRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.SecretReference
+    - name: secretRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.SecretReference
 - name: dev.quorate.api.v1alpha1.ClusterReference
   map:
     fields:
@@ -485,6 +505,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: suspend
       type:
         scalar: boolean
+    - name: tls
+      type:
+        namedType: dev.quorate.api.v1alpha1.TLS
     - name: version
       type:
         scalar: string
@@ -555,6 +578,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: selector
       type:
         scalar: string
+    - name: tls
+      type:
+        namedType: dev.quorate.api.v1alpha1.TLSStatus
     - name: version
       type:
         scalar: string
@@ -774,6 +800,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: snapshotCount
       type:
         scalar: numeric
+- name: dev.quorate.api.v1alpha1.PeerTLS
+  map:
+    fields:
+    - name: mode
+      type:
+        namedType: dev.quorate.api.v1alpha1.TLSMode
+    - name: secretRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.SecretReference
 - name: dev.quorate.api.v1alpha1.QuorumLoss
   map:
     fields:
@@ -1021,6 +1056,35 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: member
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.TLS
+  map:
+    fields:
+    - name: client
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClientTLS
+    - name: peer
+      type:
+        namedType: dev.quorate.api.v1alpha1.PeerTLS
+- name: dev.quorate.api.v1alpha1.TLSMode
+  scalar: string
+- name: dev.quorate.api.v1alpha1.TLSPlaneStatus
+  map:
+    fields:
+    - name: authority
+      type:
+        scalar: string
+    - name: mode
+      type:
+        namedType: dev.quorate.api.v1alpha1.TLSMode
+- name: dev.quorate.api.v1alpha1.TLSStatus
+  map:
+    fields:
+    - name: client
+      type:
+        namedType: dev.quorate.api.v1alpha1.TLSPlaneStatus
+    - name: peer
+      type:
+        namedType: dev.quorate.api.v1alpha1.TLSPlaneStatus
 - name: dev.quorate.api.v1alpha1.UnverifiedPolicy
   scalar: string
 - name: dev.quorate.api.v1alpha1.VerifyMode

@@ -45,6 +45,10 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// bootstrap says how a new cluster begins. By default it begins empty. It can be corrected until status.restored is set, and
 	// left out once the cluster has formed.
 	Bootstrap *BootstrapApplyConfiguration `json:"bootstrap,omitempty"`
+	// tls says how the connections to the members, and among them, are encrypted and authenticated.
+	// By default they are plain text. The modes are for the life of the cluster: they cannot be
+	// changed yet.
+	TLS *TLSApplyConfiguration `json:"tls,omitempty"`
 	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
 	// and the status says that it is suspended. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -141,6 +145,14 @@ func (b *EtcdClusterSpecApplyConfiguration) WithBackup(value *BackupApplyConfigu
 // If called multiple times, the Bootstrap field is set to the value of the last call.
 func (b *EtcdClusterSpecApplyConfiguration) WithBootstrap(value *BootstrapApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
 	b.Bootstrap = value
+	return b
+}
+
+// WithTLS sets the TLS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TLS field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithTLS(value *TLSApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.TLS = value
 	return b
 }
 

@@ -37,6 +37,9 @@ type EtcdClusterStatusApplyConfiguration struct {
 	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims with a lower one are of former
 	// members, which an EtcdRestore has replaced.
 	FirstOrdinal *int32 `json:"firstOrdinal,omitempty"`
+	// tls is what is in force of TLS. Where the spec says nothing, it is what the cluster was created
+	// with.
+	TLS *TLSStatusApplyConfiguration `json:"tls,omitempty"`
 	// version is the lowest etcd version that a member was seen to run.
 	Version *string `json:"version,omitempty"`
 	// leader is the name of the member that leads.
@@ -153,6 +156,14 @@ func (b *EtcdClusterStatusApplyConfiguration) WithQuorumLoss(value *QuorumLossAp
 // If called multiple times, the FirstOrdinal field is set to the value of the last call.
 func (b *EtcdClusterStatusApplyConfiguration) WithFirstOrdinal(value int32) *EtcdClusterStatusApplyConfiguration {
 	b.FirstOrdinal = &value
+	return b
+}
+
+// WithTLS sets the TLS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TLS field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithTLS(value *TLSStatusApplyConfiguration) *EtcdClusterStatusApplyConfiguration {
+	b.TLS = value
 	return b
 }
 

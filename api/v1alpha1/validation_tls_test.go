@@ -1,0 +1,100 @@
+package v1alpha1
+
+import "testing"
+
+func TestAdmitTLS(t *testing.T) {
+	t.Parallel()
+	const (
+		client  = `spec.tls.client: Invalid value: spec.tls.client.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		peer    = `spec.tls.peer: Invalid value: spec.tls.peer.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		both    = `spec.tls.client: Invalid value: tls.client.secretRef and tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect`
+		names   = `tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme`
+		managed = `spec: {tls: {client: {mode: Managed}, peer: {mode: Managed}}}`
+		own     = `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: c}}}}`
+	)
+	admission(t, map[string]admissionCase{
+		"Managed":      {reason: "Quorate issues all", args: args{object: managed}},
+		"Own":          {reason: "others issue all", args: args{object: own}},
+		"OnePlane":     {reason: "each plane is by itself", args: args{object: `spec: {tls: {peer: {mode: Managed}}}`}},
+		"DisabledSaid": {reason: "what is the default can be said later", args: args{before: `{}`, object: `spec: {tls: {client: {mode: Disabled}}}`}},
+		"AltNames": {
+			reason: "names, wildcards and addresses of both families",
+			args:   args{object: `spec: {tls: {client: {mode: Managed, altNames: [etcd.example.com, '*.etcd.example.com', 10.0.0.1, 'fd00::1']}}}`},
+		},
+		"AltNamesChanged": {
+			reason: "a certificate is issued anew for it",
+			args:   args{before: managed, object: `spec: {tls: {client: {mode: Managed, altNames: [a.example]}, peer: {mode: Managed}}}`},
+		},
+		"ClientOn": {
+			reason: "clients that run would be cut off",
+			args:   args{before: `{}`, object: `spec: {tls: {client: {mode: Managed}}}`},
+			want:   []string{client},
+		},
+		"ClientOff": {
+			reason: "the same the other way",
+			args:   args{before: managed, object: `spec: {tls: {peer: {mode: Managed}}}`},
+			want:   []string{client},
+		},
+		"PeerOn": {
+			reason: "peer URLs would change",
+			args:   args{before: `spec: {tls: {client: {mode: Managed}}}`, object: managed},
+			want:   []string{peer},
+		},
+		"AllLeftOut": {
+			reason: "to say nothing is to say Disabled",
+			args:   args{before: managed, object: `{}`},
+			want:   []string{client, peer},
+		},
+		"SecretRenamed": {
+			reason: "Pods mount it by its name",
+			args: args{
+				before: own,
+				object: `spec: {tls: {client: {mode: Secret, secretRef: {name: other}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: c}}}}`,
+			},
+			want: []string{`spec.tls.client: Invalid value: the names of the Secrets cannot be changed, because the Pods mount them: set them back, and replace what the Secrets hold`},
+		},
+		"PeerSecretRenamed": {
+			reason: "the same of members",
+			args: args{
+				before: own,
+				object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: other}}}}`,
+			},
+			want: []string{`spec.tls.peer.secretRef: Invalid value: the name of the Secret cannot be changed, because the Pods mount it: set it back, and replace what the Secret holds`},
+		},
+		"SecretWithoutOperators": {
+			reason: "Quorate has to ask the members",
+			args:   args{object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}}}}`},
+			want:   []string{both},
+		},
+		"ManagedWithSecret": {
+			reason: "one of both is meant",
+			args:   args{object: `spec: {tls: {client: {mode: Managed, secretRef: {name: a}}}}`},
+			want:   []string{both},
+		},
+		"PeerWithoutSecret": {
+			reason: "there is nothing to mount",
+			args:   args{object: `spec: {tls: {peer: {mode: Secret}}}`},
+			want:   []string{`spec.tls.peer.secretRef: Invalid value: tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other`},
+		},
+		"AltNamesOfOthers": {
+			reason: "they would go nowhere",
+			args:   args{object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}, altNames: [a.example]}}}`},
+			want:   []string{`spec.tls.client.altNames: Invalid value: tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate`},
+		},
+		"AltNameAsURL": {
+			reason: "a certificate has names",
+			args:   args{object: `spec: {tls: {client: {mode: Managed, altNames: ['https://etcd.example.com:2379']}}}`},
+			want:   []string{`spec.tls.client.altNames[0]: Invalid value: "https://etcd.example.com:2379": ` + names},
+		},
+		"NoMode": {
+			reason: "a plane that is named has a mode",
+			args:   args{object: `spec: {tls: {client: {altNames: [a.example]}}}`},
+			want:   []string{`spec.tls.client.mode: Required value`},
+		},
+		"OtherMode": {
+			reason: "what is to come is not there yet",
+			args:   args{object: `spec: {tls: {peer: {mode: Issuer}}}`},
+			want:   []string{`spec.tls.peer.mode: Unsupported value: "Issuer": supported values: "Managed", "Secret", "Disabled"`},
+		},
+	})
+}

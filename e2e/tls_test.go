@@ -1,0 +1,53 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/yaml"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// TestTLS plays the sample with TLS: members and clients find each other by name, with the files
+// that kubelets have mounted.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	c := &api.EtcdCluster{}
+	testenv.Test(t, features.New("TLS on both ports").
+		Setup(step(func(s *stage) {
+			sample, err := os.ReadFile("../templates/samples/tls.yaml")
+			if err != nil {
+				s.Fatal(err)
+			}
+			for document := range strings.SplitSeq(string(sample), "\n---\n") {
+				object := &unstructured.Unstructured{}
+				if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+					s.Fatal(err)
+				}
+				object.SetNamespace(s.ns)
+				s.create(object)
+			}
+			c.ObjectMeta = metav1.ObjectMeta{Namespace: s.ns, Name: "secure"}
+		})).
+		Assess("an application writes with its Secret", step(func(s *stage) {
+			s.ready(c)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "etcdctl-secure"}}
+			s.await(pod, "done", func() bool { return pod.Status.Phase == corev1.PodSucceeded })
+		})).
+		Assess("it grows, and etcdctl in a new member knows its certificate", step(func(s *stage) {
+			s.kubectl("scale", "etcdcluster", "secure", "--replicas=5")
+			s.await(c, "of five members", func() bool { return c.Status.ReadyReplicas == 5 })
+			if got := s.kubectl("exec", "secure-4", "--", "etcdctl", "get", "greeting", "--print-value-only"); got != "hello from etcd\n" {
+				s.Errorf("read %q", got)
+			}
+		})).
+		Feature())
+}

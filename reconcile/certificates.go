@@ -1,0 +1,265 @@
+package reconcile
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile/pki"
+	"quorate.dev/render"
+)
+
+// Certificates are looked at before everything else: no Pod is made before the Secrets that it
+// mounts hold what etcd starts with, and members are asked with the operator's own certificate.
+// Secrets are neither watched nor listed, but read by name, and what was found counts for a while.
+
+// Certificates say how certificates are issued and looked after. The zero value is what the
+// operator has.
+type Certificates struct {
+	// Lifetime of a leaf that is issued; 0: pki.LeafLifetime.
+	Lifetime time.Duration
+	// Every is how often the Secrets of a cluster are looked at that is ready; 0: restingLook.
+	Every time.Duration
+	// PeerHosts are further names and addresses by which members reach each other, where names have
+	// no addresses of their own.
+	PeerHosts func(*api.EtcdCluster) []string
+}
+
+// How often the Secrets of a cluster are looked at: while it is ready, and else.
+const (
+	restingLook = 5 * time.Minute
+	unreadyLook = 10 * time.Second
+	barredLook  = time.Second
+)
+
+// credentials are what a look at the Secrets of a cluster has found.
+type credentials struct {
+	// config is how members are asked; nil where clients need no TLS, or there is no certificate
+	// for it.
+	config *tls.Config
+	// barred is why no Pod is made and no member changed.
+	barred error
+	// warning is what a person has to do, though the cluster goes on.
+	warning *certificatesError
+	// client and peer are the fingerprints of the authorities; empty where they are lost, or
+	// others'.
+	client, peer string
+
+	cluster    types.UID
+	generation int64
+	again      time.Time // when to look again, at the latest
+}
+
+// certificatesError is what is wrong with certificates, for people.
+type certificatesError struct {
+	reason  string
+	message string
+}
+
+func (e *certificatesError) Error() string { return e.message }
+
+// step is what is told instead of the planned one.
+func (e *certificatesError) step() membership.Step {
+	return membership.Step{Action: membership.Stall, Reason: membership.Reason(e.reason), Message: e.message}
+}
+
+// keys remembers the credentials of each cluster.
+type keys struct{ known sync.Map } // *credentials by types.NamespacedName
+
+func (k *keys) of(c *api.EtcdCluster) *credentials {
+	known, ok := k.known.Load(client.ObjectKeyFromObject(c))
+	if !ok || known.(*credentials).cluster != c.UID {
+		return &credentials{}
+	}
+	return known.(*credentials)
+}
+
+func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
+
+// secure looks at the Secrets of a cluster, where it is time, and issues what is missing or wrong
+// of those that are Quorate's.
+func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
+	known := r.keys.of(c)
+	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {
+		return known, nil
+	}
+	found := &credentials{cluster: c.UID, generation: c.Generation, again: now.Add(r.nextLook(c))}
+	l := &inspection{r: r, c: c, now: now, found: found, writes: !c.Spec.Suspend && c.DeletionTimestamp.IsZero()}
+	err := errors.Join(l.clients(ctx), l.peers(ctx))
+	var wrong *certificatesError
+	var foreign *foreignError
+	switch {
+	case errors.As(err, &wrong):
+		found.barred = wrong
+	case errors.As(err, &foreign):
+		found.barred = foreign
+	case err != nil:
+		return nil, err
+	}
+	if found.barred != nil {
+		found.again = now.Add(barredLook)
+	}
+	if found.config == nil { // what was known may still serve to ask
+		found.config = known.config
+	}
+	r.keys.known.Store(client.ObjectKeyFromObject(c), found)
+	return found, nil
+}
+
+func (r *Reconciler) nextLook(c *api.EtcdCluster) time.Duration {
+	rest := r.Certificates.Every
+	if rest == 0 {
+		rest = restingLook
+	}
+	if meta.IsStatusConditionTrue(c.Status.Conditions, api.ConditionReady) {
+		return rest
+	}
+	return min(rest, unreadyLook)
+}
+
+// inspection is one look at the Secrets of a cluster.
+type inspection struct {
+	r      *Reconciler
+	c      *api.EtcdCluster
+	now    time.Time
+	found  *credentials
+	writes bool // else what is missing stays missing
+}
+
+// clients looks at what clients and the operator need.
+func (l *inspection) clients(ctx context.Context) error {
+	var err error
+	switch l.c.ClientTLSMode() {
+	case api.TLSManaged:
+		l.found.client, err = l.managed(ctx, clientPlane(l.c))
+	case api.TLSSecret:
+		err = l.ownClients(ctx)
+	default:
+		return nil
+	}
+	secret, getErr := l.get(ctx, l.c.OperatorSecret())
+	if getErr == nil && secret != nil {
+		if config, configErr := pki.Config(secret.Data, files, l.now); configErr == nil {
+			l.found.config = config
+		}
+	}
+	return errors.Join(err, getErr)
+}
+
+// peers looks at what members need among themselves.
+func (l *inspection) peers(ctx context.Context) error {
+	var err error
+	switch l.c.PeerTLSMode() {
+	case api.TLSManaged:
+		l.found.peer, err = l.managed(ctx, l.peerPlane())
+	case api.TLSSecret:
+		err = l.own(ctx, l.c.PeerSecret(), "spec.tls.peer.secretRef", pki.Use{Hosts: render.PeerHosts(l.c), Server: true, Client: true})
+	case api.TLSDisabled:
+	}
+	return err
+}
+
+// files are those of most Secrets.
+var files = pki.Names{Cert: api.SecretCert, Key: api.SecretKey, CA: api.SecretCA}
+
+// get is a Secret as the API server has it; nil where there is none.
+func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := l.r.Reader.Get(ctx, client.ObjectKey{Namespace: l.c.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		return nil, &certificatesError{api.ReasonCertificates, fmt.Sprintf(
+			"the operator may not read Secret %s: give it the rights of the ClusterRole quorate-secrets, which is in the output of quorate manifests, or delete this EtcdCluster and create it without spec.tls", name)}
+	case err != nil:
+		return nil, fmt.Errorf("get Secret %s: %w", name, err)
+	}
+	return secret, nil
+}
+
+// warn of what a person has to do. The first warning counts.
+func (l *inspection) warn(reason, message string) {
+	if l.found.warning == nil {
+		l.found.warning = &certificatesError{reason, message}
+	}
+}
+
+// lookBy makes the next look come no later.
+func (l *inspection) lookBy(t time.Time) {
+	if t.Before(l.found.again) {
+		l.found.again = t
+	}
+}
+
+// dial connects to a member, with the operator's own certificate where clients need one.
+func (r *Reconciler) dial(c *api.EtcdCluster, member, ip string) (membership.Client, error) {
+	if !c.ClientTLS() {
+		return r.Dial(ip, api.PortClient)
+	}
+	config := r.keys.of(c).config
+	if config == nil {
+		return nil, fmt.Errorf("dial etcd %s: there is no client certificate", ip)
+	}
+	config = config.Clone()
+	config.ServerName = c.MemberHost(member)
+	return r.DialTLS(ip, api.PortClient, config)
+}
+
+// soonRenewed is when the Secrets are to be looked at again, where no other look is earlier.
+func soonRenewed(c *api.EtcdCluster, seen observed, now time.Time) time.Duration {
+	if seen.credentials == nil || !c.ClientTLS() && !c.PeerTLS() {
+		return atRest
+	}
+	return max(seen.credentials.again.Sub(now), afterConflict)
+}
+
+// inForce is what the status tells of TLS.
+func inForce(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
+	s := &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: c.ClientTLSMode()}, Peer: api.TLSPlaneStatus{Mode: c.PeerTLSMode()}}
+	if c.Status.TLS != nil { // what members trust does not change by being lost
+		s.Client.Authority, s.Peer.Authority = c.Status.TLS.Client.Authority, c.Status.TLS.Peer.Authority
+	}
+	if found != nil && found.client != "" {
+		s.Client.Authority = found.client
+	}
+	if found != nil && found.peer != "" {
+		s.Peer.Authority = found.peer
+	}
+	return s
+}
+
+// barred is why no member is made or changed: its certificates are not as they must be.
+func barred(seen observed) error {
+	if seen.credentials == nil {
+		return nil
+	}
+	return seen.credentials.barred
+}
+
+// warns is what a person has to do, though the cluster goes on; nil where that is nothing.
+func (f *credentials) warns() *certificatesError {
+	if f == nil {
+		return nil
+	}
+	return f.warning
+}
+
+// warned is the step of a cluster at rest, with what a person has to do.
+func warned(seen observed, step membership.Step) membership.Step {
+	if warning := seen.credentials.warns(); warning != nil && step.Action == membership.None && (step.Reason == membership.Healthy || step.Reason == membership.Hibernated) {
+		return warning.step()
+	}
+	return step
+}

@@ -1,0 +1,268 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/pki"
+	"quorate.dev/render"
+)
+
+// plane is one port: the Secret of its authority, and those with what that issues.
+type plane struct {
+	spec      string // the field, for people
+	authority string // the Secret
+	trusted   string // the fingerprint of the authority that the members trust; empty where that is not known
+	secrets   []issuedSecret
+}
+
+// issuedSecret is a Secret with one certificate or several.
+type issuedSecret struct {
+	name         string
+	certificates []leaf
+}
+
+// leaf is one certificate of a Secret.
+type leaf struct {
+	files pki.Names
+	name  string // the common name
+	use   pki.Use
+}
+
+func clientPlane(c *api.EtcdCluster) plane {
+	p := plane{
+		spec: "spec.tls.client", authority: c.ClientAuthoritySecret(),
+		secrets: []issuedSecret{
+			// The server's is a client's as well: etcd's HTTP gateway connects to itself with it.
+			{c.ServerSecret(), []leaf{{files, c.Name, pki.Use{Hosts: render.ServerHosts(c), Server: true, Client: true}}}},
+			{c.OperatorSecret(), []leaf{{files, api.Manager, pki.Use{Client: true}}}},
+			{c.ApplicationSecret(), []leaf{{files, c.ClientServiceName(), pki.Use{Client: true}}}},
+		},
+	}
+	if c.Status.TLS != nil {
+		p.trusted = c.Status.TLS.Client.Authority
+	}
+	return p
+}
+
+func (l *inspection) peerPlane() plane {
+	c, hosts := l.c, render.PeerHosts(l.c)
+	if more := l.r.Certificates.PeerHosts; more != nil {
+		hosts = append(hosts, more(c)...)
+	}
+	connects := pki.Names{Cert: api.SecretPeerCert, Key: api.SecretPeerKey, CA: api.SecretCA}
+	p := plane{
+		spec: "spec.tls.peer", authority: c.PeerAuthoritySecret(),
+		secrets: []issuedSecret{{c.PeerSecret(), []leaf{
+			{files, c.Name, pki.Use{Hosts: hosts, Server: true}},
+			{connects, c.Name, pki.Use{Client: true}},
+		}}},
+	}
+	if c.Status.TLS != nil {
+		p.trusted = c.Status.TLS.Peer.Authority
+	}
+	return p
+}
+
+func (l *inspection) lifetime() time.Duration {
+	if l.r.Certificates.Lifetime != 0 {
+		return l.r.Certificates.Lifetime
+	}
+	return pki.LeafLifetime
+}
+
+// managed sees to it that the Secrets of a plane are there and good, and returns the fingerprint of
+// the authority. Where that is lost nothing can be issued: what is there is used as long as it is
+// good.
+func (l *inspection) managed(ctx context.Context, p plane) (string, error) {
+	authority, lost, err := l.authority(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	if lost != "" {
+		return "", l.withoutAuthority(ctx, p, lost)
+	}
+	if authority.Ends().Before(l.now.Add(authorityEnds)) {
+		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the authority in Secret %s (%s) ends at %s, and nothing that it has issued is valid after that; %s",
+			p.authority, p.spec, instant(authority.Ends()), newAuthority(p)))
+	}
+	for _, s := range p.secrets {
+		if err := l.issue(ctx, authority, s); err != nil {
+			return "", err
+		}
+	}
+	return authority.Fingerprint(), nil
+}
+
+// authorityEnds is how long before the end of an authority a person is told.
+const authorityEnds = 180 * 24 * time.Hour
+
+// newAuthority is how a cluster gets another authority: that is trusted from the start of etcd on.
+func newAuthority(p plane) string {
+	return fmt.Sprintf("put the Secret back from a backup of yours; or delete it, set spec.replicas to 0 and, once no member runs, back: "+
+		"the cluster then starts with another authority (%s), which clients must be given", p.spec)
+}
+
+// authority reads the authority of a plane, or makes it while there is no Pod that trusts another
+// one. Else it says why it is lost.
+func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, lost string, _ error) {
+	secret, err := l.ours(ctx, p.authority)
+	if err != nil {
+		return nil, "", err
+	}
+	if secret == nil {
+		lost = "is missing"
+	} else if a, err = pki.ReadAuthority(secret.Data, files, l.now); err != nil {
+		lost = "cannot be used: " + err.Error()
+	} else if p.trusted != "" && a.Fingerprint() != p.trusted {
+		lost = "holds another authority than the members trust"
+	}
+	if lost == "" {
+		return a, "", nil
+	}
+	trusted, err := l.hasPods(ctx)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case trusted:
+		return nil, fmt.Sprintf("Secret %s with the authority of %s %s", p.authority, p.spec, lost), nil
+	case a != nil: // no member trusts any yet, or any more
+		return a, "", nil
+	case !l.writes:
+		return nil, "", l.missing(p.authority)
+	}
+	cert, key, err := pki.NewAuthority(l.c.Namespace+"/"+l.c.Name+" "+p.spec, l.now, pki.AuthorityLifetime)
+	if err != nil {
+		return nil, "", err
+	}
+	data := map[string][]byte{api.SecretCert: cert, api.SecretKey: key}
+	if err := l.write(ctx, secret, p.authority, data, "Made the authority in Secret "+p.authority); err != nil {
+		return nil, "", err
+	}
+	a, err = pki.ReadAuthority(data, files, l.now)
+	return a, "", err
+}
+
+// hasPods reports whether the cluster has any Pod, as the API server itself says.
+func (l *inspection) hasPods(ctx context.Context) (bool, error) {
+	pods := &corev1.PodList{}
+	if err := l.r.Reader.List(ctx, pods, client.InNamespace(l.c.Namespace), client.MatchingLabels(render.Selector(l.c))); err != nil {
+		return false, fmt.Errorf("list Pods: %w", err)
+	}
+	return len(pods.Items) > 0, nil
+}
+
+// issue sees to it that a Secret has what the authority has issued, good for as long as it takes to
+// renew it.
+func (l *inspection) issue(ctx context.Context, a *pki.Authority, s issuedSecret) error {
+	secret, err := l.ours(ctx, s.name)
+	if err != nil {
+		return err
+	}
+	var data map[string][]byte
+	if secret != nil {
+		data = secret.Data
+	}
+	next, why := maps.Clone(data), error(nil)
+	if next == nil {
+		next = map[string][]byte{}
+	}
+	for _, leaf := range s.certificates {
+		again, stale := a.Stale(data, leaf.files, leaf.use, l.now, l.lifetime())
+		if stale == nil {
+			l.lookBy(again)
+			continue
+		}
+		cert, key, err := a.Issue(leaf.name, leaf.use, data[leaf.files.Key], l.now, l.lifetime())
+		if err != nil {
+			return fmt.Errorf("issue Secret %s: %w", s.name, err)
+		}
+		next[leaf.files.Cert], next[leaf.files.Key], next[leaf.files.CA], why = cert, key, a.PEM(), stale
+	}
+	switch {
+	case why == nil:
+		return nil
+	case !l.writes:
+		return l.missing(s.name)
+	case secret == nil:
+		return l.write(ctx, nil, s.name, next, "Issued the certificate in Secret "+s.name)
+	default:
+		return l.write(ctx, secret, s.name, next, "Issued the certificate in Secret "+s.name+" anew: "+why.Error())
+	}
+}
+
+// withoutAuthority uses what is there, and tells until when that is good.
+func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string) error {
+	var first time.Time
+	for _, s := range p.secrets {
+		secret, err := l.ours(ctx, s.name)
+		if err != nil {
+			return err
+		}
+		for _, leaf := range s.certificates {
+			var ends time.Time
+			wrong := errors.New("is missing")
+			if secret != nil {
+				ends, wrong = pki.Check(secret.Data, leaf.files, leaf.use, l.now)
+			}
+			if wrong != nil {
+				return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, so that Secret %s cannot be issued anew (%v); what runs goes on as long as its files are good: %s",
+					lost, s.name, wrong, newAuthority(p))}
+			}
+			if first.IsZero() || ends.Before(first) {
+				first = ends
+			}
+		}
+	}
+	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s, so that no certificate can be renewed; the cluster serves until %s: %s", lost, instant(first), newAuthority(p)))
+	return nil
+}
+
+// ours is a Secret of Quorate's; nil where there is none, and an error where it is another one's.
+func (l *inspection) ours(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret, err := l.get(ctx, name)
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	if foreign, _ := belongs(l.c, secret); foreign || secret.Labels[api.LabelCluster] != l.c.Name {
+		return nil, &foreignError{kind: "Secret", name: name, whose: whose(secret)}
+	}
+	return secret, nil
+}
+
+// missing is why a Secret is not written.
+func (l *inspection) missing(name string) error {
+	return &certificatesError{api.ReasonCertificates, "Secret " + name + " is missing or wrong, and nothing is written while spec.suspend is true"}
+}
+
+// write a Secret as it was seen, or where there is none.
+func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string, data map[string][]byte, note string) error {
+	secret := render.Secret(l.c, name, data)
+	if seen == nil {
+		secret.WithResourceVersion(apply.OnlyIfAbsent)
+	} else {
+		secret.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion)
+	}
+	err := l.r.Client.Apply(ctx, secret, client.FieldOwner(api.Manager), client.ForceOwnership)
+	switch {
+	case apierrors.IsForbidden(err):
+		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
+			"the API server does not let the operator write Secret %s: give it the rights of the ClusterRole quorate-secrets, which is in the output of quorate manifests, or use mode Secret", name)}
+	case err != nil:
+		return fmt.Errorf("apply Secret %s: %w", name, err)
+	}
+	l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonIssued, "Issue", "%s", note)
+	return nil
+}
+
+// instant is a time for people.
+func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

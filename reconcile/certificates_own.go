@@ -1,0 +1,71 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/pki"
+	"quorate.dev/render"
+)
+
+// endsSoon is how long before the end of a certificate that others renew a person is told.
+const endsSoon = 3 * 24 * time.Hour
+
+// ownClients looks at the Secrets of others with what clients and the operator need, and whether
+// they go together.
+func (l *inspection) ownClients(ctx context.Context) error {
+	const server, operator = "spec.tls.client.secretRef", "spec.tls.client.operatorSecretRef"
+	members, agents := l.c.ServerSecret(), l.c.OperatorSecret()
+	if err := l.own(ctx, members, server, pki.Use{Hosts: render.RequiredServerHosts(l.c), Server: true, Client: true}); err != nil {
+		return err
+	}
+	if err := l.own(ctx, agents, operator, pki.Use{Client: true}); err != nil {
+		return err
+	}
+	m, err := l.get(ctx, members)
+	if err != nil || m == nil {
+		return err
+	}
+	a, err := l.get(ctx, agents)
+	if err != nil || a == nil {
+		return err
+	}
+	if _, wrong := pki.Check(crossed(a.Data, m.Data), files, pki.Use{Client: true}, l.now); wrong != nil {
+		return wrongSecret(agents, operator, fmt.Errorf("members would refuse it, because its certificate is of no authority in %s of Secret %s (%w)", api.SecretCA, members, wrong))
+	}
+	if _, wrong := pki.Check(crossed(m.Data, a.Data), files, pki.Use{Server: true}, l.now); wrong != nil {
+		return wrongSecret(agents, operator, fmt.Errorf("it would refuse the members, because the certificate in Secret %s is of no authority in its %s (%w)", members, api.SecretCA, wrong))
+	}
+	return nil
+}
+
+// crossed are the certificate and key of one Secret, and the authorities that another one trusts.
+func crossed(shows, trusts map[string][]byte) map[string][]byte {
+	return map[string][]byte{api.SecretCert: shows[api.SecretCert], api.SecretKey: shows[api.SecretKey], api.SecretCA: trusts[api.SecretCA]}
+}
+
+// own looks at a Secret that others write.
+func (l *inspection) own(ctx context.Context, name, field string, use pki.Use) error {
+	secret, err := l.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	if secret == nil {
+		return wrongSecret(name, field, fmt.Errorf("there is none: create it, with %s, %s and %s", api.SecretCert, api.SecretKey, api.SecretCA))
+	}
+	ends, wrong := pki.Check(secret.Data, files, use, l.now)
+	if wrong != nil {
+		return wrongSecret(name, field, wrong)
+	}
+	if !l.now.Before(ends.Add(-endsSoon)) {
+		l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s (%s) ends at %s: renew it; members read it again without a restart", name, field, instant(ends)))
+	}
+	l.lookBy(ends)
+	return nil
+}
+
+func wrongSecret(name, field string, wrong error) error {
+	return &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s (%s): %v. What runs goes on; no Pod is made and no member is changed until that is mended", name, field, wrong)}
+}

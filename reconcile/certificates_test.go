@@ -1,0 +1,482 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile/pki"
+	"quorate.dev/render"
+)
+
+// noon is when these clusters are made.
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// managed is newCluster with TLS on both ports.
+func managed() *api.EtcdCluster {
+	c := newCluster()
+	c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSManaged}, Peer: &api.PeerTLS{Mode: api.TLSManaged}}
+	return c
+}
+
+// plainText is what the status says of a cluster without TLS.
+func plainText() *api.TLSStatus {
+	return &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSDisabled}, Peer: api.TLSPlaneStatus{Mode: api.TLSDisabled}}
+}
+
+// secrets are those that the operator makes of a cluster, by name, and notes what its members
+// trust.
+func secrets(t *testing.T, c *api.EtcdCluster) map[string]*corev1.Secret {
+	t.Helper()
+	s := newStub(t, nil)
+	found, err := s.secure(t.Context(), c, noon)
+	if err != nil || found.barred != nil {
+		t.Fatal(err, found)
+	}
+	made := map[string]*corev1.Secret{}
+	for name, data := range s.secrets {
+		made[name] = ownedBy("cluster", &corev1.Secret{ObjectMeta: child(name, "secret"), Data: data})
+	}
+	c.Status.TLS = inForce(c, found)
+	return made
+}
+
+// everySecret of a cluster with TLS on both ports.
+var everySecret = []string{"db-client-ca", "db-client-tls", "db-operator-tls", "db-peer-ca", "db-peer-tls", "db-server-tls"}
+
+// leaves are those that are renewed.
+var leaves = []string{"db-client-tls", "db-operator-tls", "db-peer-tls", "db-server-tls"}
+
+func TestManagedCertificates(t *testing.T) {
+	t.Parallel()
+	type world struct {
+		c       *api.EtcdCluster
+		secrets map[string]*corev1.Secret
+		running bool
+		at      time.Time
+	}
+	type want struct {
+		Written []string // the Secrets
+		Barred  string   // begins the message
+		Warning string   // begins the message
+		Dials   bool
+	}
+	rest := want{Dials: true}
+	cases := map[string]struct {
+		reason string
+		change func(*world)
+		want   want
+	}{
+		"AtRest":   {reason: "what is good is left alone", change: func(*world) {}, want: rest},
+		"Fresh":    {reason: "a new cluster gets all", change: func(w *world) { clear(w.secrets); w.running = false; w.c.Status.TLS = nil }, want: want{Written: everySecret}},
+		"LeafGone": {reason: "a person has deleted it", change: func(w *world) { delete(w.secrets, "db-server-tls") }, want: want{Written: []string{"db-server-tls"}, Dials: true}},
+		"LeafHalf": {reason: "a person has replaced a half of it", change: func(w *world) {
+			w.secrets["db-peer-tls"].Data["client.key"] = w.secrets["db-client-tls"].Data["tls.key"]
+		}, want: want{Written: []string{"db-peer-tls"}, Dials: true}},
+		"LeafOther": {reason: "a person has replaced it by another cluster's", change: func(w *world) { w.secrets["db-client-tls"].Data = secrets(t, managed())["db-client-tls"].Data }, want: want{Written: []string{"db-client-tls"}, Dials: true}},
+		"AltNames": {
+			reason: "a name was added",
+			change: func(w *world) { w.c.Spec.TLS.Client.AltNames = []api.AltName{"etcd.example.com"} },
+			want:   want{Written: []string{"db-server-tls"}, Dials: true},
+		},
+		"Renewal": {reason: "well before the end", change: func(w *world) { w.at = noon.Add(pki.LeafLifetime * 2 / 3) }, want: want{Written: leaves, Dials: true}},
+		"Away":    {reason: "the operator was away for a year: its own certificate has expired too", change: func(w *world) { w.at = noon.AddDate(1, 0, 0) }, want: want{Written: leaves}},
+		"AuthorityGone": {
+			reason: "what runs trusts it, and nothing else can sign for it",
+			change: func(w *world) { delete(w.secrets, "db-peer-ca") },
+			want:   want{Warning: "Secret db-peer-ca with the authority of spec.tls.peer is missing, so that no certificate can be renewed; the cluster serves until 2026-08-30 12:00:00 UTC: ", Dials: true},
+		},
+		"AuthorityDamaged": {
+			reason: "its key alone is lost",
+			change: func(w *world) { delete(w.secrets["db-client-ca"].Data, "tls.key") },
+			want:   want{Warning: "Secret db-client-ca with the authority of spec.tls.client cannot be used: tls.key is missing or empty, so that", Dials: true},
+		},
+		"AuthorityReplaced": {
+			reason: "members would refuse what another one signs",
+			change: func(w *world) { w.secrets["db-client-ca"].Data = secrets(t, managed())["db-client-ca"].Data },
+			want:   want{Warning: "Secret db-client-ca with the authority of spec.tls.client holds another authority than the members trust, so that", Dials: true},
+		},
+		"AuthorityAndLeafGone": {
+			reason: "no Pod would start without the leaf",
+			change: func(w *world) { delete(w.secrets, "db-client-ca"); delete(w.secrets, "db-server-tls") },
+			want:   want{Barred: "Secret db-client-ca with the authority of spec.tls.client is missing, so that Secret db-server-tls cannot be issued anew (is missing)", Dials: true},
+		},
+		"AuthorityGoneHibernated": {
+			reason: "no member runs that trusts another one",
+			change: func(w *world) { delete(w.secrets, "db-client-ca"); w.running = false },
+			want:   want{Written: []string{"db-client-ca", "db-client-tls", "db-operator-tls", "db-server-tls"}, Dials: true},
+		},
+		"AuthorityReplacedHibernated": {
+			reason: "the same with an authority of a person's",
+			change: func(w *world) {
+				w.secrets["db-client-ca"].Data = secrets(t, managed())["db-client-ca"].Data
+				w.running = false
+			},
+			want: want{Written: []string{"db-client-tls", "db-operator-tls", "db-server-tls"}, Dials: true},
+		},
+		"AuthorityEnds": {
+			reason: "nothing that it has issued outlives it",
+			change: func(w *world) { w.at = noon.Add(pki.AuthorityLifetime - 30*24*time.Hour) },
+			want:   want{Written: leaves, Warning: "the authority in Secret db-client-ca (spec.tls.client) ends at "},
+		},
+		"Foreign": {
+			reason: "another one's Secret is not written over",
+			change: func(w *world) {
+				w.secrets["db-server-tls"].OwnerReferences, w.secrets["db-server-tls"].Labels = nil, nil
+			},
+			want: want{Barred: "Secret db-server-tls exists and belongs to another application", Dials: true},
+		},
+		"Suspended": {
+			reason: "a person works by hand",
+			change: func(w *world) { w.c.Spec.Suspend = true; delete(w.secrets, "db-server-tls") },
+			want:   want{Barred: "Secret db-server-tls is missing or wrong, and nothing is written while spec.suspend is true", Dials: true},
+		},
+		"SuspendedAtRest": {reason: "what is good is good", change: func(w *world) { w.c.Spec.Suspend = true }, want: rest},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := world{c: managed(), running: true, at: noon.Add(time.Hour)}
+			w.secrets = secrets(t, w.c)
+			tc.change(&w)
+			var objects []client.Object
+			for _, name := range slices.Sorted(maps.Keys(w.secrets)) {
+				objects = append(objects, w.secrets[name])
+			}
+			if w.running {
+				objects = append(objects, newPod("db-0"))
+			}
+			s := newStub(t, nil, objects...)
+			found, err := s.secure(t.Context(), w.c, w.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := want{Dials: found.config != nil, Barred: text(found.barred)}
+			if found.warning != nil {
+				got.Warning = found.warning.message
+			}
+			for _, write := range s.sorted() {
+				got.Written = append(got.Written, write.Name)
+				known := w.secrets[write.Name]
+				if known != nil && write.ResourceVersion != "5" || known == nil && write.ResourceVersion != "1" {
+					t.Errorf("%s: Secret %s is written whatever is there: %+v", tc.reason, write.Name, write)
+				}
+			}
+			same := cmp.Comparer(func(a, b string) bool {
+				return a == b || a != "" && strings.HasPrefix(b, a) || b != "" && strings.HasPrefix(a, b)
+			})
+			if diff := cmp.Diff(tc.want, got, same); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+			if len(s.told()) != len(got.Written) {
+				t.Errorf("%s: not each Secret has an event", tc.reason)
+			}
+		})
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestCertificatesAreRemembered: a cluster at rest is not asked for its Secrets at each look.
+func TestCertificatesAreRemembered(t *testing.T) {
+	t.Parallel()
+	c := managed()
+	objects := []client.Object{newPod("db-0")}
+	for _, secret := range secrets(t, c) {
+		objects = append(objects, secret)
+	}
+	s := newStub(t, nil, objects...)
+	counted := &countedReader{Reader: s.Reader}
+	s.Reader = counted
+	for n, at := range []time.Duration{0, time.Second, unreadyLook + time.Second, unreadyLook + 2*time.Second} {
+		before := counted.gets
+		if _, err := s.secure(t.Context(), c, noon.Add(at)); err != nil {
+			t.Fatal(err)
+		}
+		if looked := counted.gets > before; looked != (n%2 == 0) {
+			t.Errorf("after %s the Secrets are read: %t", at, looked)
+		}
+	}
+	c.Generation++
+	before := counted.gets
+	if _, err := s.secure(t.Context(), c, noon.Add(unreadyLook+3*time.Second)); err != nil || counted.gets == before {
+		t.Errorf("another spec is not looked at: %v", err)
+	}
+}
+
+type countedReader struct {
+	client.Reader
+	gets int
+}
+
+func (r *countedReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	r.gets++
+	return r.Reader.Get(ctx, key, o, opts...)
+}
+
+// TestPlainTextReadsNoSecret: an operator without the rights is enough for it.
+func TestPlainTextReadsNoSecret(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, nil)
+	counted := &countedReader{Reader: s.Reader}
+	s.Reader = counted
+	found, err := s.secure(t.Context(), newCluster(), noon)
+	if err != nil || found.barred != nil || counted.gets > 0 {
+		t.Errorf("%v, %+v, %d reads", err, found, counted.gets)
+	}
+}
+
+// TestCertificatesRefused: an installation without the rights says which are lacking.
+func TestCertificatesRefused(t *testing.T) {
+	t.Parallel()
+	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "x", nil)
+	for name, refuses := range map[string]func(*stub){
+		"Read":  func(s *stub) { s.Reader = refusedReader{s.Reader, forbidden} },
+		"Write": func(*stub) {},
+	} {
+		s := newStub(t, func(w write) error {
+			if w.Kind == "Secret" {
+				return forbidden
+			}
+			return nil
+		})
+		refuses(s)
+		found, err := s.secure(t.Context(), managed(), noon)
+		if err != nil || !strings.Contains(text(found.barred), "ClusterRole quorate-secrets") {
+			t.Errorf("%s: %v, %v", name, err, found)
+		}
+	}
+}
+
+type refusedReader struct {
+	client.Reader
+	err error
+}
+
+func (r refusedReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return r.err
+}
+
+func TestOwnCertificates(t *testing.T) {
+	t.Parallel()
+	authority := func(t *testing.T) *pki.Authority {
+		t.Helper()
+		cert, key, err := pki.NewAuthority("people", noon, pki.AuthorityLifetime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := pki.ReadAuthority(map[string][]byte{"tls.crt": cert, "tls.key": key}, files, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	c := newCluster()
+	c.Spec.TLS = &api.TLS{
+		Client: &api.ClientTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "server"}, OperatorSecretRef: &api.SecretReference{Name: "operator"}},
+		Peer:   &api.PeerTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "peers"}},
+	}
+	of := func(t *testing.T, a *pki.Authority, use pki.Use) map[string][]byte {
+		t.Helper()
+		cert, key, err := a.Issue("x", use, nil, noon, pki.LeafLifetime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": a.PEM()}
+	}
+	ours, others := authority(t), authority(t)
+	server := pki.Use{Hosts: render.RequiredServerHosts(c), Server: true, Client: true}
+	peer := pki.Use{Hosts: render.PeerHosts(c), Server: true, Client: true}
+	const goesOn = ". What runs goes on; no Pod is made and no member is changed until that is mended"
+	cases := map[string]struct {
+		reason  string
+		change  func(t *testing.T, all map[string]map[string][]byte)
+		at      time.Time
+		barred  string
+		warning string
+	}{
+		"Good": {reason: "as cert-manager writes them", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon},
+		"NoServer": {
+			reason: "it may come later", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "server") }, at: noon,
+			barred: "Secret server (spec.tls.client.secretRef): there is none: create it, with tls.crt, tls.key and ca.crt" + goesOn,
+		},
+		"NoOperators": {
+			reason: "members could not be asked", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "operator") }, at: noon,
+			barred: "Secret operator (spec.tls.client.operatorSecretRef): there is none: create it, with tls.crt, tls.key and ca.crt" + goesOn,
+		},
+		"NoPeers": {
+			reason: "no member would start", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "peers") }, at: noon,
+			barred: "Secret peers (spec.tls.peer.secretRef): there is none: create it, with tls.crt, tls.key and ca.crt" + goesOn,
+		},
+		"PeerNames": {
+			reason: "members would refuse each other",
+			change: func(t *testing.T, all map[string]map[string][]byte) { t.Helper(); all["peers"] = of(t, ours, server) }, at: noon,
+			barred: "Secret peers (spec.tls.peer.secretRef): tls.crt is not valid for db.ns.svc: its subject alternative names lack that" + goesOn,
+		},
+		"OperatorsAuthority": {
+			reason: "two issuers were mixed up",
+			change: func(t *testing.T, all map[string]map[string][]byte) {
+				t.Helper()
+				all["operator"] = of(t, others, pki.Use{Client: true})
+			}, at: noon,
+			barred: "Secret operator (spec.tls.client.operatorSecretRef): members would refuse it, because its certificate is of no authority in ca.crt of Secret server (tls.crt was not issued by an authority in ca.crt)" + goesOn,
+		},
+		"OperatorsTrust": {
+			reason: "the operator would refuse the members",
+			change: func(_ *testing.T, all map[string]map[string][]byte) {
+				all["server"]["ca.crt"] = append(ours.PEM(), others.PEM()...)
+				all["operator"] = of(t, others, pki.Use{Client: true})
+			}, at: noon,
+			barred: "Secret operator (spec.tls.client.operatorSecretRef): it would refuse the members, because the certificate in Secret server is of no authority in its ca.crt (tls.crt was not issued by an authority in ca.crt)" + goesOn,
+		},
+		"EndsSoon": {
+			reason: "who was to renew it has not", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon.Add(pki.LeafLifetime - time.Hour),
+			warning: "the certificate in Secret server (spec.tls.client.secretRef) ends at 2026-08-30 12:00:00 UTC: renew it; members read it again without a restart",
+		},
+		"Expired": {
+			reason: "and then it is over", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon.Add(pki.LeafLifetime + time.Hour),
+			barred: "Secret server (spec.tls.client.secretRef): tls.crt has expired at 2026-08-30 12:00:00 UTC" + goesOn,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := map[string]map[string][]byte{"server": of(t, ours, server), "operator": of(t, ours, pki.Use{Client: true}), "peers": of(t, ours, peer)}
+			tc.change(t, all)
+			var objects []client.Object
+			for name, data := range all {
+				secret := &corev1.Secret{Data: data}
+				secret.Name, secret.Namespace = name, "ns"
+				objects = append(objects, secret)
+			}
+			s := newStub(t, nil, objects...)
+			found, err := s.secure(t.Context(), c, tc.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if found.warning != nil {
+				got = found.warning.message
+			}
+			if diff := cmp.Diff([]string{tc.barred, tc.warning}, []string{text(found.barred), got}); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+			if len(s.writes) > 0 {
+				t.Errorf("%s: what others write is written: %v", tc.reason, s.writes)
+			}
+		})
+	}
+}
+
+// TestBarred: while certificates are wrong the Services follow the spec, and no Pod is made or
+// changed, whatever the step.
+func TestBarred(t *testing.T) {
+	t.Parallel()
+	wrong := &certificatesError{api.ReasonCertificates, "Secret db-server-tls: tls.crt has expired"}
+	steps := map[string]membership.Step{
+		"Start":  {Action: membership.Start, Reason: membership.Starting, Members: []string{"db-1"}},
+		"Stop":   {Action: membership.Stop, Reason: membership.Replacing, Members: []string{"db-1"}},
+		"Update": {Action: membership.Update, Change: membership.ChangeImage, Reason: membership.Changing, Members: []string{"db-0"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 17}},
+		"None":   {Action: membership.None, Reason: membership.Healthy},
+	}
+	for name, step := range steps {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := managed(), healthy()
+			c.Status.ClusterID = seen.ID().String()
+			seen.credentials = &credentials{barred: wrong}
+			live := []client.Object{c}
+			for _, claim := range seen.claims {
+				live = append(live, claim)
+			}
+			s := newStub(t, nil, live...)
+			err := s.act(t.Context(), c, seen, step)
+			for _, write := range s.writes {
+				if write.Kind != "Service" && write.Kind != "PodDisruptionBudget" {
+					t.Errorf("%+v is written", write)
+				}
+			}
+			got, ok := obstacle(err, step)
+			want := membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonCertificates), Message: wrong.message}
+			if diff := cmp.Diff(want, got); diff != "" || !ok {
+				t.Errorf("-want, +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWarned: a cluster that goes on says what a person has to do, and that it has less safety than
+// it is to have.
+func TestWarned(t *testing.T) {
+	t.Parallel()
+	warning := &certificatesError{api.ReasonAuthorityLost, "Secret db-client-ca is missing"}
+	c, seen := managed(), healthy()
+	seen.credentials = &credentials{warning: warning}
+	step := warned(seen, membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"})
+	s := status(c, seen, step)
+	got := map[string]string{}
+	for _, condition := range s.Conditions {
+		got[condition.Type] = string(condition.Status) + " " + condition.Reason
+	}
+	want := map[string]string{
+		api.ConditionReady: "False AuthorityLost", api.ConditionStalled: "True AuthorityLost", api.ConditionDegraded: "True AuthorityLost", api.ConditionAvailable: "True Serving",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got\n%s", diff)
+	}
+	goesOn := membership.Step{Action: membership.Wait, Reason: membership.Joining, Message: "db-3 catches up"}
+	if diff := cmp.Diff(goesOn, warned(seen, goesOn)); diff != "" {
+		t.Errorf("work that goes on is not told: -want, +got\n%s", diff)
+	}
+}
+
+// TestOutWithTLS: a kubelet has no certificate with which to ask whether a member serves clients,
+// so that one that has yet to stays out of their Service.
+func TestOutWithTLS(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		change func(*observed)
+		want   bool
+	}{
+		"Voter":      {reason: "it serves", change: func(*observed) {}},
+		"Learner":    {reason: "it has no vote yet", change: func(seen *observed) { seen.Members[0].Learner = true }, want: true},
+		"ToCome":     {reason: "etcd does not list it yet", change: func(seen *observed) { seen.Members, seen.Instances[0].ID = seen.Members[1:], 0 }, want: true},
+		"Publishing": {reason: "it votes and does not serve yet", change: func(seen *observed) { seen.Instances[0].Endpoint = membership.Endpoint{Publishing: 0xa0} }, want: true},
+		"NoList":     {reason: "what is not known takes nobody out", change: func(seen *observed) { seen.Members, seen.Reach = nil, membership.ReachSome }},
+		"Forming": {reason: "clients are shut out anyway", change: func(seen *observed) {
+			seen.ClusterID, seen.Members = 0, nil
+			for n := range seen.Instances {
+				seen.Instances[n].Volume.ClusterID = 0
+			}
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := healthy()
+			tc.change(&seen)
+			if got := out(managed(), seen, seen.Instances[0], seen.pods["db-0"]); got != tc.want {
+				t.Errorf("%s: it is out: %t", tc.reason, got)
+			}
+			if out(newCluster(), seen, seen.Instances[0], seen.pods["db-0"]) {
+				t.Errorf("%s: it is out without TLS, where its kubelet can tell", tc.reason)
+			}
+		})
+	}
+}

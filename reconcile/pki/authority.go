@@ -1,0 +1,207 @@
+package pki
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"slices"
+	"time"
+)
+
+// How long certificates are valid. A leaf is renewed when a third of that is left.
+const (
+	AuthorityLifetime = 10 * 365 * 24 * time.Hour
+	LeafLifetime      = 90 * 24 * time.Hour
+)
+
+// clockSkew is how much earlier than now a certificate is valid: the clocks of nodes differ.
+const clockSkew = 24 * time.Hour
+
+// Authority signs certificates.
+type Authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+	pem         []byte
+}
+
+// NewAuthority makes the certificate and the key of an authority, in PEM.
+func NewAuthority(name string, now time.Time, lifetime time.Duration) (cert, key []byte, err error) {
+	signer, key, err := newKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: name},
+		NotBefore:             now.Add(-clockSkew),
+		NotAfter:              now.Add(lifetime),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	cert, err = sign(template, template, signer.Public(), signer)
+	return cert, key, err
+}
+
+// ReadAuthority reads what NewAuthority has made, and says why it cannot sign.
+func ReadAuthority(files map[string][]byte, names Names, now time.Time) (*Authority, error) {
+	chain, err := certificates(names.Cert, files[names.Cert])
+	if err != nil {
+		return nil, err
+	}
+	key, err := privateKey(names.Key, files[names.Key])
+	if err != nil {
+		return nil, err
+	}
+	c := chain[0]
+	switch {
+	case !belongs(key, c):
+		return nil, fmt.Errorf("%s does not belong to the certificate in %s", names.Key, names.Cert)
+	case !c.IsCA || !c.BasicConstraintsValid:
+		return nil, fmt.Errorf("%s: %w", names.Cert, errNoAuthority)
+	}
+	if err := timely(names.Cert, c, now); err != nil {
+		return nil, err
+	}
+	return &Authority{certificate: c, key: key, pem: encoded(blockCertificate, c.Raw)}, nil
+}
+
+// PEM is the certificate of the authority.
+func (a *Authority) PEM() []byte { return bytes.Clone(a.pem) }
+
+// Ends is until when what the authority issues can be valid.
+func (a *Authority) Ends() time.Time { return a.certificate.NotAfter }
+
+// Fingerprint is the SHA-256 of the authority's certificate, in hexadecimal.
+func (a *Authority) Fingerprint() string {
+	sum := sha256.Sum256(a.certificate.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// Issue makes a certificate of that name, and its key, in PEM. A key that was there is kept: who
+// reads certificate and key one after the other, as etcd does at each handshake, never has one of
+// before and one of after a renewal.
+func (a *Authority) Issue(name string, use Use, earlier []byte, now time.Time, lifetime time.Duration) (cert, key []byte, err error) {
+	signer, key, err := kept(earlier)
+	if err != nil {
+		signer, key, err = newKey()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: name},
+		NotBefore:   now.Add(-clockSkew),
+		NotAfter:    a.end(now, lifetime),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: use.usages(),
+	}
+	template.DNSNames, template.IPAddresses = use.names()
+	cert, err = sign(template, a.certificate, signer.Public(), a.key)
+	return cert, key, err
+}
+
+func (a *Authority) end(now time.Time, lifetime time.Duration) time.Time {
+	if end := now.Add(lifetime); end.Before(a.Ends()) {
+		return end
+	}
+	return a.Ends()
+}
+
+// Stale says why a certificate is to be issued anew: it cannot be used, is another authority's or
+// for other names, or ends soon. It returns when it is to be asked again.
+func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now time.Time, lifetime time.Duration) (again time.Time, _ error) {
+	ends, err := Check(files, names, use, now)
+	if err != nil {
+		return now, err
+	}
+	if !bytes.Equal(files[names.CA], a.pem) {
+		return now, fmt.Errorf("%s is not that of the authority", names.CA)
+	}
+	chain, err := certificates(names.Cert, files[names.Cert])
+	if err != nil {
+		return now, err
+	}
+	dns, addresses := use.names()
+	if !slices.Equal(chain[0].DNSNames, dns) || !slices.EqualFunc(chain[0].IPAddresses, addresses, net.IP.Equal) {
+		return now, fmt.Errorf("%s has other names than it is to have", names.Cert)
+	}
+	renewal := ends.Add(-lifetime / 3)
+	if !now.Before(renewal) && a.end(now, lifetime).After(ends) {
+		return now, errors.New("it ends soon")
+	}
+	return renewal, nil
+}
+
+// names are the DNS names and addresses, without repetition.
+func (u Use) names() (dns []string, addresses []net.IP) {
+	for n, host := range u.Hosts {
+		ip := net.ParseIP(host)
+		switch {
+		case slices.Contains(u.Hosts[:n], host):
+		case ip != nil:
+			addresses = append(addresses, ip)
+		default:
+			dns = append(dns, host)
+		}
+	}
+	return dns, addresses
+}
+
+func (u Use) usages() []x509.ExtKeyUsage {
+	var usages []x509.ExtKeyUsage
+	if u.Server {
+		usages = append(usages, x509.ExtKeyUsageServerAuth)
+	}
+	if u.Client {
+		usages = append(usages, x509.ExtKeyUsageClientAuth)
+	}
+	return usages
+}
+
+// kept is a key of our own kind, as it was written.
+func kept(file []byte) (crypto.Signer, []byte, error) {
+	signer, err := privateKey("the key", file)
+	if err != nil {
+		return nil, nil, err
+	}
+	if key, ok := signer.(*ecdsa.PrivateKey); !ok || key.Curve != elliptic.P256() {
+		return nil, nil, errors.New("it is a key of another kind")
+	}
+	return signer, bytes.Clone(file), nil
+}
+
+func newKey() (crypto.Signer, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode a key: %w", err)
+	}
+	return key, encoded(blockKey, der), nil
+}
+
+func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) ([]byte, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("make a serial number: %w", err)
+	}
+	template.SerialNumber = serial
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("sign a certificate: %w", err)
+	}
+	return encoded(blockCertificate, der), nil
+}

@@ -1,0 +1,182 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStale(t *testing.T) {
+	t.Parallel()
+	ours, others := authority(t, noon), authority(t, noon)
+	good := issued(t, ours, use, noon)
+	renewal := noon.Add(LeafLifetime * 2 / 3)
+	more := use
+	more.Hosts = append([]string{"etcd.example.com"}, use.Hosts...)
+	cases := map[string]struct {
+		reason string
+		files  map[string][]byte
+		use    Use
+		at     time.Time
+		want   string
+	}{
+		"Fresh":       {reason: "it was just issued", files: good, use: use, at: noon},
+		"BeforeThat":  {reason: "two thirds of its life are not over", files: good, use: use, at: renewal.Add(-time.Second)},
+		"Due":         {reason: "well before its end", files: good, use: use, at: renewal, want: "it ends soon"},
+		"Expired":     {reason: "the operator was away", files: good, use: use, at: noon.Add(2 * LeafLifetime), want: "tls.crt has expired"},
+		"MoreNames":   {reason: "altNames were added", files: good, use: more, at: noon, want: "tls.crt is not valid for etcd.example.com"},
+		"FewerNames":  {reason: "altNames were taken away", files: issued(t, ours, more, noon), use: use, at: noon, want: "tls.crt has other names"},
+		"Missing":     {reason: "there is none yet", use: use, at: noon, want: "tls.crt is missing"},
+		"OtherIssuer": {reason: "somebody has replaced all of it", files: issued(t, others, use, noon), use: use, at: noon, want: "ca.crt is not that of the authority"},
+		"OtherCA":     {reason: "somebody has replaced a part of it", files: with(good, "ca.crt", others.PEM()), use: use, at: noon, want: "tls.crt was not issued"},
+		"MoreCA":      {reason: "somebody trusts another one as well", files: with(good, "ca.crt", joined(ours.PEM(), others.PEM())), use: use, at: noon, want: "ca.crt is not that of the authority"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			again, err := ours.Stale(tc.files, names, tc.use, tc.at, LeafLifetime)
+			if got := text(err); !strings.HasPrefix(got, tc.want) || (tc.want == "") != (err == nil) {
+				t.Errorf("%s: -want, +got\n-%s\n+%s", tc.reason, tc.want, got)
+			}
+			if err == nil && !again.Equal(renewal) {
+				t.Errorf("%s: it is looked at again at %s, want %s", tc.reason, again, renewal)
+			}
+		})
+	}
+}
+
+// TestStaleAtEndOfAuthority: near the end of the authority a new certificate is no better, and none
+// is issued again and again.
+func TestStaleAtEndOfAuthority(t *testing.T) {
+	t.Parallel()
+	a := authority(t, noon)
+	at := a.Ends().Add(-time.Hour)
+	files := issued(t, a, use, at)
+	if _, err := a.Stale(files, names, use, at.Add(time.Minute), LeafLifetime); err != nil {
+		t.Errorf("%v", err)
+	}
+	if ends, err := Check(files, names, use, at); err != nil || ends.After(a.Ends()) {
+		t.Errorf("it ends at %s, its authority at %s: %v", ends, a.Ends(), err)
+	}
+}
+
+// TestIssueKeepsKey: a reader of one file of before and one of after a renewal has a pair all the
+// same.
+func TestIssueKeepsKey(t *testing.T) {
+	t.Parallel()
+	a := authority(t, noon)
+	before := issued(t, a, use, noon)
+	cert, key, err := a.Issue("db", use, before["tls.key"], noon.Add(LeafLifetime/2), LeafLifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(key, before["tls.key"]) {
+		t.Error("the key is another one")
+	}
+	for _, mixed := range [][2][]byte{{before["tls.crt"], key}, {cert, before["tls.key"]}} {
+		if _, err := tls.X509KeyPair(mixed[0], mixed[1]); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+	for name, earlier := range map[string][]byte{"none": nil, "damaged": []byte("-----BEGIN PRIVATE KEY-----\n")} {
+		if _, key, err := a.Issue("db", use, earlier, noon, LeafLifetime); err != nil || len(key) == 0 || bytes.Equal(key, before["tls.key"]) {
+			t.Errorf("an earlier key that is %s: %v", name, err)
+		}
+	}
+}
+
+func TestReadAuthority(t *testing.T) {
+	t.Parallel()
+	cert, key, err := NewAuthority("ns/db", noon, AuthorityLifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := map[string][]byte{"tls.crt": cert, "tls.key": key}
+	leaf := issued(t, authority(t, noon), use, noon)
+	cases := map[string]struct {
+		reason string
+		files  map[string][]byte
+		at     time.Time
+		want   string
+	}{
+		"Good":     {reason: "as it was made", files: good, at: noon},
+		"KeyLost":  {reason: "the certificate alone signs nothing", files: with(good, "tls.key", nil), at: noon, want: "tls.key is missing or empty"},
+		"OtherKey": {reason: "a half was replaced", files: with(good, "tls.key", leaf["tls.key"]), at: noon, want: "tls.key does not belong to the certificate in tls.crt"},
+		"Leaf":     {reason: "no authority", files: leaf, at: noon, want: "tls.crt: it is no certificate of an authority"},
+		"Expired":  {reason: "ten years are over", files: good, at: noon.Add(AuthorityLifetime + time.Second), want: "tls.crt has expired"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := ReadAuthority(tc.files, names, tc.at); !strings.HasPrefix(text(err), tc.want) || (tc.want == "") != (err == nil) {
+				t.Errorf("%s: -want, +got\n-%s\n+%s", tc.reason, tc.want, text(err))
+			}
+		})
+	}
+}
+
+// TestHandshake connects as members and clients do.
+func TestHandshake(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ours, others := authority(t, now), authority(t, now)
+	server := issued(t, ours, use, now)
+	client := issued(t, ours, Use{Client: true}, now)
+	cases := map[string]struct {
+		reason string
+		client map[string][]byte
+		host   string
+		ok     bool
+	}{
+		"Member":       {reason: "the operator dials an address, and checks the member's name", client: client, host: "db-7.db.ns.svc", ok: true},
+		"Service":      {reason: "a client", client: client, host: "db-client.ns.svc", ok: true},
+		"Address":      {reason: "a Job beside it", client: client, host: "127.0.0.1", ok: true},
+		"OtherCluster": {reason: "a member of another cluster at that address", client: client, host: "web-0.web.ns.svc"},
+		"Stranger":     {reason: "the certificate of another cluster", client: issued(t, others, Use{Client: true}, now), host: "db-client.ns.svc"},
+		"OtherTrusted": {reason: "another cluster's, which trusts this one", client: with(issued(t, others, Use{Client: true}, now), "ca.crt", joined(ours.PEM(), others.PEM())), host: "db-client.ns.svc"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config, err := Config(tc.client, names, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.ServerName = tc.host
+			if err := handshake(t, server, config); (err == nil) != tc.ok {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// handshake is the first error of either side.
+func handshake(t *testing.T, files map[string][]byte, config *tls.Config) error {
+	t.Helper()
+	pair, err := tls.X509KeyPair(files["tls.crt"], files["tls.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(files["ca.crt"])
+	near, far := net.Pipe()
+	defer func() { _ = near.Close() }() // the handshake is what counts
+	server := tls.Server(far, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted})
+	refused := make(chan error, 1)
+	go func() {
+		refused <- server.HandshakeContext(t.Context())
+		_ = far.Close() // nobody goes on
+	}()
+	client := tls.Client(near, config)
+	if err := client.HandshakeContext(t.Context()); err != nil {
+		_ = near.Close() // so that the other side ends
+		return errors.Join(err, <-refused)
+	}
+	go func() { _, _ = client.Read(make([]byte, 1)) }() // a server's refusal is written to whoever reads
+	return <-refused
+}

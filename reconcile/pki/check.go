@@ -1,0 +1,137 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"time"
+)
+
+// Names are those of the files that belong together: a certificate with its chain, its key, and the
+// authority that is trusted.
+type Names struct{ Cert, Key, CA string }
+
+// Use is what a certificate must be good for.
+type Use struct {
+	// Hosts are DNS names and IP addresses. A name that begins with "*." must be there as it is.
+	Hosts []string
+	// Server and Client are the two sides of a connection.
+	Server, Client bool
+}
+
+// Check says why files cannot be used, in plain words and naming the file; nil where they can,
+// until the time that is returned. The words are the same as long as the files are.
+func Check(files map[string][]byte, names Names, use Use, now time.Time) (ends time.Time, _ error) {
+	chain, err := certificates(names.Cert, files[names.Cert])
+	if err != nil {
+		return ends, err
+	}
+	key, err := privateKey(names.Key, files[names.Key])
+	if err != nil {
+		return ends, err
+	}
+	roots, err := certificates(names.CA, files[names.CA])
+	if err != nil {
+		return ends, err
+	}
+	leaf := chain[0]
+	if !belongs(key, leaf) {
+		for _, c := range chain[1:] {
+			if belongs(key, c) {
+				return ends, fmt.Errorf("%s is in the wrong order: write the certificate that %s belongs to first, and those of its authorities after it", names.Cert, names.Key)
+			}
+		}
+		return ends, fmt.Errorf("%s does not belong to the certificate in %s", names.Key, names.Cert)
+	}
+	if err := timely(names.Cert, leaf, now); err != nil {
+		return ends, err
+	}
+	if err := verify(names, chain, roots, now); err != nil {
+		return ends, err
+	}
+	return leaf.NotAfter, fits(names.Cert, leaf, use)
+}
+
+// timely says why a certificate is not valid now.
+func timely(name string, c *x509.Certificate, now time.Time) error {
+	const form = "2006-01-02 15:04:05 UTC"
+	switch {
+	case now.After(c.NotAfter):
+		return fmt.Errorf("%s has expired at %s", name, c.NotAfter.UTC().Format(form))
+	case now.Before(c.NotBefore):
+		return fmt.Errorf("%s is not valid before %s", name, c.NotBefore.UTC().Format(form))
+	default:
+		return nil
+	}
+}
+
+// verify says why the first certificate of a chain cannot be traced to one of the roots.
+func verify(names Names, chain, roots []*x509.Certificate, now time.Time) error {
+	trusted, between := x509.NewCertPool(), x509.NewCertPool()
+	for _, c := range roots {
+		trusted.AddCert(c)
+	}
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: trusted, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if err == nil {
+		return nil
+	}
+	for _, c := range append(chain[1:], roots...) {
+		if timely("", c, now) != nil {
+			return fmt.Errorf("the authority of %s: %w", names.Cert, timely("its certificate", c, now))
+		}
+	}
+	return fmt.Errorf("%s was not issued by an authority in %s", names.Cert, names.CA)
+}
+
+// fits says what a certificate is not good for.
+func fits(name string, c *x509.Certificate, use Use) error {
+	for _, usage := range []struct {
+		wanted bool
+		usage  x509.ExtKeyUsage
+		words  string
+	}{{use.Server, x509.ExtKeyUsageServerAuth, "server authentication"}, {use.Client, x509.ExtKeyUsageClientAuth, "client authentication"}} {
+		if usage.wanted && !allows(c, usage.usage) {
+			return fmt.Errorf("%s is not for %s: its extended key usages lack that", name, usage.words)
+		}
+	}
+	for _, host := range use.Hosts {
+		if c.VerifyHostname(host) != nil {
+			return fmt.Errorf("%s is not valid for %s: its subject alternative names lack that", name, host)
+		}
+	}
+	return nil
+}
+
+// allows reports whether a certificate may be used so. One that names no usage may be used for all.
+func allows(c *x509.Certificate, usage x509.ExtKeyUsage) bool {
+	if len(c.ExtKeyUsage) == 0 && len(c.UnknownExtKeyUsage) == 0 {
+		return true
+	}
+	for _, u := range c.ExtKeyUsage {
+		if u == usage || u == x509.ExtKeyUsageAny {
+			return true
+		}
+	}
+	return false
+}
+
+// Config is how a client with these files connects. Whom it connects to must be set in a copy of
+// it.
+func Config(files map[string][]byte, names Names, now time.Time) (*tls.Config, error) {
+	if _, err := Check(files, names, Use{Client: true}, now); err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(files[names.Cert], files[names.Key])
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s: %w", names.Cert, names.Key, err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(files[names.CA])
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{pair},
+		ClientSessionCache: tls.NewLRUClientSessionCache(0), // members are asked every few seconds
+	}, nil
+}

@@ -1,0 +1,61 @@
+package render
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+var altName = regexp.MustCompile(`^([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+var tlsModes = []api.TLSMode{api.TLSManaged, api.TLSSecret, api.TLSDisabled}
+
+// tlsProblems are those of spec.tls, in the words of the schema.
+func tlsProblems(t *api.TLS) []string {
+	if t == nil {
+		return nil
+	}
+	return slices.Concat(clientProblems(t.Client), peerProblems(t.Peer))
+}
+
+func clientProblems(c *api.ClientTLS) []string {
+	if c == nil {
+		return nil
+	}
+	var problems []string
+	own := c.Mode == api.TLSSecret
+	if !slices.Contains(tlsModes, c.Mode) {
+		problems = append(problems, "tls.client.mode must be Managed, Secret or Disabled")
+	}
+	if own != (c.SecretRef != nil) || own != (c.OperatorSecretRef != nil) {
+		problems = append(problems, "tls.client.secretRef and tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect")
+	}
+	if c.Mode != api.TLSManaged && len(c.AltNames) > 0 {
+		problems = append(problems, "tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate")
+	}
+	if slices.ContainsFunc(c.AltNames, malformedName) {
+		problems = append(problems, "tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme")
+	}
+	return problems
+}
+
+func malformedName(name api.AltName) bool {
+	_, err := netip.ParseAddr(string(name))
+	return err != nil && !altName.MatchString(string(name)) || len(name) > 253
+}
+
+func peerProblems(p *api.PeerTLS) []string {
+	if p == nil {
+		return nil
+	}
+	var problems []string
+	if !slices.Contains(tlsModes, p.Mode) {
+		problems = append(problems, "tls.peer.mode must be Managed, Secret or Disabled")
+	}
+	if (p.Mode == api.TLSSecret) != (p.SecretRef != nil) {
+		problems = append(problems, "tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other")
+	}
+	return problems
+}
