@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (d *directory) writeFile(ctx context.Context, name, key string, write func(
 	if err != nil {
 		return d.failed("create", key, err)
 	}
-	to := newBlocks(f)
+	to := bufio.NewWriterSize(f, block)
 	w := &tracked{ctx: ctx, to: to}
 	err = write(w)
 	switch {

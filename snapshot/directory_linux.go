@@ -32,18 +32,3 @@ func linkUnsupported(err error) bool {
 func syncUnsupported(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EBADF)
 }
-
-// toDisk begins to write a file to the disk from before until the end, and waits for what was begun
-// from first until before. It is no fsync. What the disk could not write is an error; a file system
-// that cannot do it writes when it likes.
-func toDisk(f *os.File, first, before, end int64) error {
-	fd := int(f.Fd())
-	err := unix.SyncFileRange(fd, before, end-before, unix.SYNC_FILE_RANGE_WRITE)
-	if err == nil && before > first {
-		err = unix.SyncFileRange(fd, first, before-first, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
-	}
-	if errors.Is(err, unix.EIO) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		return &os.PathError{Op: "sync_file_range", Path: f.Name(), Err: err}
-	}
-	return nil
-}

@@ -16,6 +16,3 @@ func linkUnsupported(error) bool { return false }
 
 // syncUnsupported is true: systems other than Linux refuse in their own ways to fsync a directory.
 func syncUnsupported(error) bool { return true }
-
-// toDisk is for Linux alone.
-func toDisk(*os.File, int64, int64, int64) error { return nil }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -70,13 +71,13 @@ func (s *stage) fill(ctx context.Context, m Manifest, write func(io.Writer) erro
 	if err != nil {
 		return Description{}, err
 	}
-	to := newBlocks(f)
+	to := bufio.NewWriterSize(f, block)
 	err = write(to)
 	if err == nil {
 		err = to.Flush()
 	}
 	if err == nil {
-		err = f.Truncate(m.Size - sha256.Size) // etcd's hash, which was compared, is no part of the database
+		err = f.Truncate(m.Size - sha256.Size) // etcd's hash, which was compared, is no part of it
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return Description{}, err

@@ -76,9 +76,9 @@ func Restore(ctx context.Context, file string, o RestoreOptions) error {
 	return o.restore(ctx, m, func(to io.Writer) error { return copyOf(ctx, m, to) })
 }
 
-// RestoreStored restores a stored snapshot, and compares what Fetch and Restore compare. There is no
-// plain file on the way: the stream is written where the database will be, and its hashes are
-// computed as it passes by.
+// RestoreStored restores a stored snapshot, and compares what Fetch and Restore compare. No plain
+// file is on the way: the stream is written where the database will be, and its hashes are computed
+// as it passes by.
 func RestoreStored(ctx context.Context, store Store, name string, fetch FetchOptions, o RestoreOptions) (Manifest, error) {
 	if err := o.valid(); err != nil {
 		return Manifest{}, fmt.Errorf("restore: %w", err)
