@@ -72,15 +72,15 @@ func TestJoined(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(contents(t, byUtl), contents(t, o.DataDir)); diff != "" {
+			if diff := cmp.Diff(allOf(t, byUtl), allOf(t, o.DataDir)); diff != "" {
 				t.Errorf("%s: -etcdutl +Restore:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// contents are all keys of a database by their buckets, the log, and the names of the other files.
-func contents(t *testing.T, dataDir string) map[string]string {
+// allOf a member: all keys of a database by their buckets, the log, and the names of the other files.
+func allOf(t *testing.T, dataDir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, dir := range []string{"snap", "wal"} {
