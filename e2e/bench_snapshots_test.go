@@ -35,6 +35,7 @@ const (
 // TestBenchSnapshots: a database is saved to a volume and restored to three members, by Quorate and
 // by hand in turn.
 func TestBenchSnapshots(t *testing.T) {
+	patience *= time.Duration(*gigabytes) // it runs alone
 	s, remove := temporaryStage(t)
 	defer remove()
 	c := s.large("db")

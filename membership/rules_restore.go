@@ -126,7 +126,7 @@ func chosen(d Desired, o Observed) (Step, bool) {
 
 // unusable is why no member as the spec asks for can start from a snapshot; empty where one can, as far as is known.
 func unusable(d Desired, o Observed, s Snapshot) string {
-	needs := 2*s.Size + spareForWAL // it is fetched, and then restored beside that
+	needs := 2*s.Size + spareForWAL // a member that is sent the data later keeps its own beside it
 	if s.member() != "" {
 		needs += firstOfWAL // the copy of its volume is read there first, with its log
 	}

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,8 @@ func (d *directory) writeFile(ctx context.Context, name, key string, write func(
 	if err != nil {
 		return d.failed("create", key, err)
 	}
-	w := &tracked{ctx: ctx, to: f}
+	to := bufio.NewWriterSize(f, block)
+	w := &tracked{ctx: ctx, to: to}
 	err = write(w)
 	switch {
 	case w.failed != nil:
@@ -90,7 +92,7 @@ func (d *directory) writeFile(ctx context.Context, name, key string, write func(
 	case err != nil:
 		err = writeFailed(d.Location(key), err)
 	default:
-		err = errors.Join(ctx.Err(), f.Sync())
+		err = errors.Join(ctx.Err(), to.Flush(), f.Sync())
 		if err != nil {
 			err = d.failed("create", key, err)
 		}

@@ -5,16 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/coreos/go-semver/semver"
-	"go.etcd.io/etcd/etcdutl/v3/snapshot"
-	"go.etcd.io/etcd/server/v3/storage/backend"
-	"go.etcd.io/etcd/server/v3/storage/schema"
-	"go.uber.org/zap"
 )
 
 // RestoreOptions says of which member a data directory is made.
@@ -75,46 +72,43 @@ func Restore(ctx context.Context, file string, o RestoreOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.restore(ctx, file, d)
+	m := Manifest{Name: file, Size: d.Size, SHA256: d.SHA256, Revision: d.Revision, TotalKeys: d.TotalKeys}
+	return o.restore(ctx, m, func(to io.Writer) error { return copyOf(ctx, m, to) })
 }
 
-// RestoreStored restores a stored snapshot by way of a plain file, which it removes. It compares
-// what Fetch and Restore compare, and neither waits for that file to be on the disk nor reads it
-// once more for its hashes: they were compared as it was written, and etcd's is compared again with
-// the copy of it that becomes the database.
-func RestoreStored(ctx context.Context, store Store, name, file string, fetch FetchOptions, o RestoreOptions) (m Manifest, err error) {
+// RestoreStored restores a stored snapshot, and compares what Fetch and Restore compare. No plain
+// file is on the way: the stream is written where the database will be, and its hashes are computed
+// as it passes by.
+func RestoreStored(ctx context.Context, store Store, name string, fetch FetchOptions, o RestoreOptions) (Manifest, error) {
 	if err := o.valid(); err != nil {
 		return Manifest{}, fmt.Errorf("restore: %w", err)
 	}
-	m, err = fetched(ctx, store, name, file, fetch, named)
+	m, err := ReadManifest(ctx, store, name)
 	if err != nil {
 		return Manifest{}, err
 	}
-	defer func() { err = errors.Join(err, os.Remove(file)) }()
-	d, err := describeDatabase(ctx, file)
-	if err != nil {
-		return m, err
-	}
-	d.Size, d.SHA256 = m.Size, m.SHA256
-	if err := d.differs(m); err != nil {
-		return m, err
-	}
-	return m, o.restore(ctx, file, d)
+	return m, o.restore(ctx, m, func(to io.Writer) error { return unpack(ctx, store, m, to, fetch) })
 }
 
-func (o RestoreOptions) restore(ctx context.Context, file string, d Description) error {
-	if err := o.refuses(d); err != nil {
-		return fmt.Errorf("restore %s: %w", file, err)
+// restore what write writes, which compares the size and the hashes of m.
+func (o RestoreOptions) restore(ctx context.Context, m Manifest, write func(io.Writer) error) error {
+	if err := o.refuses(Description{Size: m.Size}); err != nil {
+		return fmt.Errorf("restore %s: %w", m.Name, err)
 	}
 	s, err := o.stage()
 	if err != nil {
-		return fmt.Errorf("restore %s: %w", file, err)
+		return fmt.Errorf("restore %s: %w", m.Name, err)
 	}
 	defer s.release()
-	if err := s.restore(ctx, file, d); err != nil {
-		return fmt.Errorf("restore %s: %w", file, err)
+	var notWritten error // it names the snapshot
+	err = s.restore(ctx, m, func(to io.Writer) error {
+		notWritten = write(to)
+		return notWritten
+	})
+	if err != nil && notWritten == nil {
+		return fmt.Errorf("restore %s: %w", m.Name, err)
 	}
-	return nil
+	return err
 }
 
 func (o RestoreOptions) valid() error {
@@ -164,38 +158,6 @@ func (o RestoreOptions) bump() uint64 {
 		return 0
 	}
 	return cmp.Or(o.BumpRevision, defaultBump)
-}
-
-// write makes the directories of a member.
-func (o RestoreOptions) write(file, dataDir, walDir string) error {
-	// It has no context: etcd's own code cannot be interrupted.
-	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath:  file,
-		Name:          o.Name,
-		OutputDataDir: dataDir, OutputWALDir: walDir,
-		PeerURLs:       o.PeerURLs,
-		InitialCluster: o.InitialCluster, InitialClusterToken: o.Token,
-		RevisionBump: o.bump(), MarkCompacted: o.bump() > 0,
-	})
-	if err == nil && o.AuthOff {
-		authOff(databaseIn(dataDir))
-	}
-	return err
-}
-
-// databaseIn is the database in a data directory.
-func databaseIn(dataDir string) string { return filepath.Join(dataDir, "member", "snap", "db") }
-
-// authOff has etcd ask for no password.
-func authOff(database string) {
-	b := backend.NewDefaultBackend(zap.NewNop(), database)
-	auth := schema.NewAuthBackend(zap.NewNop(), b)
-	tx := auth.BatchTx()
-	tx.Lock()
-	tx.UnsafeSaveAuthEnabled(false)
-	tx.Unlock()
-	auth.ForceCommit()
-	_ = b.Close() // whether it was written is read again
 }
 
 // check reads what was written.

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -274,12 +275,13 @@ func (r *restored) interrupt(t *testing.T, then func(*stage)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m := Manifest{Name: r.file, Size: d.Size, SHA256: d.SHA256, Revision: d.Revision, TotalKeys: d.TotalKeys}
 	s, err := r.options.stage()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.release()
-	if err := s.make(t.Context(), r.file, d, origin{SHA256: d.SHA256, Member: s.Name, Token: s.Token}); err != nil {
+	if err := s.make(t.Context(), m, func(to io.Writer) error { return copyOf(t.Context(), m, to) }, origin{SHA256: d.SHA256, Member: s.Name, Token: s.Token}); err != nil {
 		t.Fatal(err)
 	}
 	then(s)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,8 +77,8 @@ func isAt(open *os.File, path string) bool {
 func (s *stage) release() { _ = s.lock.Close() } // and so unlocks
 
 // restore makes the directories, unless that was done.
-func (s *stage) restore(ctx context.Context, file string, d Description) error {
-	want := origin{SHA256: cmp.Or(s.Origin, d.SHA256), Member: s.Name, Token: s.Token}
+func (s *stage) restore(ctx context.Context, m Manifest, write func(io.Writer) error) error {
+	want := origin{SHA256: cmp.Or(s.Origin, m.SHA256), Member: s.Name, Token: s.Token}
 	if s.Again && readOrigin(s.DataDir) == want {
 		return s.clear()
 	}
@@ -85,7 +86,7 @@ func (s *stage) restore(ctx context.Context, file string, d Description) error {
 		return errors.Join(err, s.clear())
 	}
 	if readOrigin(s.dir) != want {
-		if err := s.make(ctx, file, d, want); err != nil {
+		if err := s.make(ctx, m, write, want); err != nil {
 			return errors.Join(err, s.clear())
 		}
 	}
@@ -106,7 +107,7 @@ func isFree(dir string) error {
 	return nil
 }
 
-func (s *stage) make(ctx context.Context, file string, d Description, o origin) error {
+func (s *stage) make(ctx context.Context, m Manifest, write func(io.Writer) error, o origin) error {
 	if s.wal != "" {
 		if err := isFree(s.WALDir); err != nil {
 			return err
@@ -118,7 +119,14 @@ func (s *stage) make(ctx context.Context, file string, d Description, o origin) 
 	if err := empty(s.dir); err != nil {
 		return err
 	}
-	if err := s.write(file, s.dir, s.wal); err != nil {
+	d, err := s.fill(ctx, m, write)
+	if err != nil {
+		return err
+	}
+	if err := s.frame(s.dir, s.wal); err != nil {
+		return err
+	}
+	if err := s.join(filepath.Join(s.dir, filled), databaseIn(s.dir)); err != nil {
 		return err
 	}
 	if err := s.check(ctx, s.dir, d); err != nil {

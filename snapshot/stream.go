@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -62,13 +63,18 @@ func (s *saving) pass(ctx context.Context, kept *os.File, to io.Writer) (sent ti
 	copied := &growing{ctx: ctx, file: kept, more: make(chan struct{}, 1)}
 	all.Go(func() error {
 		defer close(copied.more)
-		err := s.member.snapshot(ctx, func(block []byte, remaining int64) error {
-			n, err := kept.Write(block)
-			copied.grow(int64(n), remaining)
+		received, gathered := int64(0), bufio.NewWriterSize(copied, block)
+		err := s.member.snapshot(ctx, func(blob []byte, remaining int64) error {
+			received += int64(len(blob))
+			copied.total.Store(received + remaining)
+			_, err := gathered.Write(blob)
 			return err
 		})
 		sent = time.Now().UTC()
-		return err
+		if err != nil {
+			return err
+		}
+		return gathered.Flush()
 	})
 	all.Go(func() error {
 		_, err := io.CopyBuffer(to, reported{copied, s}, make([]byte, 256<<10))
@@ -88,13 +94,14 @@ type growing struct {
 	read  int64
 }
 
-func (g *growing) grow(by, remaining int64) {
-	size := g.size.Add(by)
-	g.total.Store(size + remaining)
+func (g *growing) Write(p []byte) (int, error) {
+	n, err := g.file.Write(p)
+	g.size.Add(int64(n))
 	select {
 	case g.more <- struct{}{}:
 	default: // there is one
 	}
+	return n, err
 }
 
 func (g *growing) Read(p []byte) (int, error) {

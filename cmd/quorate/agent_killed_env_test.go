@@ -50,8 +50,11 @@ func TestAgentKilled(t *testing.T) {
 		"restore-member": {
 			reason: "of a stored snapshot",
 			args:   []string{"--store=" + store, "--snapshot=db-1", "--sha256=" + saved.Manifest.SHA256, "--wanted=db-1"},
-			within: []string{"/restore", "/etcd.restoring", "/etcd.restoring/member", "/etcd.restoring/member/snap", "/etcd.restoring/member/wal", "/etcd.restoring/member/wal.tmp"},
-			least:  8,
+			within: []string{
+				"/etcd.restoring", "/etcd.restoring/framed", "/etcd.restoring/framed/member", "/etcd.restoring/framed/member/snap", "/etcd.restoring/framed/member/wal",
+				"/etcd.restoring/framed/member/wal.tmp", "/etcd.restoring/member", "/etcd.restoring/member/snap",
+			},
+			least: 8,
 		},
 		"copy-member": {
 			reason: "of a former member, with an etcd on a copy of what that has; the data is made of that as above",

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +28,7 @@ func agentRestoreMember() *cobra.Command {
 		f.StringVar(&name, "snapshot", "", "name of the snapshot")
 		f.StringVar(&sum, "sha256", "", "SHA-256 that its data must have")
 		f.StringVar(&wanted, "wanted", "", "what the Pod says: empty once the cluster has formed, and then nothing is restored")
-		f.StringVar(&scratch, "scratch", "", "directory for the fetched snapshot, which is removed in the end")
+		f.StringVar(&scratch, "scratch", "", "directory that is removed: agents of before have left the fetched snapshot there")
 	}, func(cmd *cobra.Command) (r agentResult, err error) {
 		if wanted == "" {
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "The cluster has formed, and its members find their data: nothing to restore.") // the log is a courtesy
@@ -46,9 +45,8 @@ func agentRestoreMember() *cobra.Command {
 			return r, fmt.Errorf("the volume has other data than that of snapshot %s, and nothing is written over: delete the EtcdCluster and its PersistentVolumeClaims, and apply it again", name)
 		}
 		options.Again = true
-		file := filepath.Join(scratch, "snapshot.db")
 		err = store.use(cmd.Context(), func(store snapshot.Store) error {
-			return restoreChosen(cmd, store, name, sum, file, identity, options)
+			return restoreChosen(cmd, store, name, sum, identity, options)
 		})
 		if err != nil {
 			return r, err
@@ -57,8 +55,8 @@ func agentRestoreMember() *cobra.Command {
 	})
 }
 
-// restoreChosen restores the snapshot that was chosen, by way of a plain file.
-func restoreChosen(cmd *cobra.Command, store snapshot.Store, name, sum, file string, identity identityFlag, options snapshot.RestoreOptions) error {
+// restoreChosen restores the snapshot that was chosen.
+func restoreChosen(cmd *cobra.Command, store snapshot.Store, name, sum string, identity identityFlag, options snapshot.RestoreOptions) error {
 	m, err := snapshot.ReadManifest(cmd.Context(), store, name)
 	if err != nil {
 		return err
@@ -73,6 +71,6 @@ func restoreChosen(cmd *cobra.Command, store snapshot.Store, name, sum, file str
 	if err != nil {
 		return err
 	}
-	_, err = snapshot.RestoreStored(cmd.Context(), store, name, file, fetch, options)
+	_, err = snapshot.RestoreStored(cmd.Context(), store, name, fetch, options)
 	return err
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -98,7 +95,7 @@ func (o *restoreOptions) file(ctx context.Context, file string, options snapshot
 	return snapshot.Restore(ctx, file, options)
 }
 
-// stored restores a snapshot of a store, by way of a file beside the data directory.
+// stored restores a snapshot of a store.
 func (o *restoreOptions) stored(cmd *cobra.Command, name string, options snapshot.RestoreOptions, result *restored) error {
 	fetch, err := o.identity.fetchOptions(cmd, o.quiet)
 	if err != nil {
@@ -114,16 +111,8 @@ func (o *restoreOptions) stored(cmd *cobra.Command, name string, options snapsho
 		if err := announce(cmd.ErrOrStderr(), chosen); err != nil {
 			return err
 		}
-		parent := filepath.Dir(filepath.Clean(options.DataDir))
-		if err := os.MkdirAll(parent, 0o700); err != nil {
-			return fmt.Errorf("--data-dir: %w", err)
-		}
-		scratch, err := os.MkdirTemp(parent, ".quorate-restore-")
-		if err != nil {
-			return fmt.Errorf("--data-dir: %w", err)
-		}
-		_, err = snapshot.RestoreStored(cmd.Context(), store, m.Name, filepath.Join(scratch, m.Name+".db"), fetch, options)
-		return errors.Join(err, os.RemoveAll(scratch))
+		_, err = snapshot.RestoreStored(cmd.Context(), store, m.Name, fetch, options)
+		return err
 	})
 }
 
