@@ -122,7 +122,7 @@ func (s *stage) row(kind, name string) (cells map[string]string, wide []string) 
 	if err != nil {
 		s.Fatal(err)
 	}
-	url := fmt.Sprintf("%s/apis/%s/namespaces/%s/%s/%s", apiServer.Host, api.SchemeGroupVersion, s.ns, kind, name)
+	url := fmt.Sprintf("%s/apis/%s/namespaces/%s/%s/%s", strings.TrimSuffix(apiServer.Host, "/"), api.SchemeGroupVersion, s.ns, kind, name)
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
 		s.Fatal(err)
