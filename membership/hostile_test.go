@@ -266,7 +266,7 @@ func asksMember(t *testing.T, member []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }() // it was only read from
 	if _, err := client.Status(t.Context()); err != nil {
 		t.Error(err)
 	}

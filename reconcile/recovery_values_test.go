@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -191,9 +192,7 @@ func leaves(path string, s apiextensionsv1.JSONSchemaProps) map[string]apiextens
 	}
 	all := map[string]apiextensionsv1.JSONSchemaProps{}
 	for name, field := range s.Properties {
-		for leaf, of := range leaves(strings.TrimPrefix(path+"."+name, "."), field) {
-			all[leaf] = of
-		}
+		maps.Copy(all, leaves(strings.TrimPrefix(path+"."+name, "."), field))
 	}
 	return all
 }

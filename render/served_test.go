@@ -161,8 +161,8 @@ func TestServedQuantities(t *testing.T) {
 		case of.Kind() == reflect.Map:
 			walk(path+"[]", of.Elem())
 		case of.Kind() == reflect.Struct:
-			for n := range of.NumField() {
-				walk(path+"."+of.Field(n).Name, of.Field(n).Type)
+			for field := range of.Fields() {
+				walk(path+"."+field.Name, field.Type)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func TestColumns(t *testing.T) {
 		if err := s.Create(s.Context(), tc.object); err != nil {
 			t.Fatal(err)
 		}
-		got, wide := s.row(tc.kind, tc.object.GetName())
+		got, _ := s.row(tc.kind, tc.object.GetName())
 		delete(got, "Age")
 		if diff := cmp.Diff(tc.new, got); diff != "" {
 			t.Errorf("%s that is new: -want +got:\n%s", name, diff)
@@ -101,7 +101,8 @@ func TestColumns(t *testing.T) {
 		if err := s.Status().Update(s.Context(), tc.object); err != nil {
 			t.Fatal(err)
 		}
-		if got, wide = s.row(tc.kind, tc.object.GetName()); got["Age"] == "" {
+		got, wide := s.row(tc.kind, tc.object.GetName())
+		if got["Age"] == "" {
 			t.Errorf("%s has no age", name)
 		}
 		delete(got, "Age")
