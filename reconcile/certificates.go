@@ -173,8 +173,11 @@ func (l *inspection) peers(ctx context.Context) error {
 // files are those of most Secrets.
 var files = pki.Names{Cert: api.SecretCert, Key: api.SecretKey, CA: api.SecretCA}
 
-// get is a Secret as the API server has it; nil where there is none.
+// get is a Secret as the API server has it; nil where there is none, or the spec names none.
 func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, error) {
+	if name == "" {
+		return nil, nil
+	}
 	secret := &corev1.Secret{}
 	err := l.r.Reader.Get(ctx, client.ObjectKey{Namespace: l.c.Namespace, Name: name}, secret)
 	switch {
