@@ -88,7 +88,7 @@ func (k *keys) of(c *api.EtcdCluster) *credentials {
 func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
 
 // secure looks at the Secrets of a cluster, where it is time, and issues what is missing or wrong
-// of those that are Quorate's.
+// of those that are Quorate's. Its only error is a conflict.
 func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
 	known := r.keys.of(c)
 	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {
@@ -99,13 +99,18 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	err := errors.Join(l.clients(ctx), l.peers(ctx))
 	var wrong *certificatesError
 	var foreign *foreignError
+	var terminating *terminatingError
 	switch {
 	case errors.As(err, &wrong):
 		found.barred = wrong
 	case errors.As(err, &foreign):
 		found.barred = foreign
-	case err != nil:
+	case errors.As(err, &terminating):
+		found.barred = terminating
+	case apierrors.IsConflict(err):
 		return nil, err
+	case err != nil: // the pass goes on, and fails in the end
+		found.barred = err
 	}
 	if found.barred != nil {
 		found.again = now.Add(barredLook)
