@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -246,6 +247,23 @@ func inForce(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
 		s.Peer.Authority = found.peer
 	}
 	return s
+}
+
+// trustsAnother reports whether members are to start with another authority than the status has.
+func trustsAnother(c *api.EtcdCluster, found *credentials) bool {
+	was, is := c.Status.TLS, inForce(c, found)
+	return was != nil && (was.Client.Authority != "" && was.Client.Authority != is.Client.Authority || was.Peer.Authority != "" && was.Peer.Authority != is.Peer.Authority)
+}
+
+// reportTrust writes down what members are to trust, before the first Pod starts with it: an
+// operator that comes after this one would take the authority for lost.
+func (r *Reconciler) reportTrust(ctx context.Context, c *api.EtcdCluster, found *credentials) (ctrl.Result, error) {
+	next := c.Status.DeepCopy()
+	next.TLS = inForce(c, found)
+	if err := r.report(ctx, c, *next); !apierrors.IsConflict(err) && err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: afterChange}, nil
 }
 
 // barred is why no member is made or changed: its certificates are not as they must be.

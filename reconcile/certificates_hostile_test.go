@@ -207,7 +207,7 @@ func TestAuthorityIsWrittenDownFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, write := range s.writes {
-		if write.Kind != "Secret" && write.Kind != "EtcdCluster" {
+		if write.Kind != "Secret" && write.Kind != "status" {
 			t.Errorf("%+v is written before the status", write)
 		}
 	}
