@@ -225,3 +225,38 @@ func TestSecretNamesWithoutSpec(t *testing.T) {
 		t.Errorf("%v, %+v", err, found)
 	}
 }
+
+// TestAuthorityIsNeverWrittenOver: what cannot be used now may be again: a clock that is wrong, or a
+// person who has written a half.
+func TestAuthorityIsNeverWrittenOver(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		change func(map[string]*corev1.Secret)
+		at     time.Time
+		want   string
+	}{
+		"ClockOfAnotherYear": {reason: "the node has just started", change: func(map[string]*corev1.Secret) {}, at: noon.AddDate(-10, 0, 0), want: "cannot be used: tls.crt is not valid before"},
+		"Half":               {reason: "a person is at work", change: func(all map[string]*corev1.Secret) { delete(all["db-client-ca"].Data, "tls.key") }, at: noon, want: "cannot be used: tls.key is missing or empty"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := managed()
+			all := secrets(t, c)
+			tc.change(all)
+			var objects []client.Object
+			for _, secret := range all {
+				objects = append(objects, secret)
+			}
+			s := newStub(t, nil, objects...) // hibernated
+			found, err := s.secure(t.Context(), c, tc.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.writes) > 0 || !strings.Contains(text(found.barred), tc.want) {
+				t.Errorf("%s: %v are written, barred by %v", tc.reason, s.writes, found.barred)
+			}
+		})
+	}
+}

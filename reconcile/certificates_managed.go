@@ -139,6 +139,8 @@ func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, 
 		return nil, fmt.Sprintf("Secret %s with the authority of %s %s", p.authority, p.spec, lost), nil
 	case a != nil: // no member trusts any yet, or any more
 		return a, "", nil
+	case secret != nil: // the clock may be wrong, or a person at work
+		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the authority of %s %s, and is not written over: %s", p.authority, p.spec, lost, newAuthority(p))}
 	case !l.writes:
 		return nil, "", l.missing(p.authority)
 	}
@@ -147,7 +149,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, 
 		return nil, "", err
 	}
 	data := map[string][]byte{api.SecretCert: cert, api.SecretKey: key}
-	if err := l.write(ctx, secret, p.authority, data, "Made the authority in Secret "+p.authority); err != nil {
+	if err := l.write(ctx, nil, p.authority, data, "Made the authority in Secret "+p.authority); err != nil {
 		return nil, "", err
 	}
 	a, err = pki.ReadAuthority(data, files, l.now)
