@@ -4,7 +4,7 @@ import "testing"
 
 func TestPlanCorrupt(t *testing.T) {
 	const alarmRaised = "etcd has raised the alarm CORRUPT, and refuses writes: members disagree about the data. "
-	const undecided = ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one (etcdctl get <KEY> --consistency=s --endpoints=<MEMBER>), remove those that are wrong, one after the other (etcdctl member remove <ID>), and then take back the alarm, if there is one (etcdctl alarm disarm)"
+	const undecided = ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one (kubectl exec <MEMBER> -- etcdctl get <KEY> --consistency=s), remove those that are wrong, one after the other (etcdctl member remove <ID>), and then take back the alarm, if there is one (etcdctl alarm disarm)"
 	removed2 := Step{
 		Action: Remove, Members: []string{"m-2"}, ID: 0xa2, Reason: CorruptMember,
 		Message: "removing m-2, whose data differs from that of a quorum (m-0, m-1); a new member takes its place",

@@ -69,7 +69,7 @@ func undecided(groups [][]Instance, rest []Instance) Step {
 		return step
 	}
 	step.Message += ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one " +
-		"(etcdctl get <KEY> --consistency=s --endpoints=<MEMBER>), remove those that are wrong, one after the other " +
+		"(kubectl exec <MEMBER> -- etcdctl get <KEY> --consistency=s), remove those that are wrong, one after the other " +
 		"(etcdctl member remove <ID>), and then take back the alarm, if there is one (etcdctl alarm disarm)"
 	return step
 }

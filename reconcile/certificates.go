@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -88,7 +89,7 @@ func (k *keys) of(c *api.EtcdCluster) *credentials {
 func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
 
 // secure looks at the Secrets of a cluster, where it is time, and issues what is missing or wrong
-// of those that are Quorate's.
+// of those that are Quorate's. Its only error is a conflict.
 func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
 	known := r.keys.of(c)
 	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {
@@ -99,13 +100,18 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	err := errors.Join(l.clients(ctx), l.peers(ctx))
 	var wrong *certificatesError
 	var foreign *foreignError
+	var terminating *terminatingError
 	switch {
 	case errors.As(err, &wrong):
 		found.barred = wrong
 	case errors.As(err, &foreign):
 		found.barred = foreign
-	case err != nil:
+	case errors.As(err, &terminating):
+		found.barred = terminating
+	case apierrors.IsConflict(err):
 		return nil, err
+	case err != nil: // the pass goes on, and fails in the end
+		found.barred = err
 	}
 	if found.barred != nil {
 		found.again = now.Add(barredLook)
@@ -173,8 +179,11 @@ func (l *inspection) peers(ctx context.Context) error {
 // files are those of most Secrets.
 var files = pki.Names{Cert: api.SecretCert, Key: api.SecretKey, CA: api.SecretCA}
 
-// get is a Secret as the API server has it; nil where there is none.
+// get is a Secret as the API server has it; nil where there is none, or the spec names none.
 func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, error) {
+	if name == "" {
+		return nil, nil
+	}
 	secret := &corev1.Secret{}
 	err := l.r.Reader.Get(ctx, client.ObjectKey{Namespace: l.c.Namespace, Name: name}, secret)
 	switch {
@@ -238,6 +247,23 @@ func inForce(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
 		s.Peer.Authority = found.peer
 	}
 	return s
+}
+
+// trustsAnother reports whether members are to start with another authority than the status has.
+func trustsAnother(c *api.EtcdCluster, found *credentials) bool {
+	was, is := c.Status.TLS, inForce(c, found)
+	return was != nil && (was.Client.Authority != "" && was.Client.Authority != is.Client.Authority || was.Peer.Authority != "" && was.Peer.Authority != is.Peer.Authority)
+}
+
+// reportTrust writes down what members are to trust, before the first Pod starts with it: an
+// operator that comes after this one would take the authority for lost.
+func (r *Reconciler) reportTrust(ctx context.Context, c *api.EtcdCluster, found *credentials) (ctrl.Result, error) {
+	next := c.Status.DeepCopy()
+	next.TLS = inForce(c, found)
+	if err := r.report(ctx, c, *next); !apierrors.IsConflict(err) && err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: afterChange}, nil
 }
 
 // barred is why no member is made or changed: its certificates are not as they must be.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/pki"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -96,7 +98,7 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, error) {
 			p.authority, p.spec, instant(authority.Ends()), newAuthority(p)))
 	}
 	for _, s := range p.secrets {
-		if err := l.issue(ctx, authority, s); err != nil {
+		if err := l.issue(ctx, authority, p, s); err != nil {
 			return "", err
 		}
 	}
@@ -137,6 +139,8 @@ func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, 
 		return nil, fmt.Sprintf("Secret %s with the authority of %s %s", p.authority, p.spec, lost), nil
 	case a != nil: // no member trusts any yet, or any more
 		return a, "", nil
+	case secret != nil: // the clock may be wrong, or a person at work
+		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the authority of %s %s, and is not written over: %s", p.authority, p.spec, lost, newAuthority(p))}
 	case !l.writes:
 		return nil, "", l.missing(p.authority)
 	}
@@ -145,7 +149,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, 
 		return nil, "", err
 	}
 	data := map[string][]byte{api.SecretCert: cert, api.SecretKey: key}
-	if err := l.write(ctx, secret, p.authority, data, "Made the authority in Secret "+p.authority); err != nil {
+	if err := l.write(ctx, nil, p.authority, data, "Made the authority in Secret "+p.authority); err != nil {
 		return nil, "", err
 	}
 	a, err = pki.ReadAuthority(data, files, l.now)
@@ -162,8 +166,8 @@ func (l *inspection) hasPods(ctx context.Context) (bool, error) {
 }
 
 // issue sees to it that a Secret has what the authority has issued, good for as long as it takes to
-// renew it.
-func (l *inspection) issue(ctx context.Context, a *pki.Authority, s issuedSecret) error {
+// renew it. What cannot be renewed is used as long as it is good, and that is told.
+func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s issuedSecret) error {
 	secret, err := l.ours(ctx, s.name)
 	if err != nil {
 		return err
@@ -187,17 +191,47 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, s issuedSecret
 			return fmt.Errorf("issue Secret %s: %w", s.name, err)
 		}
 		next[leaf.files.Cert], next[leaf.files.Key], next[leaf.files.CA], why = cert, key, a.PEM(), stale
+		if _, refused := a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); refused != nil { // else it is issued for ever
+			return &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s cannot be issued: what the authority in Secret %s issues would be refused (%v): %s",
+				s.name, p.authority, refused, newAuthority(p))}
+		}
 	}
-	switch {
-	case why == nil:
+	if why == nil {
 		return nil
-	case !l.writes:
-		return l.missing(s.name)
-	case secret == nil:
-		return l.write(ctx, nil, s.name, next, "Issued the certificate in Secret "+s.name)
-	default:
-		return l.write(ctx, secret, s.name, next, "Issued the certificate in Secret "+s.name+" anew: "+why.Error())
 	}
+	note := "Issued the certificate in Secret " + s.name
+	if secret != nil {
+		note += " anew: " + why.Error()
+	}
+	if l.writes {
+		err = l.write(ctx, secret, s.name, next, note)
+	} else {
+		err = l.missing(s.name)
+	}
+	ends, good := l.good(a, s, data)
+	if err == nil || !good || apierrors.IsConflict(err) {
+		return err
+	}
+	l.lookBy(l.now.Add(unreadyLook))
+	if !l.writes {
+		err = errors.New("which is not done while spec.suspend is true")
+	}
+	l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %s is to be issued anew (%v), %s; its certificate ends at %s", s.name, why, podstatus.FirstLine(err.Error()), instant(ends)))
+	return nil
+}
+
+// good reports whether all certificates of a Secret can be used as they are, and until when.
+func (l *inspection) good(a *pki.Authority, s issuedSecret, data map[string][]byte) (first time.Time, _ bool) {
+	for _, leaf := range s.certificates {
+		ends, wrong := pki.Check(data, leaf.files, leaf.use, l.now)
+		if wrong != nil || !bytes.Equal(data[leaf.files.CA], a.PEM()) {
+			return first, false
+		}
+		if first.IsZero() || ends.Before(first) {
+			first = ends
+		}
+	}
+	return first, true
 }
 
 // withoutAuthority uses what is there, and tells until when that is good.
@@ -233,10 +267,15 @@ func (l *inspection) ours(ctx context.Context, name string) (*corev1.Secret, err
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	if foreign, _ := belongs(l.c, secret); foreign || secret.Labels[api.LabelCluster] != l.c.Name {
+	foreign, terminating := belongs(l.c, secret)
+	switch {
+	case foreign || secret.Labels[api.LabelCluster] != l.c.Name:
 		return nil, &foreignError{kind: "Secret", name: name, whose: whose(secret)}
+	case terminating: // also what an earlier cluster has left to the garbage collector
+		return nil, &terminatingError{kind: "Secret", name: name}
+	default:
+		return secret, nil
 	}
-	return secret, nil
 }
 
 // missing is why a Secret is not written.
@@ -257,6 +296,9 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	case apierrors.IsForbidden(err):
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the API server does not let the operator write Secret %s: give it the rights of the ClusterRole quorate-secrets, which is in the output of quorate manifests, or use mode Secret", name)}
+	case apierrors.IsInvalid(err): // it is immutable, or of another type
+		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
+			"the API server refuses to change Secret %s: delete it, and it is made again (%s)", name, podstatus.FirstLine(err.Error()))}
 	case err != nil:
 		return fmt.Errorf("apply Secret %s: %w", name, err)
 	}

@@ -173,6 +173,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		left(membership.Step{})
 		return ctrl.Result{}, err
 	}
+	if trustsAnother(cluster, found) {
+		return r.reportTrust(ctx, cluster, found)
+	}
 	seen, err := r.observe(ctx, cluster, r.Client)
 	if err != nil {
 		left(membership.Step{})

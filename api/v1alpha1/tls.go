@@ -169,7 +169,7 @@ func (c *EtcdCluster) ApplicationSecret() string { return c.Name + "-client-tls"
 // ServerSecret is the Secret with what members show to clients.
 func (c *EtcdCluster) ServerSecret() string {
 	if c.ClientTLSMode() == TLSSecret {
-		return secretName(c.Spec.TLS.Client.SecretRef)
+		return secretName(c.ownClient().SecretRef)
 	}
 	return c.Name + "-server-tls"
 }
@@ -177,7 +177,7 @@ func (c *EtcdCluster) ServerSecret() string {
 // OperatorSecret is the Secret with which Quorate and its Jobs connect.
 func (c *EtcdCluster) OperatorSecret() string {
 	if c.ClientTLSMode() == TLSSecret {
-		return secretName(c.Spec.TLS.Client.OperatorSecretRef)
+		return secretName(c.ownClient().OperatorSecretRef)
 	}
 	return c.Name + "-operator-tls"
 }
@@ -185,9 +185,24 @@ func (c *EtcdCluster) OperatorSecret() string {
 // PeerSecret is the Secret with what members show to each other.
 func (c *EtcdCluster) PeerSecret() string {
 	if c.PeerTLSMode() == TLSSecret {
-		return secretName(c.Spec.TLS.Peer.SecretRef)
+		return secretName(c.ownPeer().SecretRef)
 	}
 	return c.Name + "-peer-tls"
+}
+
+// ownClient and ownPeer are what the spec says; nothing where it does not, though the status does.
+func (c *EtcdCluster) ownClient() ClientTLS {
+	if c.Spec.TLS == nil || c.Spec.TLS.Client == nil {
+		return ClientTLS{}
+	}
+	return *c.Spec.TLS.Client
+}
+
+func (c *EtcdCluster) ownPeer() PeerTLS {
+	if c.Spec.TLS == nil || c.Spec.TLS.Peer == nil {
+		return PeerTLS{}
+	}
+	return *c.Spec.TLS.Peer
 }
 
 func secretName(ref *SecretReference) string {

@@ -136,11 +136,14 @@ func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now tim
 	if !slices.Equal(chain[0].DNSNames, dns) || !slices.EqualFunc(chain[0].IPAddresses, addresses, net.IP.Equal) {
 		return now, fmt.Errorf("%s has other names than it is to have", names.Cert)
 	}
-	renewal := ends.Add(-lifetime / 3)
-	if !now.Before(renewal) && a.end(now, lifetime).After(ends) {
+	switch renewal := ends.Add(-lifetime / 3); {
+	case now.Before(renewal):
+		return renewal, nil
+	case a.end(now, lifetime).After(ends):
 		return now, errors.New("it ends soon")
+	default: // with its authority, and another one would be no better
+		return ends, nil
 	}
-	return renewal, nil
 }
 
 // names are the DNS names and addresses, without repetition.
@@ -160,11 +163,8 @@ func (u Use) names() (dns []string, addresses []net.IP) {
 
 func (u Use) usages() []x509.ExtKeyUsage {
 	var usages []x509.ExtKeyUsage
-	if u.Server {
-		usages = append(usages, x509.ExtKeyUsageServerAuth)
-	}
-	if u.Client {
-		usages = append(usages, x509.ExtKeyUsageClientAuth)
+	for _, w := range u.wanted() {
+		usages = append(usages, w.usage)
 	}
 	return usages
 }

@@ -57,8 +57,13 @@ func TestStaleAtEndOfAuthority(t *testing.T) {
 	a := authority(t, noon)
 	at := a.Ends().Add(-time.Hour)
 	files := issued(t, a, use, at)
-	if _, err := a.Stale(files, names, use, at.Add(time.Minute), LeafLifetime); err != nil {
+	now := at.Add(time.Minute)
+	again, err := a.Stale(files, names, use, now, LeafLifetime)
+	if err != nil {
 		t.Errorf("%v", err)
+	}
+	if !again.After(now) {
+		t.Errorf("it is looked at again and again: at %s, which is over", again)
 	}
 	if ends, err := Check(files, names, use, at); err != nil || ends.After(a.Ends()) {
 		t.Errorf("it ends at %s, its authority at %s: %v", ends, a.Ends(), err)

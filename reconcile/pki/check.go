@@ -46,10 +46,10 @@ func Check(files map[string][]byte, names Names, use Use, now time.Time) (ends t
 	if err := timely(names.Cert, leaf, now); err != nil {
 		return ends, err
 	}
-	if err := verify(names, chain, roots, now); err != nil {
+	if ends, err = verify(names, chain, roots, use, now); err != nil {
 		return ends, err
 	}
-	return leaf.NotAfter, fits(names.Cert, leaf, use)
+	return ends, fits(names.Cert, leaf, use)
 }
 
 // timely says why a certificate is not valid now.
@@ -65,8 +65,9 @@ func timely(name string, c *x509.Certificate, now time.Time) error {
 	}
 }
 
-// verify says why the first certificate of a chain cannot be traced to one of the roots.
-func verify(names Names, chain, roots []*x509.Certificate, now time.Time) error {
+// verify says why the first certificate of a chain cannot be traced to one of the roots, or until
+// when it can.
+func verify(names Names, chain, roots []*x509.Certificate, use Use, now time.Time) (ends time.Time, _ error) {
 	trusted, between := x509.NewCertPool(), x509.NewCertPool()
 	for _, c := range roots {
 		trusted.AddCert(c)
@@ -74,27 +75,68 @@ func verify(names Names, chain, roots []*x509.Certificate, now time.Time) error 
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	_, err := chain[0].Verify(x509.VerifyOptions{Roots: trusted, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	options := x509.VerifyOptions{Roots: trusted, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+	traced, err := chain[0].Verify(options)
 	if err == nil {
-		return nil
+		return lasts(traced), use.allowed(names.Cert, chain[0], options)
 	}
 	for _, c := range append(chain[1:], roots...) {
 		if timely("", c, now) != nil {
-			return fmt.Errorf("the authority of %s: %w", names.Cert, timely("its certificate", c, now))
+			return ends, fmt.Errorf("the authority of %s: %w", names.Cert, timely("its certificate", c, now))
 		}
 	}
-	return fmt.Errorf("%s was not issued by an authority in %s", names.Cert, names.CA)
+	return ends, fmt.Errorf("%s was not issued by an authority in %s", names.Cert, names.CA)
+}
+
+// lasts is until when the best of several chains is valid.
+func lasts(chains [][]*x509.Certificate) (latest time.Time) {
+	for _, chain := range chains {
+		end := chain[0].NotAfter
+		for _, c := range chain[1:] {
+			if c.NotAfter.Before(end) {
+				end = c.NotAfter
+			}
+		}
+		if end.After(latest) {
+			latest = end
+		}
+	}
+	return latest
+}
+
+// allowed says for what the authorities of a certificate do not issue, though it says so itself.
+func (u Use) allowed(name string, c *x509.Certificate, options x509.VerifyOptions) error {
+	for _, w := range u.wanted() {
+		options.KeyUsages = []x509.ExtKeyUsage{w.usage}
+		if _, err := c.Verify(options); err != nil && allows(c, w.usage) {
+			return fmt.Errorf("an authority of %s is not for %s: its extended key usages lack that", name, w.words)
+		}
+	}
+	return nil
+}
+
+// usage is a side of a connection.
+type usage struct {
+	usage x509.ExtKeyUsage
+	words string
+}
+
+func (u Use) wanted() []usage {
+	var all []usage
+	if u.Server {
+		all = append(all, usage{x509.ExtKeyUsageServerAuth, "server authentication"})
+	}
+	if u.Client {
+		all = append(all, usage{x509.ExtKeyUsageClientAuth, "client authentication"})
+	}
+	return all
 }
 
 // fits says what a certificate is not good for.
 func fits(name string, c *x509.Certificate, use Use) error {
-	for _, usage := range []struct {
-		wanted bool
-		usage  x509.ExtKeyUsage
-		words  string
-	}{{use.Server, x509.ExtKeyUsageServerAuth, "server authentication"}, {use.Client, x509.ExtKeyUsageClientAuth, "client authentication"}} {
-		if usage.wanted && !allows(c, usage.usage) {
-			return fmt.Errorf("%s is not for %s: its extended key usages lack that", name, usage.words)
+	for _, w := range use.wanted() {
+		if !allows(c, w.usage) {
+			return fmt.Errorf("%s is not for %s: its extended key usages lack that", name, w.words)
 		}
 	}
 	for _, host := range use.Hosts {

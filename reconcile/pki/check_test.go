@@ -216,3 +216,48 @@ func FuzzCheck(f *testing.F) {
 		_, _ = Check(map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}, names, use, noon) // it does not panic
 	})
 }
+
+// TestCheckOfAuthorities: a certificate is good for no longer, and for nothing else, than those of
+// its authorities.
+func TestCheckOfAuthorities(t *testing.T) {
+	t.Parallel()
+	root := longRoot(t)
+	between, sent := intermediate(t, root)
+	cert, key, err := (&Authority{certificate: endless(between), key: between.key, pem: between.pem}).Issue("db", use, nil, noon.AddDate(1, 0, -1), LeafLifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{"tls.crt": joined(cert, sent), "tls.key": key, "ca.crt": root.PEM()} // the leaf would be valid for longer
+	ends, err := Check(files, names, use, noon.AddDate(1, 0, -1))
+	if err != nil || !ends.Equal(between.Ends()) {
+		t.Errorf("it ends at %s, its authority at %s: %v", ends, between.Ends(), err)
+	}
+
+	limited, err := x509.ParseCertificate(limitedTo(t, root, x509.ExtKeyUsageServerAuth))
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := &Authority{certificate: limited, key: root.key, pem: encoded(blockCertificate, limited.Raw)}
+	if _, err := Check(issued(t, servers, use, noon), names, use, noon); !strings.HasPrefix(text(err), "an authority of tls.crt is not for client authentication") {
+		t.Errorf("its authority issues for servers alone: %v", err)
+	}
+}
+
+// endless is the certificate of an authority that issues as if it had no end.
+func endless(a *Authority) *x509.Certificate {
+	c := *a.certificate
+	c.NotAfter = c.NotAfter.AddDate(10, 0, 0)
+	return &c
+}
+
+// limitedTo is the certificate of an authority for one usage.
+func limitedTo(t *testing.T, a *Authority, usage x509.ExtKeyUsage) []byte {
+	t.Helper()
+	template := *a.certificate
+	template.ExtKeyUsage = []x509.ExtKeyUsage{usage}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
