@@ -182,7 +182,7 @@ func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, erro
 		return nil, nil
 	case apierrors.IsForbidden(err):
 		return nil, &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the operator may not read Secret %s: give it the rights of the ClusterRole quorate-secrets, which is in the output of quorate manifests, or delete this EtcdCluster and create it without spec.tls", name)}
+			"the operator may not read Secret %s: apply the role quorate-secrets and its binding, which are in the output of quorate manifests (docs/tls.md#rights)", name)}
 	case err != nil:
 		return nil, fmt.Errorf("get Secret %s: %w", name, err)
 	}
