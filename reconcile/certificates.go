@@ -52,8 +52,8 @@ type credentials struct {
 	barred error
 	// warning is what a person has to do, though the cluster goes on.
 	warning *certificatesError
-	// client and peer are the fingerprints of the authorities; empty where they are lost, or
-	// others'.
+	// client and peer are the fingerprints of the authorities; empty where these are lost, or not
+	// Quorate's.
 	client, peer string
 
 	cluster    types.UID
@@ -87,8 +87,8 @@ func (k *keys) of(c *api.EtcdCluster) *credentials {
 
 func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
 
-// secure looks at the Secrets of a cluster, where it is time, and issues what is missing or wrong
-// of those that are Quorate's.
+// secure looks at the Secrets of a cluster, where it is time. It issues what is missing or wrong in
+// those that are Quorate's.
 func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
 	known := r.keys.of(c)
 	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {

@@ -244,7 +244,8 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 	return nil
 }
 
-// ours is a Secret of Quorate's; nil where there is none, and an error where it is another one's.
+// ours is a Secret that Quorate has written; nil where there is none, an error where it is not
+// Quorate's.
 func (l *inspection) ours(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := l.get(ctx, name)
 	if err != nil || secret == nil {

@@ -46,7 +46,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSRefuses: who has no certificate of the cluster's own authority gets nothing, at either
+// TestTLSRefuses: without a certificate of the cluster's own authority a client gets nothing, at either
 // port.
 func TestTLSRefuses(t *testing.T) {
 	s := newStage(t)
