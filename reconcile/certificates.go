@@ -53,8 +53,8 @@ type credentials struct {
 	barred error
 	// warning is what a person has to do, though the cluster goes on.
 	warning *certificatesError
-	// client and peer are the fingerprints of the authorities; empty where they are lost, or
-	// others'.
+	// client and peer are the fingerprints of the authorities; empty where these are lost, or not
+	// Quorate's.
 	client, peer string
 
 	cluster    types.UID
@@ -88,8 +88,8 @@ func (k *keys) of(c *api.EtcdCluster) *credentials {
 
 func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
 
-// secure looks at the Secrets of a cluster, where it is time, and issues what is missing or wrong
-// of those that are Quorate's. Its only error is a conflict.
+// secure looks at the Secrets of a cluster, where it is time. It issues what is missing or wrong in
+// those that are Quorate's. Its only error is a conflict.
 func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
 	known := r.keys.of(c)
 	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {
@@ -191,7 +191,7 @@ func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, erro
 		return nil, nil
 	case apierrors.IsForbidden(err):
 		return nil, &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the operator may not read Secret %s: give it the rights of the ClusterRole quorate-secrets, which is in the output of quorate manifests, or delete this EtcdCluster and create it without spec.tls", name)}
+			"the operator may not read Secret %s: apply the role quorate-secrets and its binding, which are in the output of quorate manifests (docs/tls.md#rights)", name)}
 	case err != nil:
 		return nil, fmt.Errorf("get Secret %s: %w", name, err)
 	}

@@ -19,6 +19,9 @@ import (
 	"quorate.dev/render"
 )
 
+// specClient is the field of the clients' port, for people.
+const specClient = "spec.tls.client"
+
 // plane is one port: the Secret of its authority, and those with what that issues.
 type plane struct {
 	spec      string // the field, for people
@@ -42,7 +45,7 @@ type leaf struct {
 
 func clientPlane(c *api.EtcdCluster) plane {
 	p := plane{
-		spec: "spec.tls.client", authority: c.ClientAuthoritySecret(),
+		spec: specClient, authority: c.ClientAuthoritySecret(),
 		secrets: []issuedSecret{
 			// The server's is a client's as well: etcd's HTTP gateway connects to itself with it.
 			{c.ServerSecret(), []leaf{{files, c.Name, pki.Use{Hosts: render.ServerHosts(c), Server: true, Client: true}}}},
@@ -94,7 +97,7 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, error) {
 		return "", l.withoutAuthority(ctx, p, lost)
 	}
 	if authority.Ends().Before(l.now.Add(authorityEnds)) {
-		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the authority in Secret %s (%s) ends at %s, and nothing that it has issued is valid after that; %s",
+		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: before then, %s",
 			p.authority, p.spec, instant(authority.Ends()), newAuthority(p)))
 	}
 	for _, s := range p.secrets {
@@ -108,10 +111,23 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, error) {
 // authorityEnds is how long before the end of an authority a person is told.
 const authorityEnds = 180 * 24 * time.Hour
 
-// newAuthority is how a cluster gets another authority: that is trusted from the start of etcd on.
+// newAuthority is how a cluster gets another authority: etcd reads what it trusts at its start.
 func newAuthority(p plane) string {
-	return fmt.Sprintf("put the Secret back from a backup of yours; or delete it, set spec.replicas to 0 and, once no member runs, back: "+
-		"the cluster then starts with another authority (%s), which clients must be given", p.spec)
+	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0 and, once no Pod is left, back: the cluster then starts with a new authority%s", p.authority, clientsToo(p))
+}
+
+// newAuthorityByHand is the same while Quorate stops no member.
+func newAuthorityByHand(p plane) string {
+	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0, delete the Pods of the cluster yourself and, once none is left, set it back: "+
+		"the cluster then starts with a new authority%s", p.authority, clientsToo(p))
+}
+
+// clientsToo is what else is to be done where clients trust the authority.
+func clientsToo(p plane) string {
+	if p.spec != specClient {
+		return ""
+	}
+	return "; give your applications the new ca.crt and certificate"
 }
 
 // authority reads the authority of a plane, or makes it while there is no Pod that trusts another
@@ -126,7 +142,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, 
 	} else if a, err = pki.ReadAuthority(secret.Data, files, l.now); err != nil {
 		lost = "cannot be used: " + err.Error()
 	} else if p.trusted != "" && a.Fingerprint() != p.trusted {
-		lost = "holds another authority than the members trust"
+		lost = "holds an authority that the members do not trust"
 	}
 	if lost == "" {
 		return a, "", nil
@@ -136,11 +152,11 @@ func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, 
 	case err != nil:
 		return nil, "", err
 	case trusted:
-		return nil, fmt.Sprintf("Secret %s with the authority of %s %s", p.authority, p.spec, lost), nil
+		return nil, fmt.Sprintf("Secret %s with the certificate authority of %s %s", p.authority, p.spec, lost), nil
 	case a != nil: // no member trusts any yet, or any more
 		return a, "", nil
 	case secret != nil: // the clock may be wrong, or a person at work
-		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the authority of %s %s, and is not written over: %s", p.authority, p.spec, lost, newAuthority(p))}
+		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not written over: %s", p.authority, p.spec, lost, newAuthority(p))}
 	case !l.writes:
 		return nil, "", l.missing(p.authority)
 	}
@@ -149,7 +165,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, 
 		return nil, "", err
 	}
 	data := map[string][]byte{api.SecretCert: cert, api.SecretKey: key}
-	if err := l.write(ctx, nil, p.authority, data, "Made the authority in Secret "+p.authority); err != nil {
+	if err := l.write(ctx, nil, p.authority, data, "Created the certificate authority in Secret "+p.authority); err != nil {
 		return nil, "", err
 	}
 	a, err = pki.ReadAuthority(data, files, l.now)
@@ -201,7 +217,7 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 	}
 	note := "Issued the certificate in Secret " + s.name
 	if secret != nil {
-		note += " anew: " + why.Error()
+		note = "Reissued the certificate in Secret " + s.name + ": " + why.Error()
 	}
 	if l.writes {
 		err = l.write(ctx, secret, s.name, next, note)
@@ -216,7 +232,7 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 	if !l.writes {
 		err = errors.New("which is not done while spec.suspend is true")
 	}
-	l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %s is to be issued anew (%v), %s; its certificate ends at %s", s.name, why, podstatus.FirstLine(err.Error()), instant(ends)))
+	l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s is to be reissued (%v), %s; it expires at %s", s.name, why, podstatus.FirstLine(err.Error()), instant(ends)))
 	return nil
 }
 
@@ -244,24 +260,26 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 		}
 		for _, leaf := range s.certificates {
 			var ends time.Time
-			wrong := errors.New("is missing")
+			wrong := errors.New("it is missing")
 			if secret != nil {
 				ends, wrong = pki.Check(secret.Data, leaf.files, leaf.use, l.now)
 			}
 			if wrong != nil {
-				return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, so that Secret %s cannot be issued anew (%v); what runs goes on as long as its files are good: %s",
-					lost, s.name, wrong, newAuthority(p))}
+				return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created, stopped or changed. "+
+					"Put Secret %s back from a backup; or %s",
+					lost, s.name, wrong, p.authority, newAuthorityByHand(p))}
 			}
 			if first.IsZero() || ends.Before(first) {
 				first = ends
 			}
 		}
 	}
-	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s, so that no certificate can be renewed; the cluster serves until %s: %s", lost, instant(first), newAuthority(p)))
+	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or %s", lost, instant(first), newAuthority(p)))
 	return nil
 }
 
-// ours is a Secret of Quorate's; nil where there is none, and an error where it is another one's.
+// ours is a Secret that Quorate has written; nil where there is none, an error where it is not
+// Quorate's.
 func (l *inspection) ours(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := l.get(ctx, name)
 	if err != nil || secret == nil {
@@ -280,10 +298,10 @@ func (l *inspection) ours(ctx context.Context, name string) (*corev1.Secret, err
 
 // missing is why a Secret is not written.
 func (l *inspection) missing(name string) error {
-	return &certificatesError{api.ReasonCertificates, "Secret " + name + " is missing or wrong, and nothing is written while spec.suspend is true"}
+	return &certificatesError{api.ReasonCertificates, "Secret " + name + " is missing or cannot be used, and Quorate writes nothing while spec.suspend is true"}
 }
 
-// write a Secret as it was seen, or where there is none.
+// write a Secret over what was seen; where none was seen, only if there still is none.
 func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string, data map[string][]byte, note string) error {
 	secret := render.Secret(l.c, name, data)
 	if seen == nil {
@@ -295,10 +313,10 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	switch {
 	case apierrors.IsForbidden(err):
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the API server does not let the operator write Secret %s: give it the rights of the ClusterRole quorate-secrets, which is in the output of quorate manifests, or use mode Secret", name)}
+			"the API server does not let the operator write Secret %s (%v): if rights are missing, apply the role quorate-secrets and its binding, which are in the output of quorate manifests (docs/tls.md#rights)", name, err)}
 	case apierrors.IsInvalid(err): // it is immutable, or of another type
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the API server refuses to change Secret %s: delete it, and it is made again (%s)", name, podstatus.FirstLine(err.Error()))}
+			"the API server refuses to change Secret %s: delete it, and it is created again (%s)", name, podstatus.FirstLine(err.Error()))}
 	case err != nil:
 		return fmt.Errorf("apply Secret %s: %w", name, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"quorate.dev/render"
 )
 
-// endsSoon is how long before the end of a certificate that others renew a person is told.
+// endsSoon is how long before the end of a certificate that others renew the status warns.
 const endsSoon = 3 * 24 * time.Hour
 
 // ownClients looks at the Secrets of others with what clients and the operator need, and whether
@@ -33,10 +33,10 @@ func (l *inspection) ownClients(ctx context.Context) error {
 		return err
 	}
 	if _, wrong := pki.Check(crossed(a.Data, m.Data), files, pki.Use{Client: true}, l.now); wrong != nil {
-		return wrongSecret(agents, operator, fmt.Errorf("members would refuse it, because its certificate is of no authority in %s of Secret %s (%w)", api.SecretCA, members, wrong))
+		return wrongSecret(agents, operator, fmt.Errorf("members would refuse it: its certificate was not issued by an authority in %s of Secret %s (%w)", api.SecretCA, members, wrong))
 	}
 	if _, wrong := pki.Check(crossed(m.Data, a.Data), files, pki.Use{Server: true}, l.now); wrong != nil {
-		return wrongSecret(agents, operator, fmt.Errorf("it would refuse the members, because the certificate in Secret %s is of no authority in its %s (%w)", members, api.SecretCA, wrong))
+		return wrongSecret(agents, operator, fmt.Errorf("Quorate would refuse the members: the certificate in Secret %s was not issued by an authority in %s of this one (%w)", members, api.SecretCA, wrong))
 	}
 	return nil
 }
@@ -53,19 +53,19 @@ func (l *inspection) own(ctx context.Context, name, field string, use pki.Use) e
 		return err
 	}
 	if secret == nil {
-		return wrongSecret(name, field, fmt.Errorf("there is none: create it, with %s, %s and %s", api.SecretCert, api.SecretKey, api.SecretCA))
+		return wrongSecret(name, field, fmt.Errorf("it does not exist: create it with %s, %s and %s", api.SecretCert, api.SecretKey, api.SecretCA))
 	}
 	ends, wrong := pki.Check(secret.Data, files, use, l.now)
 	if wrong != nil {
 		return wrongSecret(name, field, wrong)
 	}
 	if !l.now.Before(ends.Add(-endsSoon)) {
-		l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s (%s) ends at %s: renew it; members read it again without a restart", name, field, instant(ends)))
+		l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s (%s) expires at %s: renew it; nothing needs a restart", name, field, instant(ends)))
 	}
 	l.lookBy(ends)
 	return nil
 }
 
 func wrongSecret(name, field string, wrong error) error {
-	return &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s (%s): %v. What runs goes on; no Pod is made and no member is changed until that is mended", name, field, wrong)}
+	return &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s (%s): %v. Running members go on; no Pod is created, stopped or changed until this is fixed", name, field, wrong)}
 }

@@ -94,22 +94,22 @@ func TestManagedCertificates(t *testing.T) {
 		"AuthorityGone": {
 			reason: "what runs trusts it, and nothing else can sign for it",
 			change: func(w *world) { delete(w.secrets, "db-peer-ca") },
-			want:   want{Warning: "Secret db-peer-ca with the authority of spec.tls.peer is missing, so that no certificate can be renewed; the cluster serves until 2026-08-30 12:00:00 UTC: ", Dials: true},
+			want:   want{Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer is missing: no certificate can be renewed, and the cluster serves until 2026-08-30 12:00:00 UTC. ", Dials: true},
 		},
 		"AuthorityDamaged": {
 			reason: "its key alone is lost",
 			change: func(w *world) { delete(w.secrets["db-client-ca"].Data, "tls.key") },
-			want:   want{Warning: "Secret db-client-ca with the authority of spec.tls.client cannot be used: tls.key is missing or empty, so that", Dials: true},
+			want:   want{Warning: "Secret db-client-ca with the certificate authority of spec.tls.client cannot be used: tls.key is missing or empty: no certificate", Dials: true},
 		},
 		"AuthorityReplaced": {
 			reason: "members would refuse what another one signs",
 			change: func(w *world) { w.secrets["db-client-ca"].Data = secrets(t, managed())["db-client-ca"].Data },
-			want:   want{Warning: "Secret db-client-ca with the authority of spec.tls.client holds another authority than the members trust, so that", Dials: true},
+			want:   want{Warning: "Secret db-client-ca with the certificate authority of spec.tls.client holds an authority that the members do not trust: no certificate", Dials: true},
 		},
 		"AuthorityAndLeafGone": {
 			reason: "no Pod would start without the leaf",
 			change: func(w *world) { delete(w.secrets, "db-client-ca"); delete(w.secrets, "db-server-tls") },
-			want:   want{Barred: "Secret db-client-ca with the authority of spec.tls.client is missing, so that Secret db-server-tls cannot be issued anew (is missing)", Dials: true},
+			want:   want{Barred: "Secret db-client-ca with the certificate authority of spec.tls.client is missing, and Secret db-server-tls, which it would have to issue again, cannot be used (it is missing). ", Dials: true},
 		},
 		"AuthorityGoneHibernated": {
 			reason: "no member runs that trusts another one",
@@ -127,7 +127,7 @@ func TestManagedCertificates(t *testing.T) {
 		"AuthorityEnds": {
 			reason: "nothing that it has issued outlives it",
 			change: func(w *world) { w.at = noon.Add(pki.AuthorityLifetime - 30*24*time.Hour) },
-			want:   want{Written: leaves, Warning: "the authority in Secret db-client-ca (spec.tls.client) ends at "},
+			want:   want{Written: leaves, Warning: "the certificate authority in Secret db-client-ca (spec.tls.client) expires at "},
 		},
 		"Foreign": {
 			reason: "another one's Secret is not written over",
@@ -139,7 +139,7 @@ func TestManagedCertificates(t *testing.T) {
 		"Suspended": {
 			reason: "a person works by hand",
 			change: func(w *world) { w.c.Spec.Suspend = true; delete(w.secrets, "db-server-tls") },
-			want:   want{Barred: "Secret db-server-tls is missing or wrong, and nothing is written while spec.suspend is true", Dials: true},
+			want:   want{Barred: "Secret db-server-tls is missing or cannot be used, and Quorate writes nothing while spec.suspend is true", Dials: true},
 		},
 		"SuspendedAtRest": {reason: "what is good is good", change: func(w *world) { w.c.Spec.Suspend = true }, want: rest},
 	}
@@ -257,7 +257,7 @@ func TestCertificatesRefused(t *testing.T) {
 		})
 		refuses(s)
 		found, err := s.secure(t.Context(), managed(), noon)
-		if err != nil || !strings.Contains(text(found.barred), "ClusterRole quorate-secrets") {
+		if err != nil || !strings.Contains(text(found.barred), "role quorate-secrets and its binding") {
 			t.Errorf("%s: %v, %v", name, err, found)
 		}
 	}
@@ -302,7 +302,7 @@ func TestOwnCertificates(t *testing.T) {
 	ours, others := authority(t), authority(t)
 	server := pki.Use{Hosts: render.RequiredServerHosts(c), Server: true, Client: true}
 	peer := pki.Use{Hosts: render.PeerHosts(c), Server: true, Client: true}
-	const goesOn = ". What runs goes on; no Pod is made and no member is changed until that is mended"
+	const goesOn = ". Running members go on; no Pod is created, stopped or changed until this is fixed"
 	cases := map[string]struct {
 		reason  string
 		change  func(t *testing.T, all map[string]map[string][]byte)
@@ -313,20 +313,20 @@ func TestOwnCertificates(t *testing.T) {
 		"Good": {reason: "as cert-manager writes them", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon},
 		"NoServer": {
 			reason: "it may come later", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "server") }, at: noon,
-			barred: "Secret server (spec.tls.client.secretRef): there is none: create it, with tls.crt, tls.key and ca.crt" + goesOn,
+			barred: "Secret server (spec.tls.client.secretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
 		},
 		"NoOperators": {
 			reason: "members could not be asked", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "operator") }, at: noon,
-			barred: "Secret operator (spec.tls.client.operatorSecretRef): there is none: create it, with tls.crt, tls.key and ca.crt" + goesOn,
+			barred: "Secret operator (spec.tls.client.operatorSecretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
 		},
 		"NoPeers": {
 			reason: "no member would start", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "peers") }, at: noon,
-			barred: "Secret peers (spec.tls.peer.secretRef): there is none: create it, with tls.crt, tls.key and ca.crt" + goesOn,
+			barred: "Secret peers (spec.tls.peer.secretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
 		},
 		"PeerNames": {
 			reason: "members would refuse each other",
 			change: func(t *testing.T, all map[string]map[string][]byte) { t.Helper(); all["peers"] = of(t, ours, server) }, at: noon,
-			barred: "Secret peers (spec.tls.peer.secretRef): tls.crt is not valid for db.ns.svc: its subject alternative names lack that" + goesOn,
+			barred: "Secret peers (spec.tls.peer.secretRef): tls.crt is not valid for db.ns.svc: its subject alternative names lack it" + goesOn,
 		},
 		"OperatorsAuthority": {
 			reason: "two issuers were mixed up",
@@ -334,7 +334,7 @@ func TestOwnCertificates(t *testing.T) {
 				t.Helper()
 				all["operator"] = of(t, others, pki.Use{Client: true})
 			}, at: noon,
-			barred: "Secret operator (spec.tls.client.operatorSecretRef): members would refuse it, because its certificate is of no authority in ca.crt of Secret server (tls.crt was not issued by an authority in ca.crt)" + goesOn,
+			barred: "Secret operator (spec.tls.client.operatorSecretRef): members would refuse it: its certificate was not issued by an authority in ca.crt of Secret server (tls.crt was not issued by an authority in ca.crt)" + goesOn,
 		},
 		"OperatorsTrust": {
 			reason: "the operator would refuse the members",
@@ -342,15 +342,15 @@ func TestOwnCertificates(t *testing.T) {
 				all["server"]["ca.crt"] = append(ours.PEM(), others.PEM()...)
 				all["operator"] = of(t, others, pki.Use{Client: true})
 			}, at: noon,
-			barred: "Secret operator (spec.tls.client.operatorSecretRef): it would refuse the members, because the certificate in Secret server is of no authority in its ca.crt (tls.crt was not issued by an authority in ca.crt)" + goesOn,
+			barred: "Secret operator (spec.tls.client.operatorSecretRef): Quorate would refuse the members: the certificate in Secret server was not issued by an authority in ca.crt of this one (tls.crt was not issued by an authority in ca.crt)" + goesOn,
 		},
 		"EndsSoon": {
-			reason: "who was to renew it has not", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon.Add(pki.LeafLifetime - time.Hour),
-			warning: "the certificate in Secret server (spec.tls.client.secretRef) ends at 2026-08-30 12:00:00 UTC: renew it; members read it again without a restart",
+			reason: "the issuer has not renewed it", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon.Add(pki.LeafLifetime - time.Hour),
+			warning: "the certificate in Secret server (spec.tls.client.secretRef) expires at 2026-08-30 12:00:00 UTC: renew it; nothing needs a restart",
 		},
 		"Expired": {
 			reason: "and then it is over", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon.Add(pki.LeafLifetime + time.Hour),
-			barred: "Secret server (spec.tls.client.secretRef): tls.crt has expired at 2026-08-30 12:00:00 UTC" + goesOn,
+			barred: "Secret server (spec.tls.client.secretRef): tls.crt expired at 2026-08-30 12:00:00 UTC" + goesOn,
 		},
 	}
 	for name, tc := range cases {
@@ -387,7 +387,7 @@ func TestOwnCertificates(t *testing.T) {
 // changed, whatever the step.
 func TestBarred(t *testing.T) {
 	t.Parallel()
-	wrong := &certificatesError{api.ReasonCertificates, "Secret db-server-tls: tls.crt has expired"}
+	wrong := &certificatesError{api.ReasonCertificates, "Secret db-server-tls: tls.crt expired"}
 	steps := map[string]membership.Step{
 		"Start":  {Action: membership.Start, Reason: membership.Starting, Members: []string{"db-1"}},
 		"Stop":   {Action: membership.Stop, Reason: membership.Replacing, Members: []string{"db-1"}},

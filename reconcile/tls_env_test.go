@@ -46,7 +46,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSRefuses: who has no certificate of the cluster's own authority gets nothing, at either
+// TestTLSRefuses: without a certificate of the cluster's own authority a client gets nothing, at either
 // port.
 func TestTLSRefuses(t *testing.T) {
 	s := newStage(t)
@@ -223,7 +223,7 @@ func TestCertificatesMended(t *testing.T) {
 		if err := s.Delete(s.Context(), secret); err != nil {
 			t.Fatal(err)
 		}
-		s.awaitSecret(name, "made anew", func(again *corev1.Secret) bool { return again.UID != secret.UID })
+		s.awaitSecret(name, "created again", func(again *corev1.Secret) bool { return again.UID != secret.UID })
 	}
 	secret := s.secret("db-peer-tls")
 	s.change(secret, func() { secret.Data[api.SecretKey] = s.secret("db-client-tls").Data[api.SecretKey] })
@@ -263,7 +263,7 @@ func TestOwnSecrets(t *testing.T) {
 		Peer:   &api.PeerTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "peers"}},
 	}
 	s.create(c)
-	s.stalledWith(c, api.ReasonCertificates, "Secret server (spec.tls.client.secretRef): there is none")
+	s.stalledWith(c, api.ReasonCertificates, "Secret server (spec.tls.client.secretRef): it does not exist")
 	if pods := s.pods(c); len(pods) > 0 {
 		t.Errorf("a Pod is made before its Secrets are there: %v", pods[0].Name)
 	}

@@ -21,15 +21,14 @@ const (
 	clientMount  = "/etc/quorate/tls/client"
 )
 
-// secretMode lets the group of the Pod's user, which the files have, read them, and nobody else.
+// secretMode lets only the group of the files, which is that of the Pod, read them.
 const secretMode = 0o440
 
 // tlsArgs are etcd's arguments for TLS. A peer that connects is known by its certificate, which is
-// of the cluster's own authority. With Managed it names no host, because etcd would look for the
-// addresses of all its names in DNS at each connection (checkCertSAN in
-// client/pkg/transport/listener_tls.go), and for those of wildcards by the address; a new member is
-// not there yet for as long as a resolver remembers. Who is connected to shows its names, which are
-// verified.
+// of the cluster's own authority. With Managed that certificate names no host: else etcd would look
+// up its names in DNS at each connection, and for a wildcard the peer's address (checkCertSAN in
+// client/pkg/transport/listener_tls.go). A new member is not found there until the resolver's cache
+// expires. The certificate of the member that is connected to has names, and these are verified.
 func tlsArgs(c *api.EtcdCluster) []string {
 	var args []string
 	if c.ClientTLS() {
@@ -54,8 +53,8 @@ func tlsArgs(c *api.EtcdCluster) []string {
 	return args
 }
 
-// secured gives the container of a member its certificates, and etcdctl in it the words with which
-// it connects: kubectl exec is the way in for people, and for what the status tells them to do.
+// secured gives the container of a member its certificates, and the environment with which etcdctl
+// connects: people use it through kubectl exec, as messages of the status tell them to.
 func secured(spec *corev1ac.PodSpecApplyConfiguration, etcd *corev1ac.ContainerApplyConfiguration, c *api.EtcdCluster, m Member) {
 	if c.ClientTLS() {
 		spec.WithVolumes(secretFiles(serverVolume, c.ServerSecret(), api.SecretCert, api.SecretKey, api.SecretCA))

@@ -162,18 +162,23 @@ const (
 	// What to do: for NOSPACE see docs/membership.md#a-full-database; for CORRUPT see
 	// docs/membership.md#data-that-differs.
 	ReasonAlarm = "Alarm"
-	// ReasonCertificates: certificates are missing or wrong, so that no Pod is made and no member is
-	// changed; the message says which and what to do. What runs goes on.
+	// ReasonCertificates: a Secret with certificates is missing, cannot be read or written, holds
+	// what cannot be used, or expires soon; the message says which one, why and what to do. Running
+	// members go on. Unless it only expires soon, no Pod is created, stopped or changed.
 	//
-	// What to do: write the Secret that the message names, as it says; see docs/tls.md.
+	// What to do: correct the Secret or the right that the message names; see
+	// docs/tls.md#what-it-says-and-what-to-do.
 	ReasonCertificates = "Certificates"
-	// ReasonAuthorityLost: Quorate can renew no certificates, because the key of their authority is
-	// lost or another one; the message says until when the cluster serves, and what to do.
+	// ReasonAuthorityLost: Quorate cannot renew certificates, because the Secret of their authority
+	// is missing, cannot be used or holds an authority that the members do not trust; or the
+	// authority expires within half a year. The message says until when the cluster serves, and what
+	// to do.
 	//
-	// What to do: put the Secret back from a backup, or let the cluster make another authority; see
+	// What to do: put the Secret back from a backup, or have the cluster make a new authority; see
 	// docs/tls.md#when-an-authority-is-lost.
 	ReasonAuthorityLost = "AuthorityLost"
-	// ReasonIssued: certificates were issued or renewed. It is the reason of events.
+	// ReasonIssued: an authority was created, or a certificate issued or renewed. It is the reason of
+	// events.
 	//
 	// What to do: nothing.
 	ReasonIssued = "Issued"

@@ -129,8 +129,7 @@ type EtcdClusterSpec struct {
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
 
 	// tls says how the connections to the members, and among them, are encrypted and authenticated.
-	// By default they are plain text. The modes are for the life of the cluster: they cannot be
-	// changed yet.
+	// By default they are plain text. The modes cannot be changed yet.
 	// +optional
 	TLS *TLS `json:"tls,omitempty"`
 

@@ -62,8 +62,7 @@ type EtcdClusterStatus struct {
 	// +optional
 	FirstOrdinal int32 `json:"firstOrdinal,omitempty"`
 
-	// tls is what is in force of TLS. Where the spec says nothing, it is what the cluster was created
-	// with.
+	// tls has the modes of TLS that are in force, and the authorities that the members trust.
 	// +optional
 	TLS *TLSStatus `json:"tls,omitempty"`
 

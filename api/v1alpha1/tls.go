@@ -2,13 +2,13 @@ package v1alpha1
 
 import "cmp"
 
-// TLSMode is where the certificates of a plane come from.
+// TLSMode is where the certificates of a port come from.
 type TLSMode string
 
 // The modes.
 const (
-	// TLSManaged: Quorate has a certificate authority for this cluster alone, and issues and renews
-	// all certificates.
+	// TLSManaged: Quorate makes a certificate authority for this cluster and port alone, and issues
+	// and renews all certificates.
 	TLSManaged TLSMode = "Managed"
 	// TLSSecret: the certificates are in Secrets that others write, such as cert-manager.
 	TLSSecret TLSMode = "Secret"
@@ -17,7 +17,7 @@ const (
 )
 
 // TLS says how the connections to the members, and among them, are encrypted and authenticated.
-// Each plane is by itself.
+// Each of the two ports has a mode of its own.
 type TLS struct {
 	// client is for the port that clients use (2379). Default: plain text.
 	// +optional
@@ -35,32 +35,33 @@ type TLS struct {
 // +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || (!has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name) && (!has(self.operatorSecretRef) || !has(oldSelf.operatorSecretRef) || self.operatorSecretRef.name == oldSelf.operatorSecretRef.name)",message="the names of the Secrets cannot be changed, because the Pods mount them: set them back, and replace what the Secrets hold"
 type ClientTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
-	// cluster alone), Secret (they are in Secrets that you write, or cert-manager) or Disabled
-	// (plain text). With Managed and Secret every client needs a certificate of the same authority.
-	// It cannot be changed.
+	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain text).
+	// With Managed and Secret every client needs a certificate: with Managed one of that authority,
+	// with Secret one of an authority in ca.crt of secretRef. The mode cannot be changed yet.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
 
 	// altNames are further DNS names and IP addresses by which clients reach the members, such as
-	// that of a load balancer. A change reissues the members' certificate and restarts nothing. The
-	// names of the Services and of the members, localhost, 127.0.0.1 and ::1 are always there. Only
-	// with Managed. Default none.
+	// those of a load balancer. They can be changed at any time: the members' certificate is
+	// reissued, and nothing restarts. The names of the Services and of the members, localhost,
+	// 127.0.0.1 and ::1 are always in it. Only with mode Managed. Default none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	AltNames []AltName `json:"altNames,omitempty"`
 
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key and ca.crt,
-	// which is the authority that client certificates are checked against. It must be valid for
+	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt with
+	// the authorities that client certificates are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>-client.<namespace>.svc, for server and client
-	// authentication. Only with Secret.
+	// authentication. Required with mode Secret, and only allowed there.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 
 	// operatorSecretRef is the Secret with the client certificate of Quorate and of the Jobs of its
-	// backups: tls.crt, tls.key and ca.crt, which is the authority that members are checked
-	// against. Only with Secret.
+	// backups: tls.crt, tls.key, and ca.crt with the authorities that members are checked against.
+	// tls.crt must be valid for client authentication. Required with mode Secret, and only allowed
+	// there.
 	// +optional
 	OperatorSecretRef *SecretReference `json:"operatorSecretRef,omitempty"`
 }
@@ -77,21 +78,22 @@ type AltName string
 // +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || !has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name",fieldPath=".secretRef",message="the name of the Secret cannot be changed, because the Pods mount it: set it back, and replace what the Secret holds"
 type PeerTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
-	// members of this cluster alone), Secret (they are in a Secret that you write, or cert-manager)
-	// or Disabled (plain text). With Managed and Secret members accept no peer without a
-	// certificate of the same authority. It cannot be changed.
+	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
+	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate of
+	// an authority that they trust. The mode cannot be changed yet.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
 
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key and ca.crt. It
-	// must be valid for *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and
-	// client authentication. Only with Secret.
+	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt with
+	// the authorities that peers are checked against. tls.crt must be valid for
+	// *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and client
+	// authentication. Required with mode Secret, and only allowed there.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 }
 
-// TLSStatus is what is in force.
+// TLSStatus is the TLS that is in force.
 type TLSStatus struct {
 	// client is for the port that clients use.
 	// +required
@@ -102,7 +104,7 @@ type TLSStatus struct {
 	Peer TLSPlaneStatus `json:"peer"`
 }
 
-// TLSPlaneStatus is what is in force for one port.
+// TLSPlaneStatus is the TLS of one port.
 type TLSPlaneStatus struct {
 	// mode is Managed, Secret or Disabled.
 	// +required
@@ -110,7 +112,7 @@ type TLSPlaneStatus struct {
 	Mode TLSMode `json:"mode"`
 
 	// authority is the SHA-256 of the certificate of the authority that the members trust, in
-	// hexadecimal, with Managed.
+	// hexadecimal. Only with mode Managed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Authority string `json:"authority,omitempty"`
@@ -146,8 +148,7 @@ func (c *EtcdCluster) ClientTLS() bool { return c.ClientTLSMode() != TLSDisabled
 func (c *EtcdCluster) PeerTLS() bool { return c.PeerTLSMode() != TLSDisabled }
 
 // The keys of the Secrets, and so the names of the files that are made of them. SecretPeerCert and
-// SecretPeerKey are what a member shows to another one when it connects, where that differs from
-// what it is connected to with.
+// SecretPeerKey are a member's client certificate among members, where it has one of its own.
 const (
 	SecretCA       = "ca.crt"
 	SecretCert     = "tls.crt"
@@ -156,17 +157,16 @@ const (
 	SecretPeerKey  = "client.key"
 )
 
-// ClientAuthoritySecret is the Secret with the key of the authority of clients and of what they
-// connect to (Managed).
+// ClientAuthoritySecret is the Secret with the authority of the clients' port (Managed).
 func (c *EtcdCluster) ClientAuthoritySecret() string { return c.Name + "-client-ca" }
 
-// PeerAuthoritySecret is the Secret with the key of the authority of members (Managed).
+// PeerAuthoritySecret is the Secret with the authority of the members' port (Managed).
 func (c *EtcdCluster) PeerAuthoritySecret() string { return c.Name + "-peer-ca" }
 
 // ApplicationSecret is the Secret with what an application needs to connect (Managed).
 func (c *EtcdCluster) ApplicationSecret() string { return c.Name + "-client-tls" }
 
-// ServerSecret is the Secret with what members show to clients.
+// ServerSecret is the Secret with the certificate that members show to clients.
 func (c *EtcdCluster) ServerSecret() string {
 	if c.ClientTLSMode() == TLSSecret {
 		return secretName(c.ownClient().SecretRef)
@@ -174,7 +174,7 @@ func (c *EtcdCluster) ServerSecret() string {
 	return c.Name + "-server-tls"
 }
 
-// OperatorSecret is the Secret with which Quorate and its Jobs connect.
+// OperatorSecret is the Secret with the client certificate of Quorate and its Jobs.
 func (c *EtcdCluster) OperatorSecret() string {
 	if c.ClientTLSMode() == TLSSecret {
 		return secretName(c.ownClient().OperatorSecretRef)
@@ -182,7 +182,7 @@ func (c *EtcdCluster) OperatorSecret() string {
 	return c.Name + "-operator-tls"
 }
 
-// PeerSecret is the Secret with what members show to each other.
+// PeerSecret is the Secret with the certificates that members show to each other.
 func (c *EtcdCluster) PeerSecret() string {
 	if c.PeerTLSMode() == TLSSecret {
 		return secretName(c.ownPeer().SecretRef)

@@ -22,7 +22,7 @@ func TestAdmitTLS(t *testing.T) {
 			args:   args{object: `spec: {tls: {client: {mode: Managed, altNames: [etcd.example.com, '*.etcd.example.com', 10.0.0.1, 'fd00::1']}}}`},
 		},
 		"AltNamesChanged": {
-			reason: "a certificate is issued anew for it",
+			reason: "the certificate is reissued for it",
 			args:   args{before: managed, object: `spec: {tls: {client: {mode: Managed, altNames: [a.example]}, peer: {mode: Managed}}}`},
 		},
 		"ClientOn": {

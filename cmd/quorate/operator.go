@@ -82,7 +82,7 @@ func (o *operatorOptions) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.watchNamespaces, "watch-namespace", nil, "namespace to look after; repeat it or separate by commas (default: all)")
 	f.BoolVar(&o.leaderElect, "leader-elect", true, "act only while holding the lease "+leaseName+" in the operator's namespace")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "where to serve /metrics, such as :8443; 0 means nowhere")
-	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to those whom the API server allows to get /metrics")
+	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, only to clients that the API server allows to get /metrics")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "where to serve /healthz and /readyz; 0 means nowhere")
 	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are worked on at the same time")
 	f.IntVar(&o.maxChanging, "max-changing", 10, "clusters that change what they run (version, options, resources, volumes) at the same time; 0 means all")

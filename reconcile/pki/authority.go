@@ -88,9 +88,9 @@ func (a *Authority) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Issue makes a certificate of that name, and its key, in PEM. A key that was there is kept: who
-// reads certificate and key one after the other, as etcd does at each handshake, never has one of
-// before and one of after a renewal.
+// Issue makes a certificate of that name, and its key, in PEM. A key that was there is kept:
+// etcd reads certificate and key one after the other at each handshake, and a renewal in between
+// must not give it two that do not belong together.
 func (a *Authority) Issue(name string, use Use, earlier []byte, now time.Time, lifetime time.Duration) (cert, key []byte, err error) {
 	signer, key, err := kept(earlier)
 	if err != nil {
@@ -118,15 +118,15 @@ func (a *Authority) end(now time.Time, lifetime time.Duration) time.Time {
 	return a.Ends()
 }
 
-// Stale says why a certificate is to be issued anew: it cannot be used, is another authority's or
-// for other names, or ends soon. It returns when it is to be asked again.
+// Stale says why a certificate is to be reissued: it cannot be used, is another authority's or for
+// other names, or expires soon. It returns when to ask again.
 func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now time.Time, lifetime time.Duration) (again time.Time, _ error) {
 	ends, err := Check(files, names, use, now)
 	if err != nil {
 		return now, err
 	}
 	if !bytes.Equal(files[names.CA], a.pem) {
-		return now, fmt.Errorf("%s is not that of the authority", names.CA)
+		return now, fmt.Errorf("%s is not the certificate of the authority", names.CA)
 	}
 	chain, err := certificates(names.Cert, files[names.Cert])
 	if err != nil {
@@ -134,13 +134,13 @@ func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now tim
 	}
 	dns, addresses := use.names()
 	if !slices.Equal(chain[0].DNSNames, dns) || !slices.EqualFunc(chain[0].IPAddresses, addresses, net.IP.Equal) {
-		return now, fmt.Errorf("%s has other names than it is to have", names.Cert)
+		return now, fmt.Errorf("%s has other names than it should", names.Cert)
 	}
 	switch renewal := ends.Add(-lifetime / 3); {
 	case now.Before(renewal):
 		return renewal, nil
 	case a.end(now, lifetime).After(ends):
-		return now, errors.New("it ends soon")
+		return now, errors.New("it expires soon")
 	default: // with its authority, and another one would be no better
 		return ends, nil
 	}

@@ -27,14 +27,14 @@ func TestStale(t *testing.T) {
 	}{
 		"Fresh":       {reason: "it was just issued", files: good, use: use, at: noon},
 		"BeforeThat":  {reason: "two thirds of its life are not over", files: good, use: use, at: renewal.Add(-time.Second)},
-		"Due":         {reason: "well before its end", files: good, use: use, at: renewal, want: "it ends soon"},
-		"Expired":     {reason: "the operator was away", files: good, use: use, at: noon.Add(2 * LeafLifetime), want: "tls.crt has expired"},
+		"Due":         {reason: "well before its end", files: good, use: use, at: renewal, want: "it expires soon"},
+		"Expired":     {reason: "the operator was away", files: good, use: use, at: noon.Add(2 * LeafLifetime), want: "tls.crt expired"},
 		"MoreNames":   {reason: "altNames were added", files: good, use: more, at: noon, want: "tls.crt is not valid for etcd.example.com"},
 		"FewerNames":  {reason: "altNames were taken away", files: issued(t, ours, more, noon), use: use, at: noon, want: "tls.crt has other names"},
 		"Missing":     {reason: "there is none yet", use: use, at: noon, want: "tls.crt is missing"},
-		"OtherIssuer": {reason: "somebody has replaced all of it", files: issued(t, others, use, noon), use: use, at: noon, want: "ca.crt is not that of the authority"},
+		"OtherIssuer": {reason: "somebody has replaced all of it", files: issued(t, others, use, noon), use: use, at: noon, want: "ca.crt is not the certificate of the authority"},
 		"OtherCA":     {reason: "somebody has replaced a part of it", files: with(good, "ca.crt", others.PEM()), use: use, at: noon, want: "tls.crt was not issued"},
-		"MoreCA":      {reason: "somebody trusts another one as well", files: with(good, "ca.crt", joined(ours.PEM(), others.PEM())), use: use, at: noon, want: "ca.crt is not that of the authority"},
+		"MoreCA":      {reason: "somebody trusts another one as well", files: with(good, "ca.crt", joined(ours.PEM(), others.PEM())), use: use, at: noon, want: "ca.crt is not the certificate of the authority"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -112,8 +112,8 @@ func TestReadAuthority(t *testing.T) {
 		"Good":     {reason: "as it was made", files: good, at: noon},
 		"KeyLost":  {reason: "the certificate alone signs nothing", files: with(good, "tls.key", nil), at: noon, want: "tls.key is missing or empty"},
 		"OtherKey": {reason: "a half was replaced", files: with(good, "tls.key", leaf["tls.key"]), at: noon, want: "tls.key does not belong to the certificate in tls.crt"},
-		"Leaf":     {reason: "no authority", files: leaf, at: noon, want: "tls.crt: it is no certificate of an authority"},
-		"Expired":  {reason: "ten years are over", files: good, at: noon.Add(AuthorityLifetime + time.Second), want: "tls.crt has expired"},
+		"Leaf":     {reason: "no authority", files: leaf, at: noon, want: "tls.crt: it is not the certificate of an authority"},
+		"Expired":  {reason: "ten years are over", files: good, at: noon.Add(AuthorityLifetime + time.Second), want: "tls.crt expired"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func timely(name string, c *x509.Certificate, now time.Time) error {
 	const form = "2006-01-02 15:04:05 UTC"
 	switch {
 	case now.After(c.NotAfter):
-		return fmt.Errorf("%s has expired at %s", name, c.NotAfter.UTC().Format(form))
+		return fmt.Errorf("%s expired at %s", name, c.NotAfter.UTC().Format(form))
 	case now.Before(c.NotBefore):
 		return fmt.Errorf("%s is not valid before %s", name, c.NotBefore.UTC().Format(form))
 	default:
@@ -136,12 +136,12 @@ func (u Use) wanted() []usage {
 func fits(name string, c *x509.Certificate, use Use) error {
 	for _, w := range use.wanted() {
 		if !allows(c, w.usage) {
-			return fmt.Errorf("%s is not for %s: its extended key usages lack that", name, w.words)
+			return fmt.Errorf("%s is not for %s: its extended key usages lack it", name, w.words)
 		}
 	}
 	for _, host := range use.Hosts {
 		if c.VerifyHostname(host) != nil {
-			return fmt.Errorf("%s is not valid for %s: its subject alternative names lack that", name, host)
+			return fmt.Errorf("%s is not valid for %s: its subject alternative names lack it", name, host)
 		}
 	}
 	return nil

@@ -107,12 +107,12 @@ func TestCheck(t *testing.T) {
 			reason: "the intermediate is left out",
 			files:  with(chained, "tls.crt", pem.EncodeToMemory(leaf)), use: use, at: noon, want: "tls.crt was not issued by an authority in ca.crt",
 		},
-		"Expired":     {reason: "nobody looked", files: good, use: use, at: noon.Add(LeafLifetime + time.Second), want: "tls.crt has expired at 2026-08-30 12:00:00 UTC"},
+		"Expired":     {reason: "nobody looked", files: good, use: use, at: noon.Add(LeafLifetime + time.Second), want: "tls.crt expired at 2026-08-30 12:00:00 UTC"},
 		"NotYetValid": {reason: "a clock is wrong", files: good, use: use, at: noon.Add(-2 * clockSkew), want: "tls.crt is not valid before 2026-05-31 12:00:00 UTC"},
 		"MissingName": {
 			reason: "a client that goes by that name would refuse it",
 			files:  issued(t, ours, Use{Hosts: []string{"db-client.ns.svc"}, Server: true, Client: true}, noon), use: use, at: noon,
-			want: "tls.crt is not valid for *.db.ns.svc: its subject alternative names lack that",
+			want: "tls.crt is not valid for *.db.ns.svc: its subject alternative names lack it",
 		},
 		"NamesOfMembers": {
 			reason: "ordinals are never used again: a list of members is out of date with the next one",
@@ -175,7 +175,7 @@ func TestCheck(t *testing.T) {
 		},
 		"TooMany": {
 			reason: "nor are hundreds of certificates",
-			files:  with(good, "ca.crt", bytes.Repeat(ours.PEM(), 17)), use: use, at: noon, want: "ca.crt has 17 certificates, of at most 16",
+			files:  with(good, "ca.crt", bytes.Repeat(ours.PEM(), 17)), use: use, at: noon, want: "ca.crt has 17 certificates; the limit is 16",
 		},
 	}
 	for name, tc := range cases {

@@ -2,5 +2,5 @@
 // those that others have issued.
 //
 // It knows no Kubernetes, and no clock: what time it is comes in. Read Check first, which is for
-// every certificate, whoever has issued it; then Authority.
+// every certificate, Quorate's own or not; then Authority.
 package pki

@@ -28,7 +28,7 @@ func blocks(name string, file []byte) ([]*pem.Block, error) {
 		return nil, fmt.Errorf("%s is missing or empty", name)
 	}
 	if len(file) > mostBytes {
-		return nil, fmt.Errorf("%s is too large: it has %d bytes, of at most %d", name, len(file), mostBytes)
+		return nil, fmt.Errorf("%s is too large: %d bytes; the limit is %d", name, len(file), mostBytes)
 	}
 	var all []*pem.Block
 	for rest := file; ; {
@@ -54,7 +54,7 @@ func certificates(name string, file []byte) ([]*x509.Certificate, error) {
 		return nil, err
 	}
 	if len(all) > mostCertificates {
-		return nil, fmt.Errorf("%s has %d certificates, of at most %d", name, len(all), mostCertificates)
+		return nil, fmt.Errorf("%s has %d certificates; the limit is %d", name, len(all), mostCertificates)
 	}
 	read := make([]*x509.Certificate, 0, len(all))
 	for n, block := range all {
@@ -110,4 +110,4 @@ func encoded(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-var errNoAuthority = errors.New("it is no certificate of an authority")
+var errNoAuthority = errors.New("it is not the certificate of an authority")

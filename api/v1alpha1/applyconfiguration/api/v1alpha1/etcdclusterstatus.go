@@ -37,8 +37,7 @@ type EtcdClusterStatusApplyConfiguration struct {
 	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims with a lower one are of former
 	// members, which an EtcdRestore has replaced.
 	FirstOrdinal *int32 `json:"firstOrdinal,omitempty"`
-	// tls is what is in force of TLS. Where the spec says nothing, it is what the cluster was created
-	// with.
+	// tls has the modes of TLS that are in force, and the authorities that the members trust.
 	TLS *TLSStatusApplyConfiguration `json:"tls,omitempty"`
 	// version is the lowest etcd version that a member was seen to run.
 	Version *string `json:"version,omitempty"`

@@ -12,13 +12,14 @@ import (
 // PeerTLS is TLS of the port that members use among themselves.
 type PeerTLSApplyConfiguration struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
-	// members of this cluster alone), Secret (they are in a Secret that you write, or cert-manager)
-	// or Disabled (plain text). With Managed and Secret members accept no peer without a
-	// certificate of the same authority. It cannot be changed.
+	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
+	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate of
+	// an authority that they trust. The mode cannot be changed yet.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key and ca.crt. It
-	// must be valid for *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and
-	// client authentication. Only with Secret.
+	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt with
+	// the authorities that peers are checked against. tls.crt must be valid for
+	// *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and client
+	// authentication. Required with mode Secret, and only allowed there.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

@@ -6,7 +6,7 @@ package v1alpha1
 // with apply.
 //
 // TLS says how the connections to the members, and among them, are encrypted and authenticated.
-// Each plane is by itself.
+// Each of the two ports has a mode of its own.
 type TLSApplyConfiguration struct {
 	// client is for the port that clients use (2379). Default: plain text.
 	Client *ClientTLSApplyConfiguration `json:"client,omitempty"`

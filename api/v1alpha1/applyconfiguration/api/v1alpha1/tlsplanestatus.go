@@ -9,12 +9,12 @@ import (
 // TLSPlaneStatusApplyConfiguration represents a declarative configuration of the TLSPlaneStatus type for use
 // with apply.
 //
-// TLSPlaneStatus is what is in force for one port.
+// TLSPlaneStatus is the TLS of one port.
 type TLSPlaneStatusApplyConfiguration struct {
 	// mode is Managed, Secret or Disabled.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// authority is the SHA-256 of the certificate of the authority that the members trust, in
-	// hexadecimal, with Managed.
+	// hexadecimal. Only with mode Managed.
 	Authority *string `json:"authority,omitempty"`
 }
 

@@ -5,7 +5,7 @@ package v1alpha1
 // TLSStatusApplyConfiguration represents a declarative configuration of the TLSStatus type for use
 // with apply.
 //
-// TLSStatus is what is in force.
+// TLSStatus is the TLS that is in force.
 type TLSStatusApplyConfiguration struct {
 	// client is for the port that clients use.
 	Client *TLSPlaneStatusApplyConfiguration `json:"client,omitempty"`
