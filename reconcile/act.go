@@ -32,8 +32,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 		return err
 	}
 	invalid := valid(c)
-	var held error // no member is changed for what is refused, or waits for its turn
-	if invalid == nil {
+	var held error                                               // no member is changed for what is refused, or waits for its turn
+	if invalid == nil && step.Reason != membership.Hibernating { // to stop needs no certificate, and is the way to others
 		held = barred(seen)
 	}
 	if invalid == nil && held == nil {

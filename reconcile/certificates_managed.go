@@ -116,12 +116,6 @@ func newAuthority(p plane) string {
 	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0 and, once no Pod is left, back: the cluster then starts with a new authority%s", p.authority, clientsToo(p))
 }
 
-// newAuthorityByHand is the same while Quorate stops no member.
-func newAuthorityByHand(p plane) string {
-	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0, delete the Pods of the cluster yourself and, once none is left, set it back: "+
-		"the cluster then starts with a new authority%s", p.authority, clientsToo(p))
-}
-
 // clientsToo is what else is to be done where clients trust the authority.
 func clientsToo(p plane) string {
 	if p.spec != specClient {
@@ -267,7 +261,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 			if wrong != nil {
 				return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created, stopped or changed. "+
 					"Put Secret %s back from a backup; or %s",
-					lost, s.name, wrong, p.authority, newAuthorityByHand(p))}
+					lost, s.name, wrong, p.authority, newAuthority(p))}
 			}
 			if first.IsZero() || ends.Before(first) {
 				first = ends

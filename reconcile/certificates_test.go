@@ -420,6 +420,37 @@ func TestBarred(t *testing.T) {
 	}
 }
 
+// TestBarredHibernates: a cluster whose authority is lost is stopped all the same, since it gets
+// another one that way.
+func TestBarredHibernates(t *testing.T) {
+	t.Parallel()
+	c, seen := managed(), healthy()
+	c.Status.ClusterID = seen.ID().String()
+	c.Spec.Replicas = new(int32(0))
+	seen.credentials = &credentials{barred: &certificatesError{api.ReasonAuthorityLost, "Secret db-client-ca is missing"}}
+	live := []client.Object{c}
+	for _, claim := range seen.claims {
+		live = append(live, claim)
+	}
+	for _, pod := range seen.pods {
+		live = append(live, pod)
+	}
+	s := newStub(t, nil, live...)
+	step := membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-0", "db-1", "db-2"}}
+	if err := s.act(t.Context(), c, seen, step); err != nil {
+		t.Fatal(err)
+	}
+	deleted := map[string]bool{}
+	for _, write := range s.writes {
+		if write.Kind == "Pod" && write.Verb == "delete" {
+			deleted[write.Name] = true
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"db-0": true, "db-1": true, "db-2": true}, deleted); diff != "" {
+		t.Errorf("Pods that are deleted: -want +got:\n%s", diff)
+	}
+}
+
 // TestWarned: a cluster that goes on says what a person has to do, and that it has less safety than
 // it is to have.
 func TestWarned(t *testing.T) {
