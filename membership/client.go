@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 // CallTimeout bounds every call to etcd. A slower member is of no use to clients, and one sick member must never
@@ -75,30 +76,39 @@ type Dialer func(host string, port int) (Client, error)
 type SecureDialer func(host string, port int, config *tls.Config) (Client, error)
 
 // Dial is the Dialer for real members.
-func Dial(host string, port int) (Client, error) { return dial("http://", host, port, nil) }
-
-// DialTLS is the SecureDialer for real members.
-func DialTLS(host string, port int, config *tls.Config) (Client, error) {
-	return dial("https://", host, port, config)
+func Dial(host string, port int) (Client, error) {
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	return dial(address, "http://"+address, nil, toMembers)
 }
 
-func dial(scheme, host string, port int, config *tls.Config) (Client, error) {
+// DialTLS is the SecureDialer for real members. gRPC checks a certificate for the name in the URL, and
+// takes no notice of tls.Config.ServerName. So that is the name in the URL, and the address is dialed
+// in its place.
+func DialTLS(host string, port int, config *tls.Config) (Client, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
+	to := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	})
+	url := "https://" + net.JoinHostPort(config.ServerName, strconv.Itoa(port))
+	return dial(address, url, config, append(slices.Clone(toMembers), to))
+}
+
+func dial(address, url string, config *tls.Config, options []grpc.DialOption) (Client, error) {
 	c, err := clientv3.New(clientv3.Config{
-		Endpoints:   []string{scheme + address},
+		Endpoints:   []string{url},
 		TLS:         config,
 		DialTimeout: CallTimeout,
 		// A call that takes long (Hash) must not wait for an answer on a connection that is dead.
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 5 * time.Second,
 		MaxCallRecvMsgSize:   mostAnswer,
-		DialOptions:          toMembers,
+		DialOptions:          options,
 		Logger:               zap.NewNop(), // what fails is returned, and logged once by the caller
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dial etcd %s: %w", address, err)
 	}
-	return &client{etcd: c, address: address, url: scheme + address}, nil
+	return &client{etcd: c, address: address, url: url}, nil
 }
 
 type client struct {

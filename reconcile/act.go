@@ -32,12 +32,9 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 		return err
 	}
 	invalid := valid(c)
-	var held error                                               // no member is changed for what is refused, or waits for its turn
-	if invalid == nil && step.Reason != membership.Hibernating { // to stop needs no certificate, and is the way to others
-		held = barred(seen)
-	}
-	if invalid == nil && held == nil {
-		held = r.hold(ctx, c, seen, step)
+	var held error // no member is changed for what is refused, or waits for its turn
+	if invalid == nil {
+		held = r.held(ctx, c, seen, step)
 	}
 	keepsAll, staticErr := r.applyStatic(ctx, c, seen, step, invalid == nil && held == nil)
 	staticErr = errors.Join(invalid, staticErr)
@@ -88,6 +85,15 @@ func valid(c *api.EtcdCluster) error {
 		return &invalidError{err}
 	}
 	return nil
+}
+
+// held is why no member is changed in this pass: its certificates are not as they must be, or hold
+// says so. To stop all takes no certificate, and is the way to others.
+func (r *Reconciler) held(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if wrong := barred(seen); wrong != nil && step.Reason != membership.Hibernating {
+		return wrong
+	}
+	return r.hold(ctx, c, seen, step)
 }
 
 // hold is why a change is not to begin in this pass: it is not the turn of the cluster, or the API server refuses the change.

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -203,7 +202,7 @@ func TestAuthorityIsWrittenDownFirst(t *testing.T) {
 		objects = append(objects, secret)
 	}
 	s := newStub(t, nil, objects...)
-	if _, err := s.Reconcile(context.Background(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+	if _, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, write := range s.writes {

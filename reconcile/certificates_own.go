@@ -36,7 +36,7 @@ func (l *inspection) ownClients(ctx context.Context) error {
 		return wrongSecret(agents, operator, fmt.Errorf("members would refuse it: its certificate was not issued by an authority in %s of Secret %s (%w)", api.SecretCA, members, wrong))
 	}
 	if _, wrong := pki.Check(crossed(m.Data, a.Data), files, pki.Use{Server: true}, l.now); wrong != nil {
-		return wrongSecret(agents, operator, fmt.Errorf("Quorate would refuse the members: the certificate in Secret %s was not issued by an authority in %s of this one (%w)", members, api.SecretCA, wrong))
+		return wrongSecret(agents, operator, fmt.Errorf("the members would be refused: the certificate in Secret %s was not issued by an authority in %s of this one (%w)", members, api.SecretCA, wrong))
 	}
 	return nil
 }

@@ -342,7 +342,7 @@ func TestOwnCertificates(t *testing.T) {
 				all["server"]["ca.crt"] = append(ours.PEM(), others.PEM()...)
 				all["operator"] = of(t, others, pki.Use{Client: true})
 			}, at: noon,
-			barred: "Secret operator (spec.tls.client.operatorSecretRef): Quorate would refuse the members: the certificate in Secret server was not issued by an authority in ca.crt of this one (tls.crt was not issued by an authority in ca.crt)" + goesOn,
+			barred: "Secret operator (spec.tls.client.operatorSecretRef): the members would be refused: the certificate in Secret server was not issued by an authority in ca.crt of this one (tls.crt was not issued by an authority in ca.crt)" + goesOn,
 		},
 		"EndsSoon": {
 			reason: "the issuer has not renewed it", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon.Add(pki.LeafLifetime - time.Hour),

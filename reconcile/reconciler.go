@@ -166,12 +166,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: afterChange}, nil
 	}
 	found, err := r.secure(ctx, cluster, time.Now())
-	if apierrors.IsConflict(err) { // another operator was first
-		return ctrl.Result{RequeueAfter: afterConflict}, nil
-	}
 	if err != nil {
 		left(membership.Step{})
-		return ctrl.Result{}, err
+		return soonAfterConflict(err)
 	}
 	if trustsAnother(cluster, found) {
 		return r.reportTrust(ctx, cluster, found)
@@ -214,6 +211,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	wait := again(seen, step, r.written.lately(request.NamespacedName))
 	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))}, nil
+}
+
+// soonAfterConflict looks again soon where another operator was first. Any other error is tried again
+// with growing pauses.
+func soonAfterConflict(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	}
+	return ctrl.Result{}, err
 }
 
 // outcome is what has come of a step: the step, or what is told instead where an obstacle is met that is no error.

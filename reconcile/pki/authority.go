@@ -162,7 +162,7 @@ func (u Use) names() (dns []string, addresses []net.IP) {
 }
 
 func (u Use) usages() []x509.ExtKeyUsage {
-	var usages []x509.ExtKeyUsage
+	usages := make([]x509.ExtKeyUsage, 0, len(u.wanted()))
 	for _, w := range u.wanted() {
 		usages = append(usages, w.usage)
 	}
