@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -35,7 +36,7 @@ func connectHost(ctx context.Context, controlPlane string, ranges []podRange, se
 	}
 	// All or nothing: half of the ranges leading to another cluster would be worse than none.
 	for _, r := range wanted {
-		other, err := otherRoute(ctx, r)
+		other, err := otherRoute(ctx, r, ranges)
 		if err != nil {
 			say("no routes from this machine to Pods and Services: %s", lastLine(err))
 			return
@@ -64,8 +65,9 @@ func ensureHostRule(ctx context.Context) error {
 }
 
 // otherRoute names what a range leads to already: a network of the machine's own, or a running node
-// of another cluster.
-func otherRoute(ctx context.Context, want podRange) (string, error) {
+// of another cluster. A route that leads to another node of this one is left over from an earlier
+// cluster, whose addresses the nodes have in another order.
+func otherRoute(ctx context.Context, want podRange, cluster []podRange) (string, error) {
 	own, err := routes(ctx, "main")
 	if err != nil {
 		return "", err
@@ -84,7 +86,7 @@ func otherRoute(ctx context.Context, want podRange) (string, error) {
 			continue
 		}
 		node, err := nodeAt(ctx, route.Gateway)
-		if err != nil || node != "" {
+		if err != nil || node != "" && !slices.ContainsFunc(cluster, func(r podRange) bool { return r.Node == node }) {
 			return node, err
 		}
 	}
