@@ -209,7 +209,7 @@ func TestRecovery(t *testing.T) {
 		t.Skip("TestChaos runs these and more")
 	}
 	t.Parallel()
-	walks := share.List(t, recoveries(accepted(t)), 6, recovery.String)
+	walks := share.List(t, recoveries(accepted(t)), 3, recovery.String)
 	figures := newTally(t)
 	for _, p := range recoveryTrials(walks, madeAs(t, walks)) {
 		figures.plan(t, p)
