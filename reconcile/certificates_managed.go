@@ -259,7 +259,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 				ends, wrong = pki.Check(secret.Data, leaf.files, leaf.use, l.now)
 			}
 			if wrong != nil {
-				return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created, stopped or changed. "+
+				return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created or changed. "+
 					"Put Secret %s back from a backup; or %s",
 					lost, s.name, wrong, p.authority, newAuthority(p))}
 			}

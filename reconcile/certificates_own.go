@@ -67,5 +67,5 @@ func (l *inspection) own(ctx context.Context, name, field string, use pki.Use) e
 }
 
 func wrongSecret(name, field string, wrong error) error {
-	return &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s (%s): %v. Running members go on; no Pod is created, stopped or changed until this is fixed", name, field, wrong)}
+	return &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s (%s): %v. Running members go on; no Pod is created or changed until this is fixed", name, field, wrong)}
 }

@@ -302,7 +302,7 @@ func TestOwnCertificates(t *testing.T) {
 	ours, others := authority(t), authority(t)
 	server := pki.Use{Hosts: render.RequiredServerHosts(c), Server: true, Client: true}
 	peer := pki.Use{Hosts: render.PeerHosts(c), Server: true, Client: true}
-	const goesOn = ". Running members go on; no Pod is created, stopped or changed until this is fixed"
+	const goesOn = ". Running members go on; no Pod is created or changed until this is fixed"
 	cases := map[string]struct {
 		reason  string
 		change  func(t *testing.T, all map[string]map[string][]byte)

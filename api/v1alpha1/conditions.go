@@ -164,7 +164,7 @@ const (
 	ReasonAlarm = "Alarm"
 	// ReasonCertificates: a Secret with certificates is missing, cannot be read or written, holds
 	// what cannot be used, or expires soon; the message says which one, why and what to do. Running
-	// members go on. Unless it only expires soon, no Pod is created, stopped or changed.
+	// members go on. Unless it only expires soon, no Pod is created or changed.
 	//
 	// What to do: correct the Secret or the right that the message names; see
 	// docs/tls.md#what-it-says-and-what-to-do.
