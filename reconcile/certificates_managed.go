@@ -98,7 +98,7 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, error) {
 	}
 	if authority.Ends().Before(l.now.Add(authorityEnds)) {
 		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: before then, %s",
-			p.authority, p.spec, instant(authority.Ends()), newAuthority(p)))
+			p.authority, p.spec, pki.Instant(authority.Ends()), newAuthority(p)))
 	}
 	for _, s := range p.secrets {
 		if err := l.issue(ctx, authority, p, s); err != nil {
@@ -226,7 +226,7 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 	if !l.writes {
 		err = errors.New("which is not done while spec.suspend is true")
 	}
-	l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s is to be reissued (%v), %s; it expires at %s", s.name, why, podstatus.FirstLine(err.Error()), instant(ends)))
+	l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s is to be reissued (%v), %s; it expires at %s", s.name, why, podstatus.FirstLine(err.Error()), pki.Instant(ends)))
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 			}
 		}
 	}
-	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or %s", lost, instant(first), newAuthority(p)))
+	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or %s", lost, pki.Instant(first), newAuthority(p)))
 	return nil
 }
 
@@ -317,6 +317,3 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonIssued, "Issue", "%s", note)
 	return nil
 }
-
-// instant is a time for people.
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -60,7 +60,7 @@ func (l *inspection) own(ctx context.Context, name, field string, use pki.Use) e
 		return wrongSecret(name, field, wrong)
 	}
 	if !l.now.Before(ends.Add(-endsSoon)) {
-		l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s (%s) expires at %s: renew it; nothing needs a restart", name, field, instant(ends)))
+		l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s (%s) expires at %s: renew it; nothing needs a restart", name, field, pki.Instant(ends)))
 	}
 	l.lookBy(ends)
 	return nil

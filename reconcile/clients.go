@@ -67,16 +67,22 @@ func names(instances []membership.Instance, keep func(membership.Instance) bool)
 
 // out reports whether the Service for clients is not to lead to a Pod. A member that was taken out
 // stays out while the step that needs it is still the next one, and until it has answered from what
-// it was changed to. Where clients need TLS, one that has yet to serve stays out until it has
-// answered: its kubelet cannot tell (readinessProbe in package render). Every other member is in.
+// it was changed to. One that has yet to serve stays out as well. Every other member is in.
 func out(c *api.EtcdCluster, seen observed, i membership.Instance, pod *corev1.Pod) bool {
 	if slices.Contains(seen.out, i.Name) {
 		return true
 	}
-	if m := seen.Member(i.ID); c.ClientTLS() && lists(seen) && (i.Publishes() || m == nil || m.Learner) {
+	if yetToServe(c, seen, i) {
 		return true
 	}
 	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
+}
+
+// yetToServe reports whether a member of a cluster whose clients need TLS serves none of them yet. It
+// stays out until it has answered: its kubelet cannot tell (readinessProbe in package render).
+func yetToServe(c *api.EtcdCluster, seen observed, i membership.Instance) bool {
+	m := seen.Member(i.ID)
+	return c.ClientTLS() && lists(seen) && (i.Publishes() || m == nil || m.Learner)
 }
 
 // forClients is the step with what clients find meanwhile: of a healthy cluster whether they are
@@ -97,10 +103,7 @@ func forClients(c *api.EtcdCluster, seen observed, step membership.Step, overdue
 func keptOut(c *api.EtcdCluster, seen observed, step membership.Step) membership.Step {
 	kept := names(seen.Instances, func(i membership.Instance) bool {
 		pod := seen.pods[i.Name]
-		if m := seen.Member(i.ID); c.ClientTLS() && lists(seen) && (i.Publishes() || m == nil || m.Learner) {
-			return true
-		}
-		return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
+		return yetToServe(c, seen, i) || pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
 	})
 	if len(kept) == 0 {
 		return step

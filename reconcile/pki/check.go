@@ -52,14 +52,16 @@ func Check(files map[string][]byte, names Names, use Use, now time.Time) (ends t
 	return ends, fits(names.Cert, leaf, use)
 }
 
+// Instant is a time as messages have it.
+func Instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
 // timely says why a certificate is not valid now.
 func timely(name string, c *x509.Certificate, now time.Time) error {
-	const form = "2006-01-02 15:04:05 UTC"
 	switch {
 	case now.After(c.NotAfter):
-		return fmt.Errorf("%s expired at %s", name, c.NotAfter.UTC().Format(form))
+		return fmt.Errorf("%s expired at %s", name, Instant(c.NotAfter))
 	case now.Before(c.NotBefore):
-		return fmt.Errorf("%s is not valid before %s", name, c.NotBefore.UTC().Format(form))
+		return fmt.Errorf("%s is not valid before %s", name, Instant(c.NotBefore))
 	default:
 		return nil
 	}
