@@ -1,5 +1,6 @@
-// Package docs reads the project's documents, for the tests that hold them to the code. A document is
-// an .md file; the tests of several packages ask for what it shows: links, YAML, commands, names.
+// Package docs reads the project's documents, for the tests that hold them to the code. A document
+// is an .md file; the tests of several packages ask for what it shows: links, YAML, commands,
+// names.
 package docs
 
 import (

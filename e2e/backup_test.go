@@ -271,8 +271,8 @@ func (s *stage) number(c *api.EtcdCluster, prefix string) (stop func() []time.Ti
 	return func() []time.Time { cancel(); writing.Wait(); return acknowledged }
 }
 
-// checkNumbers fails the test unless the cluster has all numbers up to one, and among them all that were acknowledged before a time. It
-// returns how many there are.
+// checkNumbers fails the test unless the cluster has all numbers up to one, and among them all that
+// were acknowledged before a time. It returns how many there are.
 func (s *stage) checkNumbers(c *api.EtcdCluster, prefix string, acknowledged []time.Time, taken time.Time) int {
 	s.Helper()
 	var r *clientv3.GetResponse
@@ -294,11 +294,13 @@ func (s *stage) checkNumbers(c *api.EtcdCluster, prefix string, acknowledged []t
 	return len(r.Kvs)
 }
 
-// inPlace is how long a restore in place of a small database may take, from the EtcdRestore to a cluster that is Ready.
+// inPlace is how long a restore in place of a small database may take, from the EtcdRestore to a
+// cluster that is Ready.
 const inPlace = time.Minute
 
-// putBack restores the cluster in place from a backup, while numbers are written, until it has begun. It has what was acknowledged before
-// the snapshot then, and nothing later; its members are others, and the volumes of the former ones are set aside.
+// putBack restores the cluster in place from a backup, while numbers are written, until it has
+// begun. It has what was acknowledged before the snapshot then, and nothing later; its members are
+// others, and the volumes of the former ones are set aside.
 func (s *stage) putBack(c *api.EtcdCluster, b *api.EtcdBackup, numbered func() []time.Time) {
 	s.Helper()
 	contract.Watch(s, c)
@@ -365,7 +367,8 @@ func (s *stage) store(prefix api.StorePrefix) *api.BackupStore {
 	}
 }
 
-// useS3Credentials has these tests read what the S3 servers have, with the credentials of their Secret.
+// useS3Credentials has these tests read what the S3 servers have, with the credentials of their
+// Secret.
 func useS3Credentials() error {
 	objects, err := decode(node.S3Manifests)
 	if err != nil {

@@ -34,8 +34,9 @@ type badInput struct {
 	provide client.Object              // what was missing
 }
 
-// TestBadInput: what only a running Kubernetes can show to be wrong ends in Stalled, with a message that says what to do.
-// Once the user has done it the cluster becomes ready, and its neighbour has served all along.
+// TestBadInput: what only a running Kubernetes can show to be wrong ends in Stalled, with a message
+// that says what to do. Once the user has done it the cluster becomes ready, and its neighbour has
+// served all along.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	rows := map[string]badInput{

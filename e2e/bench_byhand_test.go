@@ -14,8 +14,9 @@ import (
 	"quorate.dev/render"
 )
 
-// byHand is what a person would write to have this cluster without an operator: the very same Services, disruption budget,
-// claims and Pods, with everything in them known beforehand, under labels that no operator looks at.
+// byHand is what a person would write to have this cluster without an operator: the very same
+// Services, disruption budget, claims and Pods, with everything in them known beforehand, under
+// labels that no operator looks at.
 func (s *stage) byHand(c *api.EtcdCluster) []*unstructured.Unstructured {
 	s.Helper()
 	size := int(*c.Spec.Replicas)

@@ -23,8 +23,9 @@ import (
 	"quorate.dev/e2e/hostlet"
 )
 
-// TestBenchFootprint: CPU and memory of the operator for one and for a hundred clusters of three members at rest. The
-// operator is what its image holds, as a process beside a real API server; stand-ins answer for etcd.
+// TestBenchFootprint: CPU and memory of the operator for one and for a hundred clusters of three
+// members at rest. The operator is what its image holds, as a process beside a real API server;
+// stand-ins answer for etcd.
 func TestBenchFootprint(t *testing.T) {
 	const window = time.Minute
 	env, err := hostlet.StartEnv(t.Context(), "../templates/install/crd")
@@ -98,7 +99,8 @@ func (s *stage) readyThere(c *api.EtcdCluster) {
 // process is a running operator.
 type process int
 
-// startOperator starts what is in the operator's image, without leader election, which takes a namespace to be in.
+// startOperator starts what is in the operator's image, without leader election, which takes a
+// namespace to be in.
 func startOperator(t *testing.T, kubeconfig []byte) process {
 	t.Helper()
 	access, log := filepath.Join(t.TempDir(), "kubeconfig"), &bytes.Buffer{}

@@ -37,15 +37,17 @@ const (
 	leaderStallMost = 5 * time.Second // 1395 ms after the leader's end without grace
 )
 
-// votersLimit is what it may take of that until etcd has five voters, each with its data: from then on two of them may fail. A
-// member that misses that its name was published serves clients only seven seconds after it has started, whatever is done.
+// votersLimit is what it may take of that until etcd has five voters, each with its data: from then
+// on two of them may fail. A member that misses that its name was published serves clients only
+// seven seconds after it has started, whatever is done.
 const votersLimit = 11 * time.Second
 
-// settled is longer than etcd's HealthInterval, for which it wants to have been connected before it takes another member.
+// settled is longer than etcd's HealthInterval, for which it wants to have been connected before it
+// takes another member.
 const settled = 6 * time.Second
 
-// TestBenchMembership: from the request to the EtcdCluster being Ready again, under writes. The load of each change is
-// checked by itself: nothing acknowledged is lost, nothing is given up.
+// TestBenchMembership: from the request to the EtcdCluster being Ready again, under writes. The
+// load of each change is checked by itself: nothing acknowledged is lost, nothing is given up.
 func TestBenchMembership(t *testing.T) {
 	s, remove := temporaryStage(t)
 	defer remove()
@@ -105,8 +107,8 @@ func TestBenchMembership(t *testing.T) {
 	fmt.Printf("\nChanges of members under writes: %d runs\n\n%s\n\n", *pairs, strings.Join(rows, "\n"))
 }
 
-// twoByHand is how long it takes until two Pods that were written by hand run on new volumes of their own: what this machine takes
-// for the volumes and Pods of two members alone.
+// twoByHand is how long it takes until two Pods that were written by hand run on new volumes of
+// their own: what this machine takes for the volumes and Pods of two members alone.
 func twoByHand(t *testing.T) time.Duration {
 	t.Helper()
 	s, remove := temporaryStage(t)
@@ -142,7 +144,8 @@ func (s *stage) whole(c *api.EtcdCluster, size int32) {
 	})
 }
 
-// loseFollower deletes volume and Pod of a follower, and waits for another member to have taken its place.
+// loseFollower deletes volume and Pod of a follower, and waits for another member to have taken its
+// place.
 func (s *stage) loseFollower(c *api.EtcdCluster) {
 	s.Helper()
 	victim := s.follower()
@@ -159,7 +162,8 @@ func (s *stage) loseFollower(c *api.EtcdCluster) {
 	s.whole(c, 3)
 }
 
-// killLeader ends the leader's Pod without grace, as a power failure would, and waits for it to be back.
+// killLeader ends the leader's Pod without grace, as a power failure would, and waits for it to be
+// back.
 func (s *stage) killLeader(c *api.EtcdCluster) {
 	s.Helper()
 	leader := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: c.Status.Leader}}

@@ -19,8 +19,8 @@ import (
 	"quorate.dev/render"
 )
 
-// TestBenchRest: what healthy clusters cost while nothing happens. The requests are counted where they arrive: the API
-// server in its audit log, etcd in its own metrics.
+// TestBenchRest: what healthy clusters cost while nothing happens. The requests are counted where
+// they arrive: the API server in its audit log, etcd in its own metrics.
 func TestBenchRest(t *testing.T) {
 	const (
 		clusters = 3

@@ -21,7 +21,8 @@ const (
 	recoveryLimit  = 1.2
 )
 
-// TestBenchFormation: from the first request to three Pods that the kubelet finds ready. Clearing away is not counted.
+// TestBenchFormation: from the first request to three Pods that the kubelet finds ready. Clearing
+// away is not counted.
 func TestBenchFormation(t *testing.T) {
 	var said []time.Duration
 	formed := fight(t,
@@ -60,8 +61,8 @@ func TestBenchFormation(t *testing.T) {
 	formed.judge(t, "Apply to three ready members", formationLimit, row("EtcdCluster says Ready", said))
 }
 
-// TestBenchRecovery: from the request that deletes the Pod of a follower to its successor that the kubelet finds ready. By
-// hand, the same Pod is created in the moment in which the old one is gone.
+// TestBenchRecovery: from the request that deletes the Pod of a follower to its successor that the
+// kubelet finds ready. By hand, the same Pod is created in the moment in which the old one is gone.
 func TestBenchRecovery(t *testing.T) {
 	theirs, clearTheirs := temporaryStage(t)
 	defer clearTheirs()
@@ -90,7 +91,8 @@ func TestBenchRecovery(t *testing.T) {
 	back.judge(t, "A deleted Pod to its member serving again", recoveryLimit)
 }
 
-// recovery is the time from a Pod's deletion to the readiness of the next one of its name; gone is called in between.
+// recovery is the time from a Pod's deletion to the readiness of the next one of its name; gone is
+// called in between.
 func (s *stage) recovery(pod *corev1.Pod, gone func()) time.Duration {
 	s.Helper()
 	w := s.watchPods()

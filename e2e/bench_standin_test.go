@@ -22,9 +22,10 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// standIns are members of which only the operator's questions are answered, each at an address of its own: three hundred
-// real ones would leave nothing of a machine to measure on. It gives the Pods of an API server the status that a kubelet
-// would, so that to the operator they are no different.
+// standIns are members of which only the operator's questions are answered, each at an address of
+// its own: three hundred real ones would leave nothing of a machine to measure on. It gives the
+// Pods of an API server the status that a kubelet would, so that to the operator they are no
+// different.
 type standIns struct {
 	*testing.T
 	client  client.WithWatch

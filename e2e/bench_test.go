@@ -19,13 +19,14 @@ import (
 	"quorate.dev/e2e/history"
 )
 
-// Benchmarks compare the operator with the same objects written by hand, on one cluster and in one run: what a machine
-// makes of the absolute figures concerns both alike. They print Markdown, for docs/benchmarks.md.
+// Benchmarks compare the operator with the same objects written by hand, on one cluster and in one
+// run: what a machine makes of the absolute figures concerns both alike. They print Markdown, for
+// docs/benchmarks.md.
 
 var pairs = flag.Int("pairs", 7, "how often benchmarks repeat a comparison with manifests written by hand")
 
-// duel holds the times of both sides, which take turns. No side goes twice in a row: deleting the Pod
-// of a member that has only just come back takes longer.
+// duel holds the times of both sides, which take turns. No side goes twice in a row: deleting the
+// Pod of a member that has only just come back takes longer.
 type duel struct{ byHand, operator []time.Duration }
 
 func fight(t *testing.T, byHand, operator func() time.Duration) duel {
@@ -80,7 +81,8 @@ func median[T time.Duration | float64](values []T) T {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// temporaryStage is a stage that remove removes, with the volumes of its claims, before anything else is measured.
+// temporaryStage is a stage that remove removes, with the volumes of its claims, before anything
+// else is measured.
 func temporaryStage(t *testing.T) (s *stage, remove func()) {
 	t.Helper()
 	stages.Add(1)

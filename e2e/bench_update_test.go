@@ -26,10 +26,11 @@ const (
 	updateStall = 250 * time.Millisecond // of four clients that together write every 5 ms, as a median of the longest ones
 )
 
-// TestBenchUpdate: three members come from one minor to the next under writes, by hand and by Quorate in turn. By hand, the
-// image of one running Pod after the other is changed in place, the next when the last is ready: nothing could be less. Etcd that
-// is asked to end waits up to seven seconds for clients that watch at it, which is most of the time where there are any; so all
-// is measured without, and with one at each member.
+// TestBenchUpdate: three members come from one minor to the next under writes, by hand and by
+// Quorate in turn. By hand, the image of one running Pod after the other is changed in place, the
+// next when the last is ready: nothing could be less. Etcd that is asked to end waits up to seven
+// seconds for clients that watch at it, which is most of the time where there are any; so all is
+// measured without, and with one at each member.
 func TestBenchUpdate(t *testing.T) {
 	rows := []string{
 		"| | watched | by hand: median | Quorate: median | ratio: median | max | bound | longest stall by hand: median | max | by Quorate: median | max | bound | timed out by hand | by Quorate |",

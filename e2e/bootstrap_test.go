@@ -113,7 +113,8 @@ func TestBootstrap(t *testing.T) {
 		Feature())
 }
 
-// TestVersions: every supported minor forms a cluster and serves under restricted Pod Security, on disk and in memory.
+// TestVersions: every supported minor forms a cluster and serves under restricted Pod Security, on
+// disk and in memory.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	story := func(name, version string, medium api.Medium) features.Feature {

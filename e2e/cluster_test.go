@@ -21,8 +21,9 @@ const (
 	auditFile = auditDir + "/quorate-audit.log"
 )
 
-// auditPatch makes the API server write down every request of an operator. It has the form of kubeadm's configuration v1beta3, which
-// kind turns into that of v1beta4 where kubeadm is of Kubernetes 1.36 or newer.
+// auditPatch makes the API server write down every request of an operator. It has the form of
+// kubeadm's configuration v1beta3, which kind turns into that of v1beta4 where kubeadm is of
+// Kubernetes 1.36 or newer.
 const auditPatch = `kind: ClusterConfiguration
 apiServer:
   extraArgs:
@@ -41,8 +42,8 @@ const (
 	untainted   = "kind: InitConfiguration\nnodeRegistration:\n  taints: []\n"
 )
 
-// ranges are those of Pods and Services: others than a demo has that runs beside the tests, for this machine to reach the members
-// of each by their addresses.
+// ranges are those of Pods and Services: others than a demo has that runs beside the tests, for
+// this machine to reach the members of each by their addresses.
 func ranges() v1alpha4.Networking {
 	n := 1
 	if *workers > 0 {
@@ -54,7 +55,8 @@ func ranges() v1alpha4.Networking {
 	return v1alpha4.Networking{PodSubnet: fmt.Sprintf("10.%d.0.0/16", 244+n), ServiceSubnet: fmt.Sprintf("10.%d.0.0/16", 96+n)}
 }
 
-// writeKindConfig writes the configuration that users get, with an audit log and ranges of its own added.
+// writeKindConfig writes the configuration that users get, with an audit log and ranges of its own
+// added.
 func writeKindConfig(file string) error {
 	raw, err := os.ReadFile("../kind-config.yaml")
 	if err != nil {
@@ -88,7 +90,8 @@ func writeKindConfig(file string) error {
 	return os.WriteFile(file, raw, 0o600)
 }
 
-// onNode runs a command on the control plane's node, which has the kubectl that fits its API server.
+// onNode runs a command on the control plane's node, which has the kubectl that fits its API
+// server.
 func onNode(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, "docker", append([]string{"exec", clusterName + "-control-plane"}, args...)...)
 }

@@ -25,8 +25,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// etcd is a client of all members that have a Pod now. It reaches them through the API server, from wherever the tests
-// run, and finds each again after its Pod has been recreated.
+// etcd is a client of all members that have a Pod now. It reaches them through the API server, from
+// wherever the tests run, and finds each again after its Pod has been recreated.
 func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
 	s.Helper()
 	var endpoints []string
@@ -47,8 +47,8 @@ func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
 	return cli
 }
 
-// insist asks until there is an answer, as clients do: a request may be lost with the connection that carries it, or be dropped
-// by raft while the leadership moves.
+// insist asks until there is an answer, as clients do: a request may be lost with the connection
+// that carries it, or be dropped by raft while the leadership moves.
 func (s *stage) insist(what string, ask func(context.Context) error) {
 	s.Helper()
 	err := wait.PollUntilContextTimeout(s.Context(), time.Second, patience, true, func(ctx context.Context) (bool, error) {
@@ -136,7 +136,8 @@ func (f forwarded) Close() error {
 	return f.Conn.Close()
 }
 
-// dialPod connects to a port of a Pod through the API server; address is the Pod's name and the port.
+// dialPod connects to a port of a Pod through the API server; address is the Pod's name and the
+// port.
 func dialPod(ctx context.Context, namespace, address string) (net.Conn, error) {
 	pod, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -152,7 +153,8 @@ func dialPod(ctx context.Context, namespace, address string) (net.Conn, error) {
 	return forwarded{conn, stop}, nil
 }
 
-// forward opens a local port that leads to the Pod's for as long as forwarding lasts, and connects to it.
+// forward opens a local port that leads to the Pod's for as long as forwarding lasts, and connects
+// to it.
 func forward(ctx, forwarding context.Context, namespace, pod, port string) (net.Conn, error) {
 	clients, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
@@ -186,7 +188,8 @@ func forward(ctx, forwarding context.Context, namespace, pod, port string) (net.
 	return (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local))))
 }
 
-// podHTTP talks to Pods of a namespace; the host in a URL is the name of a Pod. Whose certificate it is is not the question.
+// podHTTP talks to Pods of a namespace; the host in a URL is the name of a Pod. Whose certificate
+// it is is not the question.
 func podHTTP(namespace string) *http.Client {
 	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // signed by itself, and reached through the API server

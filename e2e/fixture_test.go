@@ -56,7 +56,8 @@ func connect(config *envconf.Config) error {
 	return err
 }
 
-// stage is where one story plays: a namespace of its own, in which Pod Security "restricted" is enforced.
+// stage is where one story plays: a namespace of its own, in which Pod Security "restricted" is
+// enforced.
 type stage struct {
 	*testing.T
 	client.WithWatch
@@ -68,7 +69,8 @@ type stageKey struct{}
 // stages counts those that were opened: a run without one has shown nothing.
 var stages atomic.Int64
 
-// openStage gives each test its stage. It goes when the test has passed, and says all there is to say when it has failed.
+// openStage gives each test its stage. It goes when the test has passed, and says all there is to
+// say when it has failed.
 func openStage(ctx context.Context, _ *envconf.Config, t *testing.T) (context.Context, error) {
 	if ctx.Value(stageKey{}) != nil {
 		return ctx, nil // the test goes on where it was
@@ -103,7 +105,8 @@ func newStage(t *testing.T) *stage {
 // stageLabel marks the namespaces of stages, and what belongs to no namespace.
 const stageLabel = "e2e.quorate.dev/stage"
 
-// clearStages removes what failed tests of an earlier run have left, for the machine to have its cores back.
+// clearStages removes what failed tests of an earlier run have left, for the machine to have its
+// cores back.
 func clearStages(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if err := kube.DeleteAllOf(ctx, &storagev1.StorageClass{}, client.HasLabels{stageLabel}); err != nil {
 		return ctx, err
@@ -174,7 +177,8 @@ func (s *stage) change(o client.Object, mutate func()) {
 	}
 }
 
-// await waits by watch until done says so; o is read afresh at every change, and has no UID while it does not exist.
+// await waits by watch until done says so; o is read afresh at every change, and has no UID while
+// it does not exist.
 func (s *stage) await(o client.Object, wanted string, done func() bool) {
 	s.Helper()
 	if err := await(s.Context(), o, wanted, done); err != nil {

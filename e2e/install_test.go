@@ -33,8 +33,9 @@ func install(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	return ctx, installOperator(ctx, render.InstallOptions{})
 }
 
-// installOperator applies the installation manifests and waits for the Deployment. Flags that make tests faster are added,
-// and the image's ID, so that an operator from before gives way to the one that was just built.
+// installOperator applies the installation manifests and waits for the Deployment. Flags that make
+// tests faster are added, and the image's ID, so that an operator from before gives way to the one
+// that was just built.
 func installOperator(ctx context.Context, options render.InstallOptions) error {
 	id, err := run(ctx, "docker", "image", "inspect", "--format={{.Id}}", operatorImage)
 	if err != nil {

@@ -30,8 +30,8 @@ const (
 	paceFloor   = 2
 )
 
-// load is clients that read and write a cluster whose members may come and go, and check what they are told. They are what
-// well-behaved clients are: they know the members that are ready.
+// load is clients that read and write a cluster whose members may come and go, and check what they
+// are told. They are what well-behaved clients are: they know the members that are ready.
 func (s *stage) load(c *api.EtcdCluster, floor float64) *history.Load {
 	s.Helper()
 	config := s.clients(c)
@@ -39,9 +39,10 @@ func (s *stage) load(c *api.EtcdCluster, floor float64) *history.Load {
 	return history.Start(s.T, config)
 }
 
-// writeAtPace is four clients that only write, together every 5 ms: for how long none of them gets on is what is measured. A
-// request that a follower sends on while the leadership moves is dropped by raft without a word (stepLeader and stepFollower,
-// MsgProp), and the client that made it waits out its own time-out, whatever moves the leadership. One more client watches meanwhile, or none.
+// writeAtPace is four clients that only write, together every 5 ms: for how long none of them gets
+// on is what is measured. A request that a follower sends on while the leadership moves is dropped
+// by raft without a word (stepLeader and stepFollower, MsgProp), and the client that made it waits
+// out its own time-out, whatever moves the leadership. One more client watches meanwhile, or none.
 func (s *stage) writeAtPace(c *api.EtcdCluster, watched bool) *history.Load {
 	s.Helper()
 	config := s.clients(c)
@@ -49,7 +50,8 @@ func (s *stage) writeAtPace(c *api.EtcdCluster, watched bool) *history.Load {
 	return history.Start(s.T, config)
 }
 
-// watchEach has a client watch at each member until stop is called, and again as soon as the member serves again.
+// watchEach has a client watch at each member until stop is called, and again as soon as the member
+// serves again.
 func (s *stage) watchEach(c *api.EtcdCluster) (stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
@@ -109,8 +111,8 @@ func (s *stage) checkLoad(l *history.Load, most time.Duration) {
 	}
 }
 
-// checkPace ends a load of writeAtPace, and fails the test unless all acknowledged is there and no write was tried in vain for
-// longer than a client would.
+// checkPace ends a load of writeAtPace, and fails the test unless all acknowledged is there and no
+// write was tried in vain for longer than a client would.
 func (s *stage) checkPace(l *history.Load) history.Result {
 	s.Helper()
 	const giveUp = 30 * time.Second
@@ -141,15 +143,16 @@ func endpoint(pod *corev1.Pod) string {
 	return net.JoinHostPort(pod.Name, strconv.Itoa(api.PortClient))
 }
 
-// reaches reports whether this machine sends what is for a Pod to the Pod's own node. It may send it to a node of another cluster
-// with the same ranges, or to an unknown host: a proxy that stands there may answer in the Pod's stead.
+// reaches reports whether this machine sends what is for a Pod to the Pod's own node. It may send
+// it to a node of another cluster with the same ranges, or to an unknown host: a proxy that stands
+// there may answer in the Pod's stead.
 func reaches(ctx context.Context, pod *corev1.Pod) bool {
 	out, err := run(ctx, "ip", "-4", "route", "get", pod.Status.PodIP)
 	return err == nil && strings.Contains(out, " via "+pod.Status.HostIP+" ")
 }
 
-// dialMember connects to a member by its Pod's address where this machine reaches that, and else through the API server,
-// which takes longer.
+// dialMember connects to a member by its Pod's address where this machine reaches that, and else
+// through the API server, which takes longer.
 func dialMember(ctx context.Context, namespace, address string) (net.Conn, error) {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {

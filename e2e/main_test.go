@@ -21,8 +21,9 @@ import (
 	"quorate.dev/e2e/share"
 )
 
-// clusterName is the kind cluster of these tests; one that is left over from an earlier run is used again. One with workers
-// has another name than one without, and so has one of every Kubernetes that is asked for by its minor.
+// clusterName is the kind cluster of these tests; one that is left over from an earlier run is used
+// again. One with workers has another name than one without, and so has one of every Kubernetes
+// that is asked for by its minor.
 var clusterName = "quorate-e2e"
 
 var (
@@ -90,7 +91,8 @@ func everythingRan() bool {
 
 func flagged(name string) string { return flag.Lookup(name).Value.String() }
 
-// startCluster makes the kind cluster of kind-config.yaml with an audit log, or goes on from the one that is there.
+// startCluster makes the kind cluster of kind-config.yaml with an audit log, or goes on from the
+// one that is there.
 func startCluster(ctx context.Context, config *envconf.Config) (context.Context, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -66,8 +66,8 @@ func TestMetrics(t *testing.T) {
 	)
 }
 
-// mayRead waits until the API server has taken notice of the binding that lets an account read a path: the operator, which
-// asks it, would remember a refusal for a while.
+// mayRead waits until the API server has taken notice of the binding that lets an account read a
+// path: the operator, which asks it, would remember a refusal for a while.
 func (s *stage) mayRead(account *corev1.ServiceAccount, path string) {
 	s.Helper()
 	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {

@@ -18,8 +18,8 @@ import (
 	"quorate.dev/render"
 )
 
-// TestNamespaced: an operator for named namespaces needs no right in the whole cluster, works there and nowhere else. It
-// runs before the parallel tests, while the operator for all namespaces rests.
+// TestNamespaced: an operator for named namespaces needs no right in the whole cluster, works there
+// and nowhere else. It runs before the parallel tests, while the operator for all namespaces rests.
 func TestNamespaced(t *testing.T) {
 	const team = "quorate-team" // the audit policy has it too
 	var elsewhere *stage

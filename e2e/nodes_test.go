@@ -84,8 +84,9 @@ func TestNodes(t *testing.T) {
 		Feature())
 }
 
-// drainTwo drains the nodes of two members side by side. Their volumes cannot follow, so that the first member is back only
-// when its node is; until then the disruption budget keeps the second one where it is.
+// drainTwo drains the nodes of two members side by side. Their volumes cannot follow, so that the
+// first member is back only when its node is; until then the disruption budget keeps the second one
+// where it is.
 func (s *stage) drainTwo(c *api.EtcdCluster) {
 	s.Helper()
 	before := identityOf(c)

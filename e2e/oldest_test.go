@@ -20,8 +20,8 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// TestOldest: on the oldest Kubernetes that is claimed, a cluster under writes goes through what clusters go through. It needs a kind
-// cluster of that minor (-kubernetes), and fails on any other.
+// TestOldest: on the oldest Kubernetes that is claimed, a cluster under writes goes through what
+// clusters go through. It needs a kind cluster of that minor (-kubernetes), and fails on any other.
 func TestOldest(t *testing.T) {
 	client, err := discovery.NewDiscoveryClientForConfig(restConfig)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 // five other stories (2026-11-26).
 const recovered = 150 * time.Second
 
-// TestQuorumLoss: two of three members are lost with their volumes, and no snapshot was ever taken. The cluster comes back by itself
-// from the member that is left, with all that was acknowledged.
+// TestQuorumLoss: two of three members are lost with their volumes, and no snapshot was ever taken.
+// The cluster comes back by itself from the member that is left, with all that was acknowledged.
 func TestQuorumLoss(t *testing.T) {
 	t.Parallel()
 	const patience = 10 * time.Second

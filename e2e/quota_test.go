@@ -23,11 +23,12 @@ type tooFew struct {
 	message string
 }
 
-// TestQuota: a namespace without room for a cluster leaves it stalled with the API server's own words; with room it comes
-// up, and what ran before is not touched.
+// TestQuota: a namespace without room for a cluster leaves it stalled with the API server's own
+// words; with room it comes up, and what ran before is not touched.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	// How many there are: the neighbour's, and those that the clusters of the rows before have left.
+	// How many there are: the neighbour's, and those that the clusters of the rows before have
+	// left.
 	const volumes = "<volumes>"
 	rows := []tooFew{
 		{"pods", quantities(corev1.ResourcePods, "1"), `the API server refuses what the spec asks for: pods "db-pods-0" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=1, limited: pods=1`},

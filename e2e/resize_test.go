@@ -36,7 +36,8 @@ func pathOf(t *testing.T) sizes {
 	return share.List(t, []sizes{{1, 3, 1}, {3, 5, 3}, {5, 7, 4}}, 1, sizes.String)[0]
 }
 
-// TestResize: a cluster under writes becomes as large as it is told to, by whichever tool, and nothing is left over.
+// TestResize: a cluster under writes becomes as large as it is told to, by whichever tool, and
+// nothing is left over.
 func TestResize(t *testing.T) {
 	t.Parallel()
 	path := pathOf(t)
@@ -60,7 +61,8 @@ func TestResize(t *testing.T) {
 		Feature())
 }
 
-// TestUnreachableSize: a size that cannot be had is told of, the cluster serves on as it is, and set back nothing is left.
+// TestUnreachableSize: a size that cannot be had is told of, the cluster serves on as it is, and
+// set back nothing is left.
 func TestUnreachableSize(t *testing.T) {
 	t.Parallel()
 	quota := func(hard corev1.ResourceList) *corev1.ResourceQuota {
@@ -74,7 +76,8 @@ func TestUnreachableSize(t *testing.T) {
 	}{
 		"no-quota": {object: quota(quantities("pods", "3")), reason: api.ReasonRefused, members: 3},
 		"no-node":  {spoil: func(s *stage, _ *api.EtcdClusterSpec) { s.unlabelNode() }, reason: api.ReasonPodPending, members: 3},
-		// A new member is made of what the others serve with; what is asked for beside the size comes after it, and is put back.
+		// A new member is made of what the others serve with; what is asked for beside the size
+		// comes after it, and is put back.
 		"no-image": {spoil: func(_ *stage, spec *api.EtcdClusterSpec) {
 			spec.Image = &api.Image{Repository: "registry.invalid/etcd"}
 		}, reason: api.ReasonChangeFailed, members: 5},
@@ -127,8 +130,8 @@ func (s *stage) unlabelNode() {
 
 func (s *stage) nodeLabel() string { return "e2e.quorate.dev/" + s.ns }
 
-// resized waits for the cluster to be Ready with so many members, and for as many Pods and claims, and a disruption budget
-// that goes with them.
+// resized waits for the cluster to be Ready with so many members, and for as many Pods and claims,
+// and a disruption budget that goes with them.
 func (s *stage) resized(c *api.EtcdCluster, size int32) {
 	s.Helper()
 	s.await(c, fmt.Sprintf("ready with %d members", size), func() bool {

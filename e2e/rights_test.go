@@ -147,7 +147,8 @@ func TestRest(t *testing.T) {
 			s.ready(c)
 		})).
 		Assess("nothing is written in a minute", step(func(s *stage) {
-			// On a busy machine a leader may change or a member be late, and then the status has to say so.
+			// On a busy machine a leader may change or a member be late, and then the status has to
+			// say so.
 			for n := range windows {
 				writes, leases := s.writesWithin(window)
 				if leases == 0 {

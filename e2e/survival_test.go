@@ -21,7 +21,8 @@ import (
 	"quorate.dev/render"
 )
 
-// TestSurvival: Pods come back as the members they were, and no acknowledged write is lost, whichever is killed.
+// TestSurvival: Pods come back as the members they were, and no acknowledged write is lost,
+// whichever is killed.
 func TestSurvival(t *testing.T) {
 	t.Parallel()
 	var c *api.EtcdCluster
@@ -82,7 +83,8 @@ func TestSurvival(t *testing.T) {
 		Feature())
 }
 
-// TestOperatorKilledDuringBootstrap: the next operator goes on from what is there, as the same first start.
+// TestOperatorKilledDuringBootstrap: the next operator goes on from what is there, as the same
+// first start.
 func TestOperatorKilledDuringBootstrap(t *testing.T) {
 	t.Parallel()
 	var c *api.EtcdCluster
@@ -180,10 +182,12 @@ func (s *stage) notReady(c *api.EtcdCluster) {
 	s.await(c, "not ready", func() bool { return is(c, api.ConditionReady, metav1.ConditionFalse) })
 }
 
-// operating is held by stories that count what the operator does, and held alone by one that kills it.
+// operating is held by stories that count what the operator does, and held alone by one that kills
+// it.
 var operating sync.RWMutex
 
-// killOperator kills the process as a crash would, without time to give its lease back, and waits for the next one.
+// killOperator kills the process as a crash would, without time to give its lease back, and waits
+// for the next one.
 func (s *stage) killOperator() {
 	s.Helper()
 	operating.Lock()

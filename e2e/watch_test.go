@@ -15,7 +15,8 @@ import (
 	"quorate.dev/render"
 )
 
-// awaitEndpoints waits until the Service leads to that many Pods, and fails where it leads to one that is not ready.
+// awaitEndpoints waits until the Service leads to that many Pods, and fails where it leads to one
+// that is not ready.
 func (s *stage) awaitEndpoints(service string, want int) {
 	s.Helper()
 	slices := &discoveryv1.EndpointSliceList{}
@@ -38,7 +39,8 @@ func (s *stage) awaitEndpoints(service string, want int) {
 	})
 }
 
-// etcdctl runs it in a Pod of its own beside the cluster, as a client would be, and returns what it prints.
+// etcdctl runs it in a Pod of its own beside the cluster, as a client would be, and returns what it
+// prints.
 func (s *stage) etcdctl(endpoint string, args ...string) string {
 	s.Helper()
 	pod := restrictedPod("", append([]string{"etcdctl", "--endpoints=" + endpoint}, args...)...)

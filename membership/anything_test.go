@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// anything is facts that the seed stands for: those of a cluster that has been resized, those of one that is being changed or
-// moves to other volumes, or whatever can be written down.
+// anything is facts that the seed stands for: those of a cluster that has been resized, those of
+// one that is being changed or moves to other volumes, or whatever can be written down.
 func anything(seed []byte) (Desired, Observed) {
 	var key [32]byte
 	copy(key[:], seed)
@@ -140,8 +140,8 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 	return d, o
 }
 
-// resized facts are those of a cluster that has formed, with members that came and went, after which a few things have gone
-// wrong, so that all rules of a cluster that serves have their turn.
+// resized facts are those of a cluster that has formed, with members that came and went, after
+// which a few things have gone wrong, so that all rules of a cluster that serves have their turn.
 func resized(r *rand.Rand) (Desired, Observed) {
 	few := func(n int) bool { return r.IntN(n) == 0 }
 	base := []func() (Desired, Observed){formed1, formed3, formed5}[r.IntN(3)]
@@ -190,7 +190,8 @@ func resized(r *rand.Rand) (Desired, Observed) {
 	return d, o
 }
 
-// amidst a change: some members have come to what the spec asks for, some have not, and one may be on its way.
+// amidst a change: some members have come to what the spec asks for, some have not, and one may be
+// on its way.
 func amidst(r *rand.Rand, d *Desired, o *Observed) {
 	few := func(n int) bool { return r.IntN(n) == 0 }
 	versions := []Version{{3, 5, 20}, etcd35, {3, 6, 4}, etcd36, etcd37}
@@ -230,7 +231,8 @@ func amidst(r *rand.Rand, d *Desired, o *Observed) {
 	on[r.IntN(len(on))](one)
 }
 
-// changedAmidst facts are those of a cluster that is whole but for what is being changed, and where little else is wrong.
+// changedAmidst facts are those of a cluster that is whole but for what is being changed, and where
+// little else is wrong.
 func changedAmidst(r *rand.Rand) (Desired, Observed) {
 	few := func(n int) bool { return r.IntN(n) == 0 }
 	base := []func() (Desired, Observed){formed1, formed3, formed3, formed5}[r.IntN(4)]
@@ -260,7 +262,8 @@ func changedAmidst(r *rand.Rand) (Desired, Observed) {
 	return d, o
 }
 
-// movedAmidst facts are those of a cluster that is whole, some of whose members are to move to other volumes.
+// movedAmidst facts are those of a cluster that is whole, some of whose members are to move to
+// other volumes.
 func movedAmidst(r *rand.Rand) (Desired, Observed) {
 	few := func(n int) bool { return r.IntN(n) == 0 }
 	base := []func() (Desired, Observed){formed1, formed3, formed3, formed5}[r.IntN(4)]

@@ -19,7 +19,8 @@ const (
 	mostAnswer = 256 << 10
 	// mostHeader is the size of the headers of an answer. gRPC sends the text of an error as one.
 	mostHeader = 8 << 10
-	// mostListed is how many members etcd may list. The status of an EtcdCluster has room for so many.
+	// mostListed is how many members etcd may list. The status of an EtcdCluster has room for so
+	// many.
 	mostListed = 32
 	// mostAlarms is how many alarms may be raised.
 	mostAlarms = 2 * mostListed
@@ -29,8 +30,8 @@ const (
 	mostVersion = 64
 	// mostShown is how long a name or the URLs of a member may be in a message.
 	mostShown = 128
-	// mostMetrics is the size of the metrics of a member, in bytes, and mostRead that of those which
-	// are read.
+	// mostMetrics is the size of the metrics of a member, in bytes, and mostRead that of those
+	// which are read.
 	mostMetrics, mostRead = 4 << 20, 64 << 10
 )
 

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// packed is a state in which the members that could change places are sorted. States that differ only in which member is which pack
-// to the same, and Plan treats them the same (TestPlanIgnoresNames), so that one of them is enough to explore.
+// packed is a state in which the members that could change places are sorted. States that differ
+// only in which member is which pack to the same, and Plan treats them the same
+// (TestPlanIgnoresNames), so that one of them is enough to explore.
 type packed struct {
 	rest    [2]uint64
 	members [most]shape
@@ -37,8 +38,8 @@ func (b *bound) pack(s *state) packed {
 	return p
 }
 
-// alike are the ranges of ordinals between which Plan makes no difference: those that are members of clusters of the same
-// sizes.
+// alike are the ranges of ordinals between which Plan makes no difference: those that are members
+// of clusters of the same sizes.
 func (b *bound) alike() [][2]int {
 	var blocks [][2]int
 	from := 0

@@ -1,9 +1,11 @@
 package membership
 
-// rollBounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes
-// between any two effects, or cannot reach the members; kubelets and etcd are slow, the cluster's version and the data follow what
-// runs late or soon; and where the budget says so, the spec changes, processes end or Pods are deleted, a volume is lost, the
-// leadership moves, an alarm is raised, and an operator is slow to carry out what it has decided, beside one that is not.
+// rollBounds of the exploration. Within each, these may happen at any time and as often as they
+// like: the operator crashes between any two effects, or cannot reach the members; kubelets and
+// etcd are slow, the cluster's version and the data follow what runs late or soon; and where the
+// budget says so, the spec changes, processes end or Pods are deleted, a volume is lost, the
+// leadership moves, an alarm is raised, and an operator is slow to carry out what it has decided,
+// beside one that is not.
 var rollBounds = map[string]struct {
 	reason string
 	bound  rollBound

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// rollExplorer searches the states that are reachable under a bound, breadth-first, so that a counterexample is a shortest one.
+// rollExplorer searches the states that are reachable under a bound, breadth-first, so that a
+// counterexample is a shortest one.
 type rollExplorer struct {
 	bound rollBound
 	rollPlanner
@@ -139,8 +140,8 @@ func (x *rollExplorer) ending(w roll) []string {
 	}
 }
 
-// successors of a state, canonical: what an operator, an operator that is slow, Kubernetes, etcd, people and misfortune may do
-// next.
+// successors of a state, canonical: what an operator, an operator that is slow, Kubernetes, etcd,
+// people and misfortune may do next.
 func (x *rollExplorer) successors(s *rollState, visit func(*rollEdge)) {
 	yield := func(what string, to rollState, violation string) {
 		to.invalidate(s)
@@ -215,7 +216,8 @@ func (x *rollExplorer) act(s *rollState, t *rollDecision, yield rollVisit) {
 			}
 			yield(what, to, "")
 		})
-		// What a member has just said is written down at once: nothing but a pause of the whole process lies between.
+		// What a member has just said is written down at once: nothing but a pause of the whole
+		// process lies between.
 		if s.late.action == actNone && s.budget.delays > 0 && f.action != actRecord {
 			to := *s
 			to.budget.delays--
@@ -237,12 +239,15 @@ func (x *rollExplorer) all(w roll, flights []rollFlight) roll {
 	return w
 }
 
-// TestExploreChange searches every state of a cluster whose members come to run something else that is reachable within a bound,
-// with the real rules, for a violated invariant: S7 and S8 (a member is changed only where all the others serve and are a quorum,
-// and one at a time), S13 (voters are within one minor, etcd never refuses what it is started with, no member is added during a
-// downgrade, and none is changed to an earlier minor before all data can be read by it), S15 (the leader last, its leadership
-// first), and that what does not come up touches one member and one that has served is not put back; and from each state follows how it goes
-// on when nothing more goes wrong (L1 to L3, L5), which must end with what the spec asks for, or at a stall that is justified.
+// TestExploreChange searches every state of a cluster whose members come to run something else that
+// is reachable within a bound, with the real rules, for a violated invariant: S7 and S8 (a member
+// is changed only where all the others serve and are a quorum, and one at a time), S13 (voters are
+// within one minor, etcd never refuses what it is started with, no member is added during a
+// downgrade, and none is changed to an earlier minor before all data can be read by it), S15 (the
+// leader last, its leadership first), and that what does not come up touches one member and one
+// that has served is not put back; and from each state follows how it goes on when nothing more
+// goes wrong (L1 to L3, L5), which must end with what the spec asks for, or at a stall that is
+// justified.
 func TestExploreChange(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range rollBounds {

@@ -147,7 +147,8 @@ func (b *rollBound) misfortune(s *rollState, i int, visit rollVisit) {
 	}
 }
 
-// etcd does by itself what follows from the versions of its members (Monitor in server/etcdserver/version).
+// etcd does by itself what follows from the versions of its members (Monitor in
+// server/etcdserver/version).
 func (b *rollBound) etcd(s *rollState, visit rollVisit) {
 	w := &s.roll
 	if w.decided() != w.cluster {
@@ -198,7 +199,8 @@ func (w *roll) downgraded() bool {
 	return w.down != 0 && w.quorate() && w.complete() && lowest == w.down && highest == w.down
 }
 
-// migrates reports whether a member's data has yet to follow the cluster's version. 3.5 leaves it as it is.
+// migrates reports whether a member's data has yet to follow the cluster's version. 3.5 leaves it
+// as it is.
 func (w *roll) migrates(i int) bool {
 	s := &w.seats[i]
 	return s.runs.minor() >= 6 && s.storage != w.cluster && s.member() && w.quorate()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestChangeGateMutants shows the same of each gate: what a minor may be left from, and where it may be reached.
+// TestChangeGateMutants shows the same of each gate: what a minor may be left from, and where it
+// may be reached.
 func TestChangeGateMutants(t *testing.T) {
 	found := counted(t, "mutants")
 	for name, tc := range map[string]struct {

@@ -65,8 +65,8 @@ func (w *roll) judge(t *rollDecision) string {
 	return ""
 }
 
-// unproved reports whether another voter than the target has yet to prove that it runs well, and not only with what it is to run no
-// more.
+// unproved reports whether another voter than the target has yet to prove that it runs well, and
+// not only with what it is to run no more.
 func (w *roll) unproved(t *rollDecision) bool {
 	for i := range w.seats {
 		if s := &w.seats[i]; i != t.target && s.voter() && s.proof != rollProved && (t.same>>i&1 == 1 || s.proof == rollYoung && s.template == s.good) {

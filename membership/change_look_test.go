@@ -1,6 +1,7 @@
 package membership
 
-// rollGlance is a world without what no operator sees, and whether members could be asked: decisions are remembered by it.
+// rollGlance is a world without what no operator sees, and whether members could be asked:
+// decisions are remembered by it.
 type rollGlance struct {
 	roll
 	blind bool
@@ -192,8 +193,8 @@ func (g *rollGlance) compare(d Desired, o *Observed, recreates bool, c rollCarel
 	}
 }
 
-// needs is what it takes to make a Pod that of a version, as package render has it. Where the options have other names in
-// another minor, the Pod is recreated.
+// needs is what it takes to make a Pod that of a version, as package render has it. Where the
+// options have other names in another minor, the Pod is recreated.
 func (s *rollSeat) needs(v rollVersion, template rollOptions, recreates bool) (Change, []string) {
 	var parts []string
 	change := ChangeNone

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// passingMutants are what keeps options with which etcd answers now and then, and ends again, from more than one member.
+// passingMutants are what keeps options with which etcd answers now and then, and ends again, from
+// more than one member.
 var passingMutants = map[string]rollMutant{
 	"BelievesAnswers": {
 		reason: "The next member is changed as soon as the last one answers",

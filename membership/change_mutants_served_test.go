@@ -2,7 +2,8 @@ package membership
 
 import "testing"
 
-// servedMutants are what keeps a wrong spec from more than one member, and that one from staying down.
+// servedMutants are what keeps a wrong spec from more than one member, and that one from staying
+// down.
 var servedMutants = map[string]rollMutant{
 	"UntriedOff": {
 		reason: "A member stays down with options with which etcd does not start",

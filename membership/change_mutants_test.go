@@ -15,8 +15,8 @@ type rollMutant struct {
 	want   string // how the violation begins
 }
 
-// rollMutants are rules missing or weakened, and package reconcile careless: what is named here is what keeps a cluster serving
-// while its versions change, with the invariant that falls without it.
+// rollMutants are rules missing or weakened, and package reconcile careless: what is named here is
+// what keeps a cluster serving while its versions change, with the invariant that falls without it.
 var rollMutants = map[string]rollMutant{
 	"WithoutPutBack": {
 		reason: "A member stays down with an image that does not come up",

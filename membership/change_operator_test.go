@@ -2,8 +2,8 @@ package membership
 
 import "slices"
 
-// The model of the operator around Plan: what package reconcile does for a step, effect by effect. Between any two of them it
-// may crash, and where it is slow the world goes on meanwhile.
+// The model of the operator around Plan: what package reconcile does for a step, effect by effect.
+// Between any two of them it may crash, and where it is slow the world goes on meanwhile.
 
 // rollPlanner is what is explored: the rules, and the operator that carries out what they decide.
 type rollPlanner struct {
@@ -12,7 +12,8 @@ type rollPlanner struct {
 	operator rollCareless
 }
 
-// rollCareless are ways in which package reconcile could go wrong around a Plan that is right. The zero value is as it must be.
+// rollCareless are ways in which package reconcile could go wrong around a Plan that is right. The
+// zero value is as it must be.
 type rollCareless struct {
 	forgetsNext     bool // recreates a Pod without a word on its volume of what is to run in it
 	forgetsVersion  bool // writes nothing on the volume when it changes an image in place
@@ -109,7 +110,8 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			w.cancel()
 		}
 	case actStart:
-		// One that is slow for as long as another one takes to change the member, and a Pod to go again, is beyond this.
+		// One that is slow for as long as another one takes to change the member, and a Pod to go
+		// again, is beyond this.
 		if s.lost || s.role < rollLearner || s.going || (s.image != rollNone || !f.claim) && !c.startsOver {
 			return
 		}
@@ -214,8 +216,9 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 	yield(w, true)
 }
 
-// cancel a downgrade. For some seconds it could not be known whether the data of those that run are about to follow the cluster's
-// version down, or to stay, for it rises again: that is over at once here.
+// cancel a downgrade. For some seconds it could not be known whether the data of those that run are
+// about to follow the cluster's version down, or to stay, for it rises again: that is over at once
+// here.
 func (w *roll) cancel() {
 	w.down = 0
 	w.decide()

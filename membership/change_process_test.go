@@ -38,8 +38,9 @@ func (w *roll) crash(i int, putOff bool) {
 	}
 }
 
-// refuses is why etcd of that version does not start on a member's data, or panics: MustDetectDowngrade in
-// server/etcdserver/version, schema.Validate in server/storage/schema, and apply.Apply for the entries of 3.5.
+// refuses is why etcd of that version does not start on a member's data, or panics:
+// MustDetectDowngrade in server/etcdserver/version, schema.Validate in server/storage/schema, and
+// apply.Apply for the entries of 3.5.
 func (w *roll) refuses(i int, v rollVersion) string {
 	s, m := &w.seats[i], v.minor()
 	switch {

@@ -8,8 +8,8 @@ type rollEnd struct {
 	steps     int   // that act, until it comes to rest
 }
 
-// end follows the fair continuation: kubelets and etcd do what they do by themselves, and each pass is complete. It must come to
-// rest with what the spec asks for, or at a stall that is justified.
+// end follows the fair continuation: kubelets and etcd do what they do by themselves, and each pass
+// is complete. It must come to rest with what the spec asks for, or at a stall that is justified.
 func (x *rollExplorer) end(w roll) rollEnd {
 	if x.bound.safety {
 		return rollEnd{}
@@ -66,7 +66,8 @@ func (x *rollExplorer) violation(text string) int32 {
 	return int32(n)
 }
 
-// settled is the world after kubelets and etcd have done what they do by themselves, and what must not happen on the way.
+// settled is the world after kubelets and etcd have done what they do by themselves, and what must
+// not happen on the way.
 func (x *rollExplorer) settled(w roll) (roll, string) {
 	w.alarm, w.corrupt = w.alarm && w.sized, false
 	for {
@@ -127,8 +128,8 @@ func (x *rollExplorer) turn(w roll) (roll, *rollDecision) {
 	return next, t
 }
 
-// maintain takes back the mark of a Pod that was changed and has answered since, and writes down with what members serve. It is
-// done in every pass after the step, but not after a Record.
+// maintain takes back the mark of a Pod that was changed and has answered since, and writes down
+// with what members serve. It is done in every pass after the step, but not after a Record.
 func (w *roll) maintain(t *rollDecision, c rollCareless) {
 	for i := range w.seats {
 		s := &w.seats[i]
@@ -179,7 +180,8 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 	return ""
 }
 
-// hopeless: a member is down that comes up neither with what it has served with nor with what the spec says.
+// hopeless: a member is down that comes up neither with what it has served with nor with what the
+// spec says.
 func (w *roll) hopeless() bool {
 	return w.count(func(s *rollSeat) bool {
 		return s.voter() && s.runs == rollNone && w.wrong>>s.good&1 == 1 && (w.wrong>>w.template&1 == 1 || w.givenUp)

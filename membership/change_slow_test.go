@@ -21,7 +21,8 @@ func (x *rollExplorer) slow(s *rollState, yield rollVisit) {
 	})
 }
 
-// done reports whether the effect of a slow operator's act is there, as can be seen, so that others may begin.
+// done reports whether the effect of a slow operator's act is there, as can be seen, so that others
+// may begin.
 func (x *rollExplorer) done(s *rollState, t *rollDecision) bool {
 	m := &s.roll.seats[s.late.seat]
 	switch s.late.action {

@@ -2,7 +2,8 @@ package membership
 
 import "slices"
 
-// The size of the database, and the alarm of etcd that it has reached its quota: with the other options that is higher.
+// The size of the database, and the alarm of etcd that it has reached its quota: with the other
+// options that is higher.
 
 type rollSize uint8
 
@@ -34,7 +35,8 @@ func (w *roll) overflows() bool {
 	}) > 0
 }
 
-// writers fill the database, and a person compacts and defragments it. They are told that it is full when they write more.
+// writers fill the database, and a person compacts and defragments it. They are told that it is
+// full when they write more.
 func (b *rollBound) writers(s *rollState, visit rollVisit) {
 	w := &s.roll
 	if w.overflows() && !w.alarm && !w.corrupt {
@@ -88,7 +90,8 @@ func (w *roll) judgeDisarm(t *rollDecision) string {
 	return ""
 }
 
-// spaceMutants are what keeps a database that is full from being told that it is not, and from being full for ever.
+// spaceMutants are what keeps a database that is full from being told that it is not, and from
+// being full for ever.
 var spaceMutants = map[string]rollMutant{
 	"DisarmedWhileOneIsFull": {
 		reason: "The leader has room, and another member does not",

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// The model of a cluster whose members come to run something else: the Pods in the API server, the kubelets, and what etcd does
-// when versions change. How members come and go is another model's: here each of these changes succeeds at once.
+// The model of a cluster whose members come to run something else: the Pods in the API server, the
+// kubelets, and what etcd does when versions change. How members come and go is another model's:
+// here each of these changes succeeds at once.
 
 // rollSeats that a model has at most. A seat is a member: its name, its volume and its Pod.
 const rollSeats = 5
@@ -103,8 +104,8 @@ const (
 	marksPast            // no member any more
 )
 
-// rollVersion is one of the versions of the model: the newest patch of each minor, and one of 3.5 and 3.6 that is too early to be
-// left for another minor, or to be reached from one.
+// rollVersion is one of the versions of the model: the newest patch of each minor, and one of 3.5
+// and 3.6 that is too early to be left for another minor, or to be reached from one.
 type rollVersion uint8
 
 const (
@@ -148,14 +149,15 @@ func (w *roll) wronglyMade(s *rollSeat) bool { return w.wrong>>s.template&1 == 1
 // passes reports whether a member answers with what its Pod was made of, and ends a moment later.
 func (w *roll) passes(s *rollSeat) bool { return w.passing>>s.template&1 == 1 }
 
-// ends reports whether it may do so now. That another version has served, and ended before any operator has seen it, is beyond
-// this.
+// ends reports whether it may do so now. That another version has served, and ended before any
+// operator has seen it, is beyond this.
 func (w *roll) ends(s *rollSeat) bool { return w.passes(s) && s.volume == s.runs }
 
 func (s *rollSeat) member() bool { return s.role >= rollListed }
 func (s *rollSeat) voter() bool  { return s.role == rollVoter }
 
-// settled reports whether a container that came after the change of its Pod has answered, as far as can be seen.
+// settled reports whether a container that came after the change of its Pod has answered, as far as
+// can be seen.
 func (s *rollSeat) settled() bool {
 	return s.previous == rollNone || !s.before && (s.runs != rollNone || s.volume == s.image && s.previous != s.image)
 }

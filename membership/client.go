@@ -18,11 +18,12 @@ import (
 	"google.golang.org/grpc"
 )
 
-// CallTimeout bounds every call to etcd. A slower member is of no use to clients, and one sick member must never
-// hold up the look at the others.
+// CallTimeout bounds every call to etcd. A slower member is of no use to clients, and one sick
+// member must never hold up the look at the others.
 const CallTimeout = 2 * time.Second
 
-// Client is what is asked of one member. Every call has CallTimeout, and its error names the call and the member once.
+// Client is what is asked of one member. Every call has CallTimeout, and its error names the call
+// and the member once.
 type Client interface {
 	Reporter
 	Changer
@@ -34,18 +35,20 @@ type Client interface {
 type Reporter interface {
 	// Status is the member's own account of itself. It needs no quorum.
 	Status(ctx context.Context) (Endpoint, error)
-	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never stale.
+	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never
+	// stale.
 	Members(ctx context.Context) ([]Member, error)
-	// Hash is that of the member's data at a revision, or at its present one where the revision is 0.
-	// It reads the whole database, under HashTimeout instead of CallTimeout, and the member applies
-	// nothing meanwhile. It needs no quorum. ErrCompacted: that revision is compacted.
+	// Hash is that of the member's data at a revision, or at its present one where the revision is
+	// 0. It reads the whole database, under HashTimeout instead of CallTimeout, and the member
+	// applies nothing meanwhile. It needs no quorum. ErrCompacted: that revision is compacted.
 	Hash(ctx context.Context, revision int64) (Hash, error)
 }
 
 // Changer changes the cluster. Nothing that changes the list of members is tried again by itself,
-// since a reply that was lost may have been to a change that was made: look again instead. MoveLeader
-// and Disarm, which do no more the second time, etcd's client tries again while etcd is unavailable,
-// until CallTimeout. What had been done already is no error. ErrLater says that etcd refuses for now.
+// since a reply that was lost may have been to a change that was made: look again instead.
+// MoveLeader and Disarm, which do no more the second time, etcd's client tries again while etcd is
+// unavailable, until CallTimeout. What had been done already is no error. ErrLater says that etcd
+// refuses for now.
 type Changer interface {
 	// AddLearner adds a member that is reached at the peer URL, without a vote.
 	AddLearner(ctx context.Context, peerURL string) error
@@ -61,14 +64,15 @@ type Changer interface {
 
 // Downgrader prepares the cluster for an earlier minor, in the same manner.
 type Downgrader interface {
-	// Downgrade has the cluster make its data readable for an earlier minor, after etcd has found that this can be done.
+	// Downgrade has the cluster make its data readable for an earlier minor, after etcd has found
+	// that this can be done.
 	Downgrade(ctx context.Context, to Version) error
 	// CancelDowngrade takes that back.
 	CancelDowngrade(ctx context.Context) error
 }
 
-// Dialer makes a Client of one member, whose host is an IP address: looking at a member never depends on DNS. It does not
-// wait for the connection; the first call does.
+// Dialer makes a Client of one member, whose host is an IP address: looking at a member never
+// depends on DNS. It does not wait for the connection; the first call does.
 type Dialer func(host string, port int) (Client, error)
 
 // SecureDialer is a Dialer of members with TLS. The configuration has the name that the member's
@@ -81,9 +85,9 @@ func Dial(host string, port int) (Client, error) {
 	return dial(address, "http://"+address, nil, toMembers)
 }
 
-// DialTLS is the SecureDialer for real members. gRPC checks a certificate for the name in the URL, and
-// takes no notice of tls.Config.ServerName. So that is the name in the URL, and the address is dialed
-// in its place.
+// DialTLS is the SecureDialer for real members. gRPC checks a certificate for the name in the URL,
+// and takes no notice of tls.Config.ServerName. So that is the name in the URL, and the address is
+// dialed in its place.
 func DialTLS(host string, port int, config *tls.Config) (Client, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	to := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -165,8 +169,8 @@ func downgrade(info *etcdserverpb.DowngradeInfo) Version {
 	return minor(info.GetTargetVersion())
 }
 
-// raisedAlarm is how a status tells of an alarm, as text beside other remarks, so that a look at a member needs no second
-// call. A zero member is left out.
+// raisedAlarm is how a status tells of an alarm, as text beside other remarks, so that a look at a
+// member needs no second call. A zero member is left out.
 var raisedAlarm = regexp.MustCompile(`(?:memberID:(\d+) +)?alarm:(NOSPACE|CORRUPT)`)
 
 func alarms(remarks []string) []Alarm {

@@ -11,12 +11,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// ErrLater is an answer of etcd that says nothing against the request itself: it may succeed when members have had time. To
-// add a member, for example, etcd wants to have been connected to a quorum for five seconds (HealthInterval in
-// server/etcdserver/server.go).
+// ErrLater is an answer of etcd that says nothing against the request itself: it may succeed when
+// members have had time. To add a member, for example, etcd wants to have been connected to a
+// quorum for five seconds (HealthInterval in server/etcdserver/server.go).
 var ErrLater = errors.New("etcd is not ready for it yet")
 
-// ErrUnanswered comes with ErrLater where etcd has stopped waiting for what it has proposed itself: it may still be done.
+// ErrUnanswered comes with ErrLater where etcd has stopped waiting for what it has proposed itself:
+// it may still be done.
 var ErrUnanswered = errors.New("whether it was done is not known")
 
 // unanswered are the answers behind ErrUnanswered.
@@ -30,7 +31,8 @@ var later = []error{
 	rpctypes.ErrNoLeader, rpctypes.ErrNotLeader, rpctypes.ErrLeaderChanged,
 }
 
-// change makes one call that changes the cluster, under CallTimeout. The errors in done say that it was made before.
+// change makes one call that changes the cluster, under CallTimeout. The errors in done say that it
+// was made before.
 func (c *client) change(ctx context.Context, what string, call func(context.Context) error, done ...error) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

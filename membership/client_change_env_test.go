@@ -13,8 +13,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// TestClientResizes follows a cluster of one that becomes two and one again. Whatever was done once is no error when it is
-// asked for again, and what etcd refuses for now is ErrLater.
+// TestClientResizes follows a cluster of one that becomes two and one again. Whatever was done once
+// is no error when it is asked for again, and what etcd refuses for now is ErrLater.
 func TestClientResizes(t *testing.T) {
 	eachVersion(t, 2, func(c *etcds, _ Version) {
 		zero, one := c.members[0], c.members[1]
@@ -56,8 +56,8 @@ func TestClientResizes(t *testing.T) {
 	})
 }
 
-// TestClientDisarms: under the alarm CORRUPT etcd takes no writes and goes on to serve reads, right or wrong. It lists its
-// members as ever, and lets one be removed and the alarm be taken back.
+// TestClientDisarms: under the alarm CORRUPT etcd takes no writes and goes on to serve reads, right
+// or wrong. It lists its members as ever, and lets one be removed and the alarm be taken back.
 func TestClientDisarms(t *testing.T) {
 	eachVersion(t, 2, func(c *etcds, _ Version) {
 		zero, one := c.members[0], c.members[1]
@@ -81,7 +81,8 @@ func TestClientDisarms(t *testing.T) {
 	})
 }
 
-// made makes a change, which etcd may refuse for now. What it refuses for good fails the test at once.
+// made makes a change, which etcd may refuse for now. What it refuses for good fails the test at
+// once.
 func (m *etcd) made(what string, change func(context.Context) error) {
 	m.Helper()
 	m.eventually(what, func(ctx context.Context) error {

@@ -13,7 +13,8 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// TestClientOfThree follows a cluster through its life: the third member comes late, and then two are lost.
+// TestClientOfThree follows a cluster through its life: the third member comes late, and then two
+// are lost.
 func TestClientOfThree(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, version Version) {
 		for _, m := range c.members[:2] {
@@ -22,7 +23,8 @@ func TestClientOfThree(t *testing.T) {
 		zero := c.members[0].serving()
 		client := c.members[0].dial()
 
-		// A member that has never been seen is in the list with its name: that it is listed does not show that it has data.
+		// A member that has never been seen is in the list with its name: that it is listed does
+		// not show that it has data.
 		listed, err := client.Members(c.Context())
 		if err != nil {
 			c.Fatal(err)

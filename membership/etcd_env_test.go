@@ -67,8 +67,8 @@ func newEtcds(t *testing.T, version string, size int) *etcds {
 	return c
 }
 
-// lastPort is the last that was given away. They are below those that the system gives to any caller, or connects to
-// somewhere: such a one may be taken before etcd listens on it.
+// lastPort is the last that was given away. They are below those that the system gives to any
+// caller, or connects to somewhere: such a one may be taken before etcd listens on it.
 var lastPort atomic.Int32
 
 func freePort(t *testing.T) int {
@@ -115,7 +115,8 @@ func (c *etcds) form() {
 	}
 }
 
-// bootstrapAlone is the first start of a cluster of one, and join how a member starts that was added to it since.
+// bootstrapAlone is the first start of a cluster of one, and join how a member starts that was
+// added to it since.
 func (m *etcd) bootstrapAlone() { m.start("new", m.self(), "first") }
 func (m *etcd) join()           { m.start("existing", m.all(), "first") }
 

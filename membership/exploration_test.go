@@ -8,9 +8,9 @@ import (
 
 var full = flag.Bool("explore.full", false, "explore the large bounds too")
 
-// bounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes
-// between any two effects, or goes on after one has failed; Pods are deleted, one or all; containers and etcd are slow;
-// clients write; spec.replicas changes.
+// bounds of the exploration. Within each, these may happen at any time and as often as they like:
+// the operator crashes between any two effects, or goes on after one has failed; Pods are deleted,
+// one or all; containers and etcd are slow; clients write; spec.replicas changes.
 var bounds = map[string]struct {
 	reason string
 	bound  bound
@@ -136,11 +136,12 @@ var bounds = map[string]struct {
 	},
 }
 
-// TestExplore searches every state that is reachable within a bound, with the real rules, for a violated invariant: S1 and S2
-// (no acknowledged write is lost, no member starts empty under an identity that had data), S3 (no bootstrap once formed),
-// S12 (never two clusters), S15 (what serves is not stopped); and from each state follows how it goes on when nothing more
-// goes wrong, which must end healthy, hibernated, at a change of the members (which goes on in another model), or where
-// something was lost at a stall that says what to do (L1 to L5).
+// TestExplore searches every state that is reachable within a bound, with the real rules, for a
+// violated invariant: S1 and S2 (no acknowledged write is lost, no member starts empty under an
+// identity that had data), S3 (no bootstrap once formed), S12 (never two clusters), S15 (what
+// serves is not stopped); and from each state follows how it goes on when nothing more goes wrong,
+// which must end healthy, hibernated, at a change of the members (which goes on in another model),
+// or where something was lost at a stall that says what to do (L1 to L5).
 func TestExplore(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range bounds {

@@ -14,7 +14,8 @@ type state struct {
 	same   [most]bool // the Pods of the old look are those of today
 }
 
-// budget bounds the faults that would make the states infinite. The others happen as often as they like.
+// budget bounds the faults that would make the states infinite. The others happen as often as they
+// like.
 type budget struct{ losses, wipes, deletions, statusWipes, foreign, restores, delays, kills, copies uint8 }
 
 // staleness is what of the old look an operator goes by.
@@ -87,7 +88,8 @@ func (e edge) String() string {
 	return strings.TrimSpace(e.what + ": " + strings.Join(who, ", "))
 }
 
-// explorer searches the states that are reachable under a bound, breadth-first, so that a counterexample is a shortest one.
+// explorer searches the states that are reachable under a bound, breadth-first, so that a
+// counterexample is a shortest one.
 type explorer struct {
 	bound bound
 	planner
@@ -179,8 +181,8 @@ func (c *counterexample) String() string {
 
 func line(e edge) string { return e.String() + "\n       " + e.to.world.String() }
 
-// story walks the path to a state again. On it, members change places where states pack to the same; walked again from the
-// start, every member keeps its name.
+// story walks the path to a state again. On it, members change places where states pack to the
+// same; walked again from the start, every member keeps its name.
 func (x *explorer) story(to int) []string {
 	var path []int
 	for at := to; at >= 0; at = int(x.parent[at]) {
@@ -201,7 +203,8 @@ func (x *explorer) story(to int) []string {
 	return lines
 }
 
-// successors of a state: what an operator, an operator that is behind, Kubernetes, etcd, people and misfortune may do next.
+// successors of a state: what an operator, an operator that is behind, Kubernetes, etcd, people and
+// misfortune may do next.
 func (x *explorer) successors(s state, visit func(edge)) {
 	yield := func(e edge) {
 		e.to.world.consent()

@@ -17,7 +17,8 @@ func changingStill(i *Instance)        { i.Pod.Changing = true }
 func next(v Version) func(*Instance)   { return func(i *Instance) { i.Volume.Next = v } }
 func stored(v Version) func(*Instance) { return func(i *Instance) { i.Endpoint.Storage = v } }
 
-// runs a version, on its volume and by the name of its image too. From 3.6 on it tells whose data it has.
+// runs a version, on its volume and by the name of its image too. From 3.6 on it tells whose data
+// it has.
 func runs(v Version) func(*Instance) {
 	return func(i *Instance) {
 		i.Pod.Version, i.Volume.Version, i.Endpoint.Version = v, v, v
@@ -27,14 +28,16 @@ func runs(v Version) func(*Instance) {
 	}
 }
 
-// differs from what the spec asks for, by what it takes to change it and the parts of the spec that lead to it.
+// differs from what the spec asks for, by what it takes to change it and the parts of the spec that
+// lead to it.
 func differs(change Change, parts ...string) func(*Instance) {
 	return func(i *Instance) { i.Pod.Change, i.Pod.Parts = change, parts }
 }
 
 func same(i *Instance) { differs(ChangeNone)(i) }
 
-// upgrading is a cluster of three that runs one version and is to run another one, for which another image is all it takes.
+// upgrading is a cluster of three that runs one version and is to run another one, for which
+// another image is all it takes.
 func upgrading(from, target Version) func() (Desired, Observed) {
 	return func() (Desired, Observed) {
 		d, o := formed3()

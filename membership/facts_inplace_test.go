@@ -5,7 +5,8 @@ import "fmt"
 // inPlaceOf3 is the first start of three members that a restore in place begins.
 var inPlaceOf3 = First{Token: "back-uid", Size: 3, Base: 3, Snapshot: "5a db-monday"}
 
-// replacing is a cluster of three whose restore in place has begun a moment ago: all that is there is of before.
+// replacing is a cluster of three whose restore in place has begun a moment ago: all that is there
+// is of before.
 func replacing() (Desired, Observed) {
 	d, o := formed3()
 	d.Token, d.Base, d.Restore, d.Namespace = "back-uid", 3, true, "ns"

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Clusters of other sizes than that of the first start, and the members that come and go on the way there.
+// Clusters of other sizes than that of the first start, and the members that come and go on the way
+// there.
 
 // formed1 is a cluster of one that has formed and is healthy.
 func formed1() (Desired, Observed) {

@@ -37,7 +37,8 @@ func roomyAt(size, inUse, quota int64) func() (Desired, Observed) {
 	}
 }
 
-// refusing are three members that refuse writes, as all of them say: m-0, which leads, and m-1 have raised the alarm.
+// refusing are three members that refuse writes, as all of them say: m-0, which leads, and m-1 have
+// raised the alarm.
 func refusing(size, inUse, quota int64) func() (Desired, Observed) {
 	return func() (Desired, Observed) {
 		d, o := formed3()

@@ -150,8 +150,9 @@ func (x *explorer) misfortune(n int, change changer) {
 	})
 }
 
-// mayLose: when the status was wiped by hand, and there was no look since, the last volume that says that the cluster has
-// formed is all that is known of it. A user that takes both away has deleted the cluster.
+// mayLose: when the status was wiped by hand, and there was no look since, the last volume that
+// says that the cluster has formed is all that is known of it. A user that takes both away has
+// deleted the cluster.
 func (w *world) mayLose(n int) bool {
 	if w.cluster.latch != 0 || w.cluster.token > 1 || w.members[n].claim.record == 0 {
 		return true
@@ -235,7 +236,8 @@ func (x *explorer) people(change changer) {
 	}
 }
 
-// clients write. A write is acknowledged when a quorum has it, led by a member with every acknowledged write.
+// clients write. A write is acknowledged when a quorum has it, led by a member with every
+// acknowledged write.
 func (x *explorer) clients(s state, yield func(edge)) {
 	if !s.world.service {
 		return

@@ -13,9 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The tests of this file hold etcd to what the rules and the exploration build on: a member that is told
-// --initial-cluster-state=existing with an initial cluster of itself alone goes on where there is data, and exits where
-// there is none, so that no member ever starts empty under an identity that had data.
+// The tests of this file hold etcd to what the rules and the exploration build on: a member that is
+// told --initial-cluster-state=existing with an initial cluster of itself alone goes on where there
+// is data, and exits where there is none, so that no member ever starts empty under an identity
+// that had data.
 
 func TestFenceWithData(t *testing.T) {
 	eachVersion(t, 1, func(c *etcds, _ Version) {
@@ -29,7 +30,8 @@ func TestFenceWithData(t *testing.T) {
 		sameMember(m, before, "resumed")
 		m.kill()
 
-		// What is written in the data counts, whatever the arguments say, those of another first start too.
+		// What is written in the data counts, whatever the arguments say, those of another first
+		// start too.
 		m.start("new", m.self()+",m-1="+url(freePort(c.T)), "another")
 		sameMember(m, before, "told to bootstrap")
 	})
@@ -78,8 +80,9 @@ func TestFenceInACluster(t *testing.T) {
 	})
 }
 
-// TestFenceOfJoiner: a member that has joined is told only of itself from there on, like any other. While it was told of all
-// it would have started empty under its ID, which as a voter it must not: so it is told before it becomes one.
+// TestFenceOfJoiner: a member that has joined is told only of itself from there on, like any other.
+// While it was told of all it would have started empty under its ID, which as a voter it must not:
+// so it is told before it becomes one.
 func TestFenceOfJoiner(t *testing.T) {
 	eachVersion(t, 2, func(c *etcds, _ Version) {
 		zero, one := c.members[0], c.members[1]
@@ -104,8 +107,9 @@ func TestFenceOfJoiner(t *testing.T) {
 	})
 }
 
-// TestFenceBeforeData: a learner that runs and has got no data yet, since there is no leader, has written down its identity. Told from then on
-// only of itself, and to check its data, it is the same after a crash, and gets its data when there is a leader again.
+// TestFenceBeforeData: a learner that runs and has got no data yet, since there is no leader, has
+// written down its identity. Told from then on only of itself, and to check its data, it is the
+// same after a crash, and gets its data when there is a leader again.
 func TestFenceBeforeData(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, version Version) {
 		c.form()
@@ -174,7 +178,8 @@ func (m *etcd) wipe() {
 	}
 }
 
-// refuses: resumed without data, it exits by itself, for this reason, and no client gets an answer meanwhile.
+// refuses: resumed without data, it exits by itself, for this reason, and no client gets an answer
+// meanwhile.
 func refuses(m *etcd, when string) {
 	m.Helper()
 	m.resume()

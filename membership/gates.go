@@ -2,19 +2,21 @@ package membership
 
 import "fmt"
 
-// Gate is what is known of one minor of etcd, and what has to hold for a cluster to come to it or to leave it.
+// Gate is what is known of one minor of etcd, and what has to hold for a cluster to come to it or
+// to leave it.
 type Gate struct {
 	Minor int // of etcd 3
-	// Newest patch that is known, by way of which a cluster passes through this minor on its way to another one.
+	// Newest patch that is known, by way of which a cluster passes through this minor on its way to
+	// another one.
 	Newest int
-	// Leave is the lowest patch from which the next minor may be reached, Enter the lowest one at which a cluster may arrive
-	// from another minor. Source says why.
+	// Leave is the lowest patch from which the next minor may be reached, Enter the lowest one at
+	// which a cluster may arrive from another minor. Source says why.
 	Leave, Enter int
 	Source       string
 }
 
-// Gates of the minors that are supported, in order. A cluster changes its minor one at a time, in either direction (the
-// upgrade guides, and isValidDowngrade in server/etcdserver/version).
+// Gates of the minors that are supported, in order. A cluster changes its minor one at a time, in
+// either direction (the upgrade guides, and isValidDowngrade in server/etcdserver/version).
 var Gates = []Gate{
 	{
 		Minor: 5, Newest: 35, Leave: 32, Enter: 32,
@@ -41,9 +43,9 @@ func gate(minor int) (Gate, bool) {
 
 func (g Gate) newest() Version { return Version{3, g.Minor, g.Newest} }
 
-// Path is the way of a cluster to a version: the versions that all its members run, one after the other, the last of which is
-// the one that is asked for; empty where all run it. running are the versions that its members run now. An error says which
-// way there is instead.
+// Path is the way of a cluster to a version: the versions that all its members run, one after the
+// other, the last of which is the one that is asked for; empty where all run it. running are the
+// versions that its members run now. An error says which way there is instead.
 func Path(running []Version, target Version) ([]Version, error) {
 	lowest, highest := span(running)
 	if lowest == (Version{}) || lowest == target && highest == target {

@@ -36,7 +36,8 @@ func way(t *testing.T, running, target string) string {
 	return strings.Join(steps, " ")
 }
 
-// TestPath holds by way of which versions a cluster comes from what its members run to what the spec asks for.
+// TestPath holds by way of which versions a cluster comes from what its members run to what the
+// spec asks for.
 func TestPath(t *testing.T) {
 	const (
 		twoDown   = "from %s to %s is a downgrade over two minors: set spec.version to 3.6.16 first, and to %s when that is done"
@@ -110,8 +111,9 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestPathLeads: from whatever a cluster runs, each version on the way is one step from what runs then, whichever members have
-// come to it, and the way ends where the spec wants it, or is refused by name. On the way nothing else is ever decided.
+// TestPathLeads: from whatever a cluster runs, each version on the way is one step from what runs
+// then, whichever members have come to it, and the way ends where the spec wants it, or is refused
+// by name. On the way nothing else is ever decided.
 func TestPathLeads(t *testing.T) {
 	t.Parallel()
 	var all []Version

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestMutantsSurvivor shows that the exploration would find what makes the data of a member that of a new one missing or weakened.
+// TestMutantsSurvivor shows that the exploration would find what makes the data of a member that of
+// a new one missing or weakened.
 func TestMutantsSurvivor(t *testing.T) {
 	one := swapBound{size: 1, survivor: true, anyway: true, states: 100_000, budget: swapBudget{restores: 1}}
 	three := swapBound{size: 3, survivor: true, lost: 2, states: 100_000, budget: swapBudget{restores: 1}}

@@ -1,9 +1,10 @@
 package membership
 
-// The model of a restore in place from the data of a member (spec.source.survivor): the Job that copies it to the volume of the first
-// new member, which is alone then, and the Pod of that Job.
+// The model of a restore in place from the data of a member (spec.source.survivor): the Job that
+// copies it to the volume of the first new member, which is alone then, and the Pod of that Job.
 
-// alone marks the identity of a cluster that a copy begins. etcd hashes it from the members, and there is one.
+// alone marks the identity of a cluster that a copy begins. etcd hashes it from the members, and
+// there is one.
 const alone lineage = 8
 
 // members of a cluster: as many as those of the bound have, or one.
@@ -14,7 +15,8 @@ func (e lineage) size(size int) int {
 	return size
 }
 
-// restored is the cluster that the restore of a status is to begin, and that an operator takes for the restored one.
+// restored is the cluster that the restore of a status is to begin, and that an operator takes for
+// the restored one.
 func (st *swapStatus) restored() lineage {
 	e := lineage(st.restore<<4 | st.first)
 	if memberOf(st.chosen) >= 0 {
@@ -23,7 +25,8 @@ func (st *swapStatus) restored() lineage {
 	return e
 }
 
-// dataOfMember is what a member has on the volume with that UID, as a snapshot. Those of the store are less.
+// dataOfMember is what a member has on the volume with that UID, as a snapshot. Those of the store
+// are less.
 func dataOfMember(n int, volume uint8) uint8 { return 1<<7 | uint8(n)<<4 | volume }
 
 // memberOf is the ordinal of the member whose data a snapshot is; less than 0 where it is of none.
@@ -100,7 +103,8 @@ func (w *swap) mounts(n int) bool {
 	return c.of != 0 && (int(c.to) == n || memberOf(c.data) == n)
 }
 
-// mountable reports whether the Pod of a Job can start: a scheduler takes no claim that is being deleted.
+// mountable reports whether the Pod of a Job can start: a scheduler takes no claim that is being
+// deleted.
 func (c swapCopy) mountable(claim func(n int) swapClaim) bool {
 	for _, n := range []int{int(c.to), memberOf(c.data)} {
 		if v := claim(n); v.uid == 0 || v.terminating {
@@ -131,7 +135,8 @@ func (w *swap) endCopy() {
 	}
 }
 
-// copies lets the process run to its end. It makes nothing of what is not the data of the former member, and writes over nothing.
+// copies lets the process run to its end. It makes nothing of what is not the data of the former
+// member, and writes over nothing.
 func (w *swap) copies() (violation string) {
 	c, counts := w.copier.job, !w.copier.going
 	from, to := w.members[memberOf(c.data)], &w.members[c.to]
@@ -152,7 +157,8 @@ func (w *swap) copies() (violation string) {
 	return violation
 }
 
-// hasCopy reports whether the data of a first start was copied to a volume, or a Job says so: the volume may have lost it since.
+// hasCopy reports whether the data of a first start was copied to a volume, or a Job says so: the
+// volume may have lost it since.
 func (w *swap) hasCopy(n int, f First) bool {
 	m := w.members[n]
 	return w.copy.done && int(w.copy.to) == n || m.disk == lineageOf(f) && m.from == swapStored(f.Snapshot)
@@ -177,7 +183,8 @@ func (l *swapLook) copied(op swapCareless) Copy {
 	return f
 }
 
-// survivor is the data that is to be restored, or why there is none (package reconcile has it in words of its own).
+// survivor is the data that is to be restored, or why there is none (package reconcile has it in
+// words of its own).
 func (l *swapLook) survivor(b *swapBound, o *Observed) {
 	if InPlaceRefused(*o) || !o.Formed() {
 		return

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestInPlaceDocumented: the table of docs/restore.md has each reason why a restore in place does not begin, or does not go on.
+// TestInPlaceDocumented: the table of docs/restore.md has each reason why a restore in place does
+// not begin, or does not go on.
 func TestInPlaceDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../docs/restore.md")

@@ -85,8 +85,8 @@ func (w *swap) discarded(n int, b *swapBound) string {
 	}
 }
 
-// returned judges the end of a restore that was taken back: all former volumes are as before, and nothing is left of the new
-// members.
+// returned judges the end of a restore that was taken back: all former volumes are as before, and
+// nothing is left of the new members.
 func (w *swap) returned() string {
 	for n, m := range w.members {
 		switch {

@@ -171,15 +171,18 @@ var swapBounds = map[string]swapExploration{
 	},
 }
 
-// TestExploreInPlace searches every state of a restore in place that is reachable within a bound, with the real rules, for a violated
-// invariant: R1 (no former member runs beside a new one), R2 to R4 (clients reach one cluster, none that may be reverted, and not the
-// former one after the new one), R5 (a new member starts with the chosen snapshot), R6 to R8 (former volumes are not started, not
-// deleted before that is asked for and the new members have formed, and as before when the restore was taken back), R9 (what is called
-// completed is of the snapshot), S2 and S3; and from each state follows how it goes on when nothing more goes wrong, which must end with
-// the restored cluster, or the former one, healthy, or at a stall that a person must end (L1 to L5).
+// TestExploreInPlace searches every state of a restore in place that is reachable within a bound,
+// with the real rules, for a violated invariant: R1 (no former member runs beside a new one), R2 to
+// R4 (clients reach one cluster, none that may be reverted, and not the former one after the new
+// one), R5 (a new member starts with the chosen snapshot), R6 to R8 (former volumes are not
+// started, not deleted before that is asked for and the new members have formed, and as before when
+// the restore was taken back), R9 (what is called completed is of the snapshot), S2 and S3; and
+// from each state follows how it goes on when nothing more goes wrong, which must end with the
+// restored cluster, or the former one, healthy, or at a stall that a person must end (L1 to L5).
 //
-// Where the data of a member is restored (survivor), R5 is of its copy: a new member has that which was made for it, of what the former
-// member had, and R10 is that no process writes what is copied. No copy is ever written to a former volume.
+// Where the data of a member is restored (survivor), R5 is of its copy: a new member has that which
+// was made for it, of what the former member had, and R10 is that no process writes what is copied.
+// No copy is ever written to a former volume.
 //
 // R15: none begins while it is suspended, and what is restored is what its plan has told.
 //

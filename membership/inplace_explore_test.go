@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// swapState is a world, what may still go wrong in it, and what an operator with an old view believes.
+// swapState is a world, what may still go wrong in it, and what an operator with an old view
+// believes.
 type swapState struct {
 	world  swap
 	budget swapBudget
@@ -23,8 +24,9 @@ type swapBudget struct {
 	unseen                                                       uint8 // what is created by itself is deleted before it is seen
 }
 
-// swapFlight is a request that was sent, and arrives when it likes: an operator looked before it sent it, and whatever has become of
-// that since, the API server goes by what the request itself says.
+// swapFlight is a request that was sent, and arrives when it likes: an operator looked before it
+// sent it, and whatever has become of that since, the API server goes by what the request itself
+// says.
 type swapFlight struct {
 	action Action // empty: there is none
 	n      int
@@ -117,7 +119,8 @@ func (e swapEdge) String() string {
 	return strings.TrimSpace(e.what+": "+strings.Join(who, ", ")) + "\n       " + e.to.world.String()
 }
 
-// swapExplorer searches the states that are reachable under a bound, breadth-first, so that a counterexample is a shortest one.
+// swapExplorer searches the states that are reachable under a bound, breadth-first, so that a
+// counterexample is a shortest one.
 type swapExplorer struct {
 	swapPlanner
 	bound   *swapBound
@@ -172,7 +175,8 @@ func (x *swapExplorer) start() swapState {
 	return s
 }
 
-// add a state. Members of one cluster that change places make the same one: Plan treats them the same (TestPlanIgnoresNames).
+// add a state. Members of one cluster that change places make the same one: Plan treats them the
+// same (TestPlanIgnoresNames).
 func (x *swapExplorer) add(s swapState, parent int) {
 	key := x.bound.canonical(s)
 	if _, known := x.index[key]; known {

@@ -7,7 +7,8 @@ import (
 
 type swapChanger func(what string, who int, do func(*swapState) (violation string, possible bool))
 
-// successors of a state: what an operator, an operator that is behind, Kubernetes, etcd, people and misfortune may do next.
+// successors of a state: what an operator, an operator that is behind, Kubernetes, etcd, people and
+// misfortune may do next.
 func (x *swapExplorer) successors(s swapState, visit func(swapEdge)) {
 	yield := func(e swapEdge) {
 		w := &e.to.world
@@ -156,13 +157,15 @@ func (x *swapExplorer) misfortune(n int, change swapChanger) {
 	})
 }
 
-// unused reports whether a volume is one of a restore that goes on, and nothing has been started on it: it is simply made again.
+// unused reports whether a volume is one of a restore that goes on, and nothing has been started on
+// it: it is simply made again.
 func (w *swap) unused(n int) bool {
 	m, st := w.members[n], w.status
 	return st.phase == swapRestoring && n >= int(st.first) && !st.intent && m.pod.phase == absent && m.claim.record == 0
 }
 
-// people make EtcdRestores and delete them, and take the status away. The operator that is behind stops being told.
+// people make EtcdRestores and delete them, and take the status away. The operator that is behind
+// stops being told.
 func (x *swapExplorer) people(change swapChanger) {
 	change("an EtcdRestore is made", -1, func(s *swapState) (string, bool) {
 		if s.budget.restores == 0 {

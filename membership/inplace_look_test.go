@@ -58,7 +58,8 @@ func (l *swapLook) isFormer(n int, op swapCareless) bool {
 	return n < int(st.first) || lost && l.members[n].claim.aside != 0 && !l.halfAside(n)
 }
 
-// halfAside reports whether a volume of the same cluster was not set aside: the operator was interrupted.
+// halfAside reports whether a volume of the same cluster was not set aside: the operator was
+// interrupted.
 func (l *swapLook) halfAside(n int) bool {
 	return slices.ContainsFunc(l.members[:], func(g swapGlimpse) bool {
 		return g.claim.uid != 0 && g.claim.aside == 0 && g.claim.record != 0 && g.claim.record == l.members[n].claim.record

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMutantsInPlace shows that the exploration would find each rule of a restore in place missing or weakened, and package reconcile
-// careless.
+// TestMutantsInPlace shows that the exploration would find each rule of a restore in place missing
+// or weakened, and package reconcile careless.
 func TestMutantsInPlace(t *testing.T) {
 	one := swapBound{size: 1, anyway: true, breaks: true, states: 100_000, budget: swapBudget{restores: 1}}
 	with := func(b swapBound, faults swapBudget) swapBound { b.budget = faults; return b }

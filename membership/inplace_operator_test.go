@@ -2,8 +2,8 @@ package membership
 
 import "slices"
 
-// The model of the operator around Plan while a cluster is restored in place: the effects of a pass, one by one, as package
-// reconcile has them. Between any two of them it may crash.
+// The model of the operator around Plan while a cluster is restored in place: the effects of a
+// pass, one by one, as package reconcile has them. Between any two of them it may crash.
 
 // swapDecision is a Step in the terms of the model, with what else a pass goes by.
 type swapDecision struct {
@@ -75,7 +75,8 @@ type swapOutcome struct {
 	flight    swapFlight // a request that has yet to arrive
 }
 
-// swapCareless are ways in which package reconcile could go wrong around a Plan that is right. The zero value is as it must be.
+// swapCareless are ways in which package reconcile could go wrong around a Plan that is right. The
+// zero value is as it must be.
 type swapCareless struct {
 	knowsFormerByRestore bool // a status that has an EtcdRestore again tells of no former members
 	forgetsFirst         bool // where the latch comes from the volumes, their ordinals do not
@@ -182,7 +183,8 @@ func (x *swapExplorer) pass(w swap, l swapLook, t swapDecision, same [swapMost]b
 	x.each(w, l, t, same, yield)
 }
 
-// each carries the step out on its members, of which some may be missing: all at the same time, and the operator may crash.
+// each carries the step out on its members, of which some may be missing: all at the same time, and
+// the operator may crash.
 func (x *swapExplorer) each(w swap, l swapLook, t swapDecision, same [swapMost]bool, yield func(swapOutcome)) {
 	swapSubsets(t.members, func(some [swapMost]bool, all bool) {
 		after, violation, conflict := w, "", false

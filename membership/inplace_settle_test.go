@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// end is how a world goes on when nothing more goes wrong: an empty string where it comes to rest as wanted, or at a stall
-// that is justified and that tells a person what to do.
+// end is how a world goes on when nothing more goes wrong: an empty string where it comes to rest
+// as wanted, or at a stall that is justified and that tells a person what to do.
 func (x *swapExplorer) end(w swap) string {
 	if x.bound.safety {
 		return ""
@@ -130,7 +130,8 @@ func (x *swapExplorer) wellServed(w *swap) bool {
 	return e != 0 && w.service && w.served == e
 }
 
-// leftovers judges what is there beside the members: volumes that were set aside, where that is wanted, and nothing else.
+// leftovers judges what is there beside the members: volumes that were set aside, where that is
+// wanted, and nothing else.
 func (w *swap) leftovers(b *swapBound) string {
 	for n, m := range w.members {
 		switch {

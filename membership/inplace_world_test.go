@@ -1,13 +1,14 @@
 package membership
 
-// The model of what surrounds Plan while a cluster is restored in place: its status, the EtcdRestores, the Service for clients, the
-// store, and the former and new members with their claims, Pods and disks. Members come and go by restores alone here.
+// The model of what surrounds Plan while a cluster is restored in place: its status, the
+// EtcdRestores, the Service for clients, the store, and the former and new members with their
+// claims, Pods and disks. Members come and go by restores alone here.
 
 // most ordinals that the model has.
 const swapMost = 6
 
-// lineage is the identity of an etcd cluster, as etcd hashes it from token and members: of which EtcdRestore it comes, and the ordinal
-// of its first member.
+// lineage is the identity of an etcd cluster, as etcd hashes it from token and members: of which
+// EtcdRestore it comes, and the ordinal of its first member.
 type lineage uint8
 
 // original is the cluster that was there before any restore.
@@ -27,7 +28,8 @@ func lineageOf(f First) lineage {
 func (e lineage) token() uint8 { return uint8(e >> 4) }
 func (e lineage) base() int    { return int(e & 7) }
 
-// has reports whether a member with that ordinal is one of the cluster, which has so many unless it is alone.
+// has reports whether a member with that ordinal is one of the cluster, which has so many unless it
+// is alone.
 func (e lineage) has(size, ordinal int) bool {
 	return e != 0 && ordinal >= e.base() && ordinal < e.base()+e.size(size)
 }
@@ -183,7 +185,8 @@ func (w *swap) launch(n int) (violation string) {
 	return ""
 }
 
-// fetch runs the init container of a Pod. It leaves data alone that it finds, and fails where that is of another snapshot.
+// fetch runs the init container of a Pod. It leaves data alone that it finds, and fails where that
+// is of another snapshot.
 //
 // Where the data is that of a member, it makes none itself.
 func (w *swap) fetch(n int, op swapCareless) (violation string, done bool) {
@@ -260,7 +263,8 @@ func (w *swap) serve(size int) (violation string) {
 	return ""
 }
 
-// faulty is the invariant that the world breaks, if any. A Pod of a former member whose request came late is judged apart: it must go.
+// faulty is the invariant that the world breaks, if any. A Pod of a former member whose request
+// came late is judged apart: it must go.
 func (w *swap) faulty() string {
 	var running lineage
 	for _, m := range w.members {

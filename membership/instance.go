@@ -9,7 +9,8 @@ import (
 type Instance struct {
 	Name    string
 	Ordinal int
-	// ID by which etcd knows the member: from its list, or from earlier looks; 0 where it was never seen to be a member.
+	// ID by which etcd knows the member: from its list, or from earlier looks; 0 where it was never
+	// seen to be a member.
 	ID       ID
 	Volume   Volume
 	Pod      Pod
@@ -23,17 +24,19 @@ type Volume struct {
 	UID         string
 	Terminating bool // marked for deletion: its data goes when the Pod does
 	Foreign     bool // it belongs to another owner
-	// ClusterID and MemberID were written on it after a member had answered with them from this very volume.
+	// ClusterID and MemberID were written on it after a member had answered with them from this
+	// very volume.
 	ClusterID, MemberID ID
 	// First is the first start that it was made for.
 	First First
-	// Version that ran on it last. Next is the one to which its member is being changed, until the member has answered from it.
+	// Version that ran on it last. Next is the one to which its member is being changed, until the
+	// member has answered from it.
 	Version, Next Version
-	// Replays says whether there may be entries of 3.5 in the log of its member, which 3.7 cannot read; empty where there are
-	// none. Anything that is none of the values below is ReplaysAny.
+	// Replays says whether there may be entries of 3.5 in the log of its member, which 3.7 cannot
+	// read; empty where there are none. Anything that is none of the values below is ReplaysAny.
 	Replays string
-	// Spare: it was made for a member to come, and nothing has ever run on it. Joins is the member that it was then given to;
-	// from then on it belongs to that member alone, whatever is on it.
+	// Spare: it was made for a member to come, and nothing has ever run on it. Joins is the member
+	// that it was then given to; from then on it belongs to that member alone, whatever is on it.
 	Spare bool
 	Joins ID
 	// Capacity in bytes; 0 where it is not known.
@@ -44,8 +47,9 @@ type Volume struct {
 	// Stuck is how far it has come where it has not grown for long, and what to do, in words that
 	// follow "its volume".
 	Stuck string
-	// Unfit is why it is not what the spec asks for, and cannot become that, in words that follow "whose volume"; empty where it
-	// is or can, and where the spec does not ask for its member to be replaced.
+	// Unfit is why it is not what the spec asks for, and cannot become that, in words that follow
+	// "whose volume"; empty where it is or can, and where the spec does not ask for its member to
+	// be replaced.
 	Unfit string
 	// Undecided: it is small, its member is to be replaced if it cannot grow, and the API server
 	// has not told whether it can.
@@ -54,8 +58,8 @@ type Volume struct {
 	Replaced bool
 	// Retired: its member was removed from the cluster, and it is kept for a person to look at.
 	Retired bool
-	// Aside is the UID of the EtcdRestore for which it was set aside: it has the data of before, and nothing starts on it. Empty: it
-	// was not.
+	// Aside is the UID of the EtcdRestore for which it was set aside: it has the data of before,
+	// and nothing starts on it. Empty: it was not.
 	Aside string
 }
 
@@ -80,55 +84,62 @@ type Pod struct {
 	UID         string
 	Terminating bool
 	Foreign     bool
-	// Problem is why it does not run, in words that a person can act on; empty when it runs or nothing is known.
+	// Problem is why it does not run, in words that a person can act on; empty when it runs or
+	// nothing is known.
 	Problem string
 	// NeverRan: no process of it has ever started, so nothing was written through it.
 	NeverRan bool
-	// Ended: it has ended for good, for example by eviction from a node that lacked space; nothing starts its container again.
+	// Ended: it has ended for good, for example by eviction from a node that lacked space; nothing
+	// starts its container again.
 	Ended bool
 	// Version that it is to run, as the name of its image has it.
 	Version Version
-	// Outdated: it was made from another spec than today's. Change is what it takes to make it today's, at the version that
-	// comes next, and Parts the parts of the spec that lead to it.
+	// Outdated: it was made from another spec than today's. Change is what it takes to make it
+	// today's, at the version that comes next, and Parts the parts of the spec that lead to it.
 	Outdated bool
 	Change   Change
 	Parts    []string
-	// Quota is the size of the database at which etcd refuses writes there, and QuotaToBe what that is when the Pod is what the spec
-	// asks for. Both in bytes; 0 where they are not known.
+	// Quota is the size of the database at which etcd refuses writes there, and QuotaToBe what that
+	// is when the Pod is what the spec asks for. Both in bytes; 0 where they are not known.
 	Quota, QuotaToBe int64
 	// Undecided: it is not known whether its image can be changed where it is, or a policy for new
 	// Pods would be passed by.
 	Undecided bool
-	// Changing: its image was changed under it, or its resources, and it has not answered from the new ones yet.
+	// Changing: its image was changed under it, or its resources, and it has not answered from the
+	// new ones yet.
 	Changing bool
-	// Resizing: so it is for its cpu and memory alone, which its kubelet has yet to give it, and etcd runs on meanwhile. Deferred: its
-	// node has had no room for them for longer than waiting helps.
+	// Resizing: so it is for its cpu and memory alone, which its kubelet has yet to give it, and
+	// etcd runs on meanwhile. Deferred: its node has had no room for them for longer than waiting
+	// helps.
 	Resizing, Deferred bool
-	// Untried are the parts of the spec of which it was made and with which its member has never served, where it is known with
-	// which it has. There is something to go back to then.
+	// Untried are the parts of the spec of which it was made and with which its member has never
+	// served, where it is known with which it has. There is something to go back to then.
 	Untried []string
 	// Failing: it was tried more than once, and the next try is put off.
 	Failing bool
-	// Unproved: its kubelet has not found etcd ready for long enough, since it was made or changed, or etcd has crashed, for an answer
-	// to prove that it runs well. Crashed: etcd has ended by itself before it was started last. Starved: it was killed for want of
-	// memory since the Pod was changed.
+	// Unproved: its kubelet has not found etcd ready for long enough, since it was made or changed,
+	// or etcd has crashed, for an answer to prove that it runs well. Crashed: etcd has ended by
+	// itself before it was started last. Starved: it was killed for want of memory since the Pod
+	// was changed.
 	Unproved, Crashed, Starved bool
-	// PutOff: what it was changed to has not been tried even once, and is put off all the same, since it ran there lately. A new
-	// Pod starts at once.
+	// PutOff: what it was changed to has not been tried even once, and is put off all the same,
+	// since it ran there lately. A new Pod starts at once.
 	PutOff bool
 	// Overdue: the problem has lasted longer than waiting helps.
 	Overdue bool
-	// Damaged: the problem lies with the member's data or its node, and not with what time or a person brings back, such as an
-	// image, an address or a place to run. Forsaken: it has lasted for as long as the spec wants to wait.
+	// Damaged: the problem lies with the member's data or its node, and not with what time or a
+	// person brings back, such as an image, an address or a place to run. Forsaken: it has lasted
+	// for as long as the spec wants to wait.
 	Damaged, Forsaken bool
 	// Ready: its kubelet finds that etcd serves, whatever else keeps the Pod from being ready.
 	// ReadyLong: for longer than waiting helps. UnreadyLong: etcd has started, and its kubelet has
 	// found for longer than waiting helps that it does not serve.
 	Ready, ReadyLong, UnreadyLong bool
-	// Idle: etcd runs and does not serve, as its kubelet finds, for longer than etcd itself takes to try once more to. IdleLong: for
-	// longer than waiting helps.
+	// Idle: etcd runs and does not serve, as its kubelet finds, for longer than etcd itself takes
+	// to try once more to. IdleLong: for longer than waiting helps.
 	Idle, IdleLong bool
-	// Away: nothing is heard of its node, whether its etcd answers or not. AwayLong: for longer than Kubernetes takes to delete its Pods.
+	// Away: nothing is heard of its node, whether its etcd answers or not. AwayLong: for longer
+	// than Kubernetes takes to delete its Pods.
 	Away, AwayLong bool
 	// Empty: etcd has ended because it found no data where it was told to find its own. EmptyLong:
 	// for as long as the spec wants to wait for that.
@@ -137,12 +148,13 @@ type Pod struct {
 	// ended. A new Pod starts at once. Young: the Pod was created too lately to be recreated for
 	// that.
 	BackOff, Young bool
-	// Unfenced: on an empty directory its process would start as a new member, as the first start and a join need it.
+	// Unfenced: on an empty directory its process would start as a new member, as the first start
+	// and a join need it.
 	Unfenced bool
 	// Restoring: it has yet to make the data of its member of a snapshot, before etcd is started.
 	Restoring bool
-	// Provisions: no etcd runs in it. It is there for the volume to be made, and the image to be pulled, on the node on which
-	// the member is to run. Provisioned: that is done.
+	// Provisions: no etcd runs in it. It is there for the volume to be made, and the image to be
+	// pulled, on the node on which the member is to run. Provisioned: that is done.
 	Provisions, Provisioned bool
 }
 
@@ -160,7 +172,8 @@ const (
 // Exists reports whether there is a Pod, whosever it is.
 func (p Pod) Exists() bool { return p.UID != "" }
 
-// Endpoint is what a member itself answered when it was asked for its status. The zero Endpoint means no answer.
+// Endpoint is what a member itself answered when it was asked for its status. The zero Endpoint
+// means no answer.
 type Endpoint struct {
 	ClusterID, MemberID ID
 	Leader              ID // 0: it knows none
@@ -170,28 +183,33 @@ type Endpoint struct {
 	RaftTerm            uint64
 	RaftIndex           uint64 // the last log entry that it knows to be committed
 	Applied             uint64 // of the raft log
-	// DBSize is what the database takes on the disk, which etcd compares with its limit. InUse is what it takes when it has been
-	// defragmented; old revisions are part of that until they are compacted. Both in bytes.
+	// DBSize is what the database takes on the disk, which etcd compares with its limit. InUse is
+	// what it takes when it has been defragmented; old revisions are part of that until they are
+	// compacted. Both in bytes.
 	DBSize, InUse int64
-	// Storage is the version of etcd that can read the data, as MAJOR.MINOR; zero where it is not told, as before 3.6.
+	// Storage is the version of etcd that can read the data, as MAJOR.MINOR; zero where it is not
+	// told, as before 3.6.
 	Storage Version
 	// Downgrade is the version to which the cluster is being downgraded; zero where it is not.
 	Downgrade Version
 	Alarms    []Alarm
-	// Fetching is the member that runs there and has not answered, as its metrics tell, where it follows no leader yet or has applied
-	// nothing of what that sends it. Its directory has been begun, and has its ID: etcd writes that before it serves metrics
-	// (startNode in server/etcdserver/raft.go of 3.5, bootstrapNewWAL in bootstrap.go since). It is told of a learner alone; beside it
-	// only ClusterID and Version are known.
+	// Fetching is the member that runs there and has not answered, as its metrics tell, where it
+	// follows no leader yet or has applied nothing of what that sends it. Its directory has been
+	// begun, and has its ID: etcd writes that before it serves metrics (startNode in
+	// server/etcdserver/raft.go of 3.5, bootstrapNewWAL in bootstrap.go since). It is told of a
+	// learner alone; beside it only ClusterID and Version are known.
 	Fetching ID
-	// Publishing is the member that runs there and has not answered, where it follows a leader, has applied what that has sent it,
-	// and serves no clients yet: it does so once it has proposed its name and client URLs, and seen that applied. A member that
-	// was just added may miss it, since it is part of the snapshot that it is sent, and proposes it again after the time-out of a
-	// request, 5 s and two elections (publishV3 and ReqTimeout in server/etcdserver). Its metrics tell this much; with it, and beside
-	// it, only ClusterID, Version and Applied are known.
+	// Publishing is the member that runs there and has not answered, where it follows a leader, has
+	// applied what that has sent it, and serves no clients yet: it does so once it has proposed its
+	// name and client URLs, and seen that applied. A member that was just added may miss it, since
+	// it is part of the snapshot that it is sent, and proposes it again after the time-out of a
+	// request, 5 s and two elections (publishV3 and ReqTimeout in server/etcdserver). Its metrics
+	// tell this much; with it, and beside it, only ClusterID, Version and Applied are known.
 	Publishing ID
 }
 
-// Alarm is an alarm that etcd has raised; it stays raised until it is disarmed. Every member knows of all.
+// Alarm is an alarm that etcd has raised; it stays raised until it is disarmed. Every member knows
+// of all.
 type Alarm struct {
 	Kind   AlarmKind
 	Member ID // whose alarm it is; 0 where etcd could not tell
@@ -222,7 +240,8 @@ func (e Endpoint) Log() string {
 	}
 }
 
-// Member is the member that is known to run there: the one that answered, or that its metrics name; 0 where there is none.
+// Member is the member that is known to run there: the one that answered, or that its metrics name;
+// 0 where there is none.
 func (e Endpoint) Member() ID { return cmp.Or(e.MemberID, e.Publishing, e.Fetching) }
 
 // Healthy reports whether the member answered, follows or is a leader, and knows of no alarm.
@@ -233,8 +252,8 @@ func (e Endpoint) Healthy() bool { return e.Answered() && e.Leader != 0 && len(e
 // the leader may be the one that is wrong.
 func (i Instance) Serves() bool { return i.Endpoint.Answered() && i.Endpoint.Leader != 0 }
 
-// Publishes reports whether the member follows a leader and serves no clients yet. As a voter it votes; it is not counted
-// among those that serve before it answers.
+// Publishes reports whether the member follows a leader and serves no clients yet. As a voter it
+// votes; it is not counted among those that serve before it answers.
 func (i Instance) Publishes() bool { return !i.Endpoint.Answered() && i.Endpoint.Publishing != 0 }
 
 // Leads reports whether the member leads.

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestMutants shows that the exploration would find each rule missing or weakened, and package reconcile careless: what is
-// named here is what keeps data safe, with the invariant that falls without it.
+// TestMutants shows that the exploration would find each rule missing or weakened, and package
+// reconcile careless: what is named here is what keeps data safe, with the invariant that falls
+// without it.
 func TestMutants(t *testing.T) {
 	one := bound{sizes: []uint8{0, 1}, first: 1, states: 200_000}
 	three := bound{sizes: []uint8{0, 3}, first: 3, states: 200_000}

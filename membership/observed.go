@@ -35,28 +35,35 @@ type Desired struct {
 	Ephemeral bool
 	// Token of a first start that is begun now: unique for each incarnation of the cluster.
 	Token string
-	// Retain the volumes of members that were removed, for a person to look at; nothing ever runs on them again.
+	// Retain the volumes of members that were removed, for a person to look at; nothing ever runs
+	// on them again.
 	Retain bool
-	// Room is how large the database may be on a volume as the spec asks for, in bytes; 0: as large as it likes.
+	// Room is how large the database may be on a volume as the spec asks for, in bytes; 0: as large
+	// as it likes.
 	Room int64
 	// Request is the largest request that etcd takes, in bytes; 0: as large as it takes by itself.
 	Request int64
-	// Patience is how long a member may be down before it is replaced, as it is told to people; empty where it is not told.
+	// Patience is how long a member may be down before it is replaced, as it is told to people;
+	// empty where it is not told.
 	Patience string
 	// Namespace of the cluster, as it is told to people in commands; empty where it is not told.
 	Namespace string
 	// EmptyPatience is the same for one whose volume came back empty.
 	EmptyPatience string
-	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it was not.
+	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it
+	// was not.
 	GivenUp string
 	// Base is the ordinal of the first member of a first start that is begun now.
 	Base int
-	// Restore: the cluster is to start from a stored snapshot, and not empty. Identity: it can read an encrypted one.
+	// Restore: the cluster is to start from a stored snapshot, and not empty. Identity: it can read
+	// an encrypted one.
 	Restore, Identity bool
-	// DiscardFormer is the UID of the EtcdRestore whose former volumes are to be deleted; empty: those of none.
+	// DiscardFormer is the UID of the EtcdRestore whose former volumes are to be deleted; empty:
+	// those of none.
 	DiscardFormer string
-	// FromSurvivor, FromBackup: what is left is restored by itself where a majority is lost for good; at most one of both.
-	// LossPatience is how long that is waited with, as it is told to people.
+	// FromSurvivor, FromBackup: what is left is restored by itself where a majority is lost for
+	// good; at most one of both. LossPatience is how long that is waited with, as it is told to
+	// people.
 	FromSurvivor, FromBackup bool
 	LossPatience             string
 	// Volume is the size of a volume as the spec asks for, in bytes; 0: it is not known.
@@ -67,24 +74,27 @@ type Desired struct {
 
 // Observed is everything that Plan may know about one cluster.
 type Observed struct {
-	// ClusterID is the latch: once it was set, the cluster has formed, and no member ever starts empty again.
+	// ClusterID is the latch: once it was set, the cluster has formed, and no member ever starts
+	// empty again.
 	ClusterID ID
 	// Reach says how far the operator got when it asked etcd.
 	Reach Reach
 	// Members is etcd's own member list, read linearizably; meaningless unless Reach is Quorum.
 	Members []Member
-	// Instances are all members that are known from anywhere (volumes, Pods, status, etcd's list), and those that the spec
-	// asks for, by ordinal.
+	// Instances are all members that are known from anywhere (volumes, Pods, status, etcd's list),
+	// and those that the spec asks for, by ordinal.
 	Instances []Instance
 	// Remembered: the IDs of Instances are those of a member list that was read earlier.
 	Remembered bool
-	// Fresh are names for members to come, by ordinal, which no member has ever had: a peer URL names one incarnation, an add
-	// is idempotent by peer URL, and no Pod can adopt the volume of a member that was removed.
+	// Fresh are names for members to come, by ordinal, which no member has ever had: a peer URL
+	// names one incarnation, an add is idempotent by peer URL, and no Pod can adopt the volume of a
+	// member that was removed.
 	Fresh []string
-	// Bootstrapping is the intent of a first start that was written down before any of its Pods was created: the UID of
-	// the volume of each first member. Nil when there is none.
+	// Bootstrapping is the intent of a first start that was written down before any of its Pods was
+	// created: the UID of the volume of each first member. Nil when there is none.
 	Bootstrapping map[string]string
-	// Snapshot from which the cluster starts, as it was chosen once and for ever; the zero Snapshot before.
+	// Snapshot from which the cluster starts, as it was chosen once and for ever; the zero Snapshot
+	// before.
 	Snapshot Snapshot
 	// Search for it.
 	Search Search
@@ -118,14 +128,14 @@ type Member struct {
 	Learner  bool
 }
 
-// Formed reports whether the cluster has ever served: the latch says so, or its volumes do (an EtcdCluster that was
-// created again over the volumes of an earlier one).
+// Formed reports whether the cluster has ever served: the latch says so, or its volumes do (an
+// EtcdCluster that was created again over the volumes of an earlier one).
 func (o Observed) Formed() bool { return o.ID() != 0 }
 
 // ID is the ID of the cluster: the latch, or else what its volumes say; 0 while it has not formed.
-// Volumes that are being deleted say nothing: a user that deletes an EtcdCluster and its
-// volumes, and applies it again at once, wants a new cluster. Those that were restored say that nothing is ever
-// to begin empty in their place.
+// Volumes that are being deleted say nothing: a user that deletes an EtcdCluster and its volumes,
+// and applies it again at once, wants a new cluster. Those that were restored say that nothing is
+// ever to begin empty in their place.
 func (o Observed) ID() ID {
 	if o.ClusterID != 0 {
 		return o.ClusterID
@@ -152,21 +162,22 @@ func (o Observed) Instance(name string) (Instance, bool) {
 	return o.Instances[n], true
 }
 
-// recordIncomplete reports whether some volume of that first start is not recorded: the operator was interrupted while
-// it wrote down that the cluster had formed, and goes on with that first.
+// recordIncomplete reports whether some volume of that first start is not recorded: the operator
+// was interrupted while it wrote down that the cluster had formed, and goes on with that first.
 func (o Observed) recordIncomplete(f First) bool {
 	return slices.ContainsFunc(o.Instances, func(i Instance) bool {
 		return i.Volume.Stays() && !i.Volume.Recorded() && i.Volume.First == f
 	})
 }
 
-// exchanged reports whether a first start has begun, and not on the volume that the instance has now.
+// exchanged reports whether a first start has begun, and not on the volume that the instance has
+// now.
 func (o Observed) exchanged(i Instance) bool {
 	return o.Bootstrapping != nil && o.Bootstrapping[i.Name] != i.Volume.UID
 }
 
-// known are the members that etcd has, as far as is known: its list, or those that were seen earlier, or, where even
-// that is forgotten, those of the first start.
+// known are the members that etcd has, as far as is known: its list, or those that were seen
+// earlier, or, where even that is forgotten, those of the first start.
 func (o Observed) known() []Instance {
 	var first First
 	for n := range o.Instances {
@@ -192,10 +203,12 @@ func (o Observed) Member(id ID) *Member {
 	return &o.Members[n]
 }
 
-// holds reports whether the instance has a volume with the data of its member, as far as can be known without running it:
-// it is recorded, or it was made for the first start of this cluster and the record was not written or got lost. In the second case it may be
-// empty; an etcd that is told to join a cluster then exits, and harms nothing. What the volume says of its member counts for
-// more than what is remembered, which may be of an earlier cluster; only etcd's own list counts for more.
+// holds reports whether the instance has a volume with the data of its member, as far as can be
+// known without running it: it is recorded, or it was made for the first start of this cluster and
+// the record was not written or got lost. In the second case it may be empty; an etcd that is told
+// to join a cluster then exits, and harms nothing. What the volume says of its member counts for
+// more than what is remembered, which may be of an earlier cluster; only etcd's own list counts for
+// more.
 func (o Observed) holds(i Instance) bool {
 	if i.Volume.Retired || i.Volume.Replaced {
 		return false
@@ -209,8 +222,8 @@ func (o Observed) holds(i Instance) bool {
 	return i.Volume.ClusterID == o.ID() && (o.Reach != ReachQuorum || i.ID == 0 || i.Volume.MemberID == i.ID)
 }
 
-// Lost reports whether the data of a member is gone, as far as can be known without running it. One that has yet to start
-// for the first time has none to lose.
+// Lost reports whether the data of a member is gone, as far as can be known without running it. One
+// that has yet to start for the first time has none to lose.
 func (o Observed) Lost(i Instance) bool {
 	return i.ID != 0 && !o.holds(i) && !i.Volume.InDoubt() && !i.Volume.Spare && i.Volume.Joins != i.ID
 }
@@ -226,8 +239,8 @@ func names(instances []Instance, keep func(Instance) bool) []string {
 	return names
 }
 
-// kept are copies of these instances, in their order; nil where there are none. An instance is large,
-// and there are few: they are copied once.
+// kept are copies of these instances, in their order; nil where there are none. An instance is
+// large, and there are few: they are copied once.
 func kept(instances []Instance, keep func(*Instance) bool) []Instance {
 	var kept []Instance
 	for n := range instances {

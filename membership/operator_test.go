@@ -2,8 +2,8 @@ package membership
 
 import "slices"
 
-// The model of the operator around Plan: the effects of a step, one by one, as package reconcile has them. Between any two
-// of them it may crash.
+// The model of the operator around Plan: the effects of a step, one by one, as package reconcile
+// has them. Between any two of them it may crash.
 
 // decision is a Step in the terms of the model.
 type decision struct {
@@ -33,8 +33,9 @@ func (p *planner) decide(l look) decision {
 	return t
 }
 
-// goesOnElsewhere: what changes the members has a model of its own. Here there are only those of the first start, and
-// such a step has no effect: where it comes to rest, a size is still to be reached, or a member to be replaced.
+// goesOnElsewhere: what changes the members has a model of its own. Here there are only those of
+// the first start, and such a step has no effect: where it comes to rest, a size is still to be
+// reached, or a member to be replaced.
 func goesOnElsewhere(s Step) bool {
 	switch s.Action {
 	case Provision:
@@ -56,7 +57,8 @@ type outcome struct {
 	violation string
 }
 
-// careless are ways in which package reconcile could go wrong around a Plan that is right. The zero value is as it must be.
+// careless are ways in which package reconcile could go wrong around a Plan that is right. The zero
+// value is as it must be.
 type careless struct {
 	letsClientsInEarly  bool // as soon as the cluster has formed, and not only when every Pod is told to find its data
 	reportsFailedRecord bool // sets status.clusterID though not every volume could be recorded
@@ -73,9 +75,10 @@ type careless struct {
 	keepsRestoring      bool // never tells them, and lets clients in
 }
 
-// pass yields every way in which a pass that was decided on this look can go: complete, or ended by a crash after any of
-// its effects, or by an error after which it still reports. Of effects that are carried out at the same time, any may be
-// missing. same tells which Pods are still those of the look.
+// pass yields every way in which a pass that was decided on this look can go: complete, or ended by
+// a crash after any of its effects, or by an error after which it still reports. Of effects that
+// are carried out at the same time, any may be missing. same tells which Pods are still those of
+// the look.
 func (op careless) pass(w world, l look, t decision, same [most]bool, yield func(outcome)) {
 	if t.step.Reason == Suspended || l.cluster.suspended {
 		op.report(w, l, t, [most]bool{}, yield)
@@ -139,8 +142,8 @@ func (w *world) asSeen(l look) bool {
 	return w.cluster == l.cluster
 }
 
-// fenced: no Pod would start empty any more, and this is no view from before there were Pods. Clients are let in only then,
-// and when etcd itself says that it is the cluster of the status.
+// fenced: no Pod would start empty any more, and this is no view from before there were Pods.
+// Clients are let in only then, and when etcd itself says that it is the cluster of the status.
 func (l *look) fenced(op careless) bool {
 	some := false
 	for _, g := range l.members {
@@ -303,8 +306,8 @@ func (op careless) report(w world, l look, t decision, who [most]bool, yield fun
 	yield(outcome{done, who, w, violation})
 }
 
-// provisionedBesideData and bootstrappedAfterFormed judge decisions that were made on fresh facts. A stale one is bound to
-// be wrong at times, and what matters then is that nothing comes of it.
+// provisionedBesideData and bootstrappedAfterFormed judge decisions that were made on fresh facts.
+// A stale one is bound to be wrong at times, and what matters then is that nothing comes of it.
 
 func provisionedBesideData(w *world, l look, of int) string {
 	data := false
@@ -327,8 +330,8 @@ func bootstrappedAfterFormed(w *world, l look) string {
 	return ""
 }
 
-// inheritedFromDeleted: an EtcdCluster that was applied again takes over its predecessor's data where it is retained, and
-// not where it is being deleted.
+// inheritedFromDeleted: an EtcdCluster that was applied again takes over its predecessor's data
+// where it is retained, and not where it is being deleted.
 func inheritedFromDeleted(l look, id epoch) string {
 	for _, g := range l.members {
 		if id == 0 || g.claim.record == id && !g.claim.terminating {

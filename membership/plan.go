@@ -67,8 +67,9 @@ var rules = []rule{
 	healthy,          // nothing to do
 }
 
-// Plan decides the one next step. It is total and deterministic: the same facts give the same step. While
-// the cluster is suspended, a step that is not at rest becomes the remark that it would come next.
+// Plan decides the one next step. It is total and deterministic: the same facts give the same step.
+// While the cluster is suspended, a step that is not at rest becomes the remark that it would come
+// next.
 func Plan(d Desired, o Observed) Step { return plan(rules, d, o) }
 
 func plan(rules []rule, d Desired, o Observed) Step {

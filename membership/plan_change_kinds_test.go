@@ -2,7 +2,8 @@ package membership
 
 import "testing"
 
-// TestPlanChangeKinds is for the different things that members can be changed in, and for clusters in which that is special.
+// TestPlanChangeKinds is for the different things that members can be changed in, and for clusters
+// in which that is special.
 func TestPlanChangeKinds(t *testing.T) {
 	testPlan(t, map[string]planCase{
 		// what it takes

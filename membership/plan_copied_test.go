@@ -2,10 +2,12 @@ package membership
 
 import "testing"
 
-// inPlaceOf1 is the first start of the one member that a restore in place from the data of m-1 begins.
+// inPlaceOf1 is the first start of the one member that a restore in place from the data of m-1
+// begins.
 var inPlaceOf1 = First{Token: "back-uid", Size: 1, Base: 3, Snapshot: "volume-1 member/m-1"}
 
-// copying is a cluster of three whose first new member is to have the data of m-1, and has its volume.
+// copying is a cluster of three whose first new member is to have the data of m-1, and has its
+// volume.
 func copying() (Desired, Observed) {
 	d, o := aside3()
 	o.Snapshot = DataOf("m-1", "volume-1")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What the exploration of changes has taught: no member comes or goes, and no downgrade is left on, where that would keep a member
-// from starting.
+// What the exploration of changes has taught: no member comes or goes, and no downgrade is left on,
+// where that would keep a member from starting.
 
 func data(minor int) change {
 	return onAll(func(i *Instance) { i.Endpoint.Storage = Version{3, minor, 0} })
@@ -97,7 +97,8 @@ func TestPlanHalfway(t *testing.T) {
 	})
 }
 
-// TestHopUnanswered: the only member does not come up with what it was changed to, and what it ran before tells the way.
+// TestHopUnanswered: the only member does not come up with what it was changed to, and what it ran
+// before tells the way.
 func TestHopUnanswered(t *testing.T) {
 	t.Parallel()
 	d, o := formed1()

@@ -139,7 +139,8 @@ func keptFor(i *Instance) { i.Volume.Retired = true }
 
 func discarding(d *Desired, _ *Observed) { d.DiscardFormer = "back-uid" }
 
-// TestPlanBesideFormer: former members whose volumes are set aside change nothing of what is decided about the others.
+// TestPlanBesideFormer: former members whose volumes are set aside change nothing of what is
+// decided about the others.
 func TestPlanBesideFormer(t *testing.T) {
 	t.Parallel()
 	for name, changes := range map[string][]change{

@@ -2,7 +2,8 @@ package membership
 
 import "testing"
 
-// TestPlanLearner: how a learner becomes a voter, or goes again. There is one at most, of a cluster of three that grows.
+// TestPlanLearner: how a learner becomes a voter, or goes again. There is one at most, of a cluster
+// of three that grows.
 func TestPlanLearner(t *testing.T) {
 	joins := Step{Action: Join, Members: []string{"m-3"}, ID: 0xa3, Version: etcd36, Reason: Joining, Message: "starting the learner m-3"}
 	promotes := Step{Action: Promote, Members: []string{"m-3"}, ID: 0xa3, Reason: Joining, Message: "making the learner m-3 a voter"}

@@ -6,14 +6,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// notStarted is a learner that etcd lists, and whose volume it was given to, before anything has run there.
+// notStarted is a learner that etcd lists, and whose volume it was given to, before anything has
+// run there.
 func notStarted(i *Instance) {
 	silent(i)
 	i.Volume = Volume{UID: i.Volume.UID, Joins: i.ID, Version: etcd36}
 	i.Pod.Problem, i.Pod.NeverRan = "cannot be scheduled", true
 }
 
-// TestPlanQuorumLossWhileMembersMayComeBack: nothing is restored while the voters that have their data are a quorum.
+// TestPlanQuorumLossWhileMembersMayComeBack: nothing is restored while the voters that have their
+// data are a quorum.
 func TestPlanQuorumLossWhileMembersMayComeBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -141,7 +143,8 @@ func TestPlanQuorumLossWhileMembersMayComeBack(t *testing.T) {
 	}
 }
 
-// TestCopiedOfThatVolume: the claim of the survivor was made anew under its name after it was chosen.
+// TestCopiedOfThatVolume: the claim of the survivor was made anew under its name after it was
+// chosen.
 func TestCopiedOfThatVolume(t *testing.T) {
 	d, o := formed3()
 	o.Former, o.Instances, o.ClusterID, o.Reach, o.Members, o.Remembered = o.Instances, nil, 0, ReachNone, nil, false

@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlanIgnoresNames shows what the exploration builds on when it takes states that differ only in which member is which for one:
-// members that change places change places in the step, and nothing else changes.
+// TestPlanIgnoresNames shows what the exploration builds on when it takes states that differ only
+// in which member is which for one: members that change places change places in the step, and
+// nothing else changes.
 func TestPlanIgnoresNames(t *testing.T) {
 	t.Parallel()
 	b := bound{sizes: []uint8{3}, first: 3, states: 200_000, safety: true, budget: budget{losses: 1}}
@@ -39,8 +40,8 @@ func TestPlanIgnoresNames(t *testing.T) {
 	}
 }
 
-// FuzzPlan: whatever the facts, Plan decides, decides the same again, does not care for the order of etcd's list, changes
-// nothing that it was given, and keeps the promises that need no history.
+// FuzzPlan: whatever the facts, Plan decides, decides the same again, does not care for the order
+// of etcd's list, changes nothing that it was given, and keeps the promises that need no history.
 func FuzzPlan(f *testing.F) {
 	for seed := range uint64(64) {
 		f.Add(seedOf(seed))
@@ -69,7 +70,8 @@ func checkPlan(t *testing.T, seed []byte) Step {
 	return step
 }
 
-// TestAnything is the same for many more facts, and shows that they reach every action, so that its promises are put to the test.
+// TestAnything is the same for many more facts, and shows that they reach every action, so that its
+// promises are put to the test.
 func TestAnything(t *testing.T) {
 	t.Parallel()
 	want := []string{

@@ -1,7 +1,7 @@
 package membership
 
-// Reason says why a step was decided. The values are those of the API, so that a reason goes unchanged into condition,
-// event and log.
+// Reason says why a step was decided. The values are those of the API, so that a reason goes
+// unchanged into condition, event and log.
 type Reason string
 
 // The reasons of steps.

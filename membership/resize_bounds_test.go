@@ -1,8 +1,9 @@
 package membership
 
-// ringBounds of the exploration. Within each, these may happen at any time and as often as they like: the operator crashes
-// between any two effects, or cannot reach etcd; calls to etcd take effect late, or never; containers, volumes and etcd are
-// slow; a learner catches up or does not; and where the bound says so, clients write, processes crash, and patience runs out.
+// ringBounds of the exploration. Within each, these may happen at any time and as often as they
+// like: the operator crashes between any two effects, or cannot reach etcd; calls to etcd take
+// effect late, or never; containers, volumes and etcd are slow; a learner catches up or does not;
+// and where the bound says so, clients write, processes crash, and patience runs out.
 var ringBounds = map[string]struct {
 	reason string
 	bound  ringBound

@@ -1,6 +1,7 @@
 package membership
 
-// ringState is a world, what may still go wrong in it, and what an operator that is behind believes.
+// ringState is a world, what may still go wrong in it, and what an operator that is behind
+// believes.
 type ringState struct {
 	ring   ring
 	budget ringBudget
@@ -26,8 +27,8 @@ const (
 // one.
 type ringKey [7]uint64
 
-// canonical forgets what cannot matter any more, and moves the seats that are free to the end. The order of the others
-// stays: Plan goes by it, and a fresh name comes after all others.
+// canonical forgets what cannot matter any more, and moves the seats that are free to the end. The
+// order of the others stays: Plan goes by it, and a fresh name comes after all others.
 func (s *ringState) canonical() {
 	w := &s.ring
 	if s.behind == behindNot {

@@ -2,14 +2,17 @@ package membership
 
 import "go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-// What etcd does with a change of its members, at the time at which the call reaches it: server/etcdserver/server.go,
-// mayAddMember, mayRemoveMember, mayPromoteMember and MoveLeader, and IsReadyToPromoteMember and IsReadyToRemoveVotingMember
-// of server/etcdserver/api/membership/cluster.go. They are the same in 3.5.35, 3.6.16 and 3.7.3. Before 3.5.30 and 3.6.11
-// etcd wanted to be connected to all voters to add another one (isConnectedFullySince), and not to a quorum of what comes of
-// it: so fewer calls took effect, and no others.
+// What etcd does with a change of its members, at the time at which the call reaches it:
+// server/etcdserver/server.go, mayAddMember, mayRemoveMember, mayPromoteMember and MoveLeader, and
+// IsReadyToPromoteMember and IsReadyToRemoveVotingMember of
+// server/etcdserver/api/membership/cluster.go. They are the same in 3.5.35, 3.6.16 and 3.7.3.
+// Before 3.5.30 and 3.6.11 etcd wanted to be connected to all voters to add another one
+// (isConnectedFullySince), and not to a quorum of what comes of it: so fewer calls took effect, and
+// no others.
 
-// land yields every way in which a call under way may take effect; none where etcd refuses it. A change of the configuration
-// is an entry of the log: it commits on a quorum, one of which had everything before.
+// land yields every way in which a call under way may take effect; none where etcd refuses it. A
+// change of the configuration is an entry of the log: it commits on a quorum, one of which had
+// everything before.
 func (w *ring) land(f ringFlight, yield func(to ring, violation string)) {
 	if w.refuses(f, w.up()) != nil {
 		return
@@ -48,9 +51,9 @@ func (w *ring) land(f ringFlight, yield func(to ring, violation string)) {
 	})
 }
 
-// refuses is etcd's answer to a call that it does not carry out. Whom the member that is asked has been connected to for
-// HealthInterval are its peers: all that run, sooner or later. Names count where processes should, and one that is down may always
-// be removed.
+// refuses is etcd's answer to a call that it does not carry out. Whom the member that is asked has
+// been connected to for HealthInterval are its peers: all that run, sooner or later. Names count
+// where processes should, and one that is down may always be removed.
 func (w *ring) refuses(f ringFlight, peers uint8) error {
 	s, n := &w.seats[f.seat], w.voters()
 	switch {
@@ -131,7 +134,8 @@ func (w *ring) expel(i int) {
 	w.hashes.data.set(i, dataRight) // it is no member's data any more
 }
 
-// commits yields every smallest quorum of voters that run, one of which has the latest write, and the leader.
+// commits yields every smallest quorum of voters that run, one of which has the latest write, and
+// the leader.
 func (w *ring) commits(yield func(quorum uint8)) {
 	need := Quorum(w.voters())
 	var up []int

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ringExplorer searches the states that are reachable under a bound, breadth-first, so that a counterexample is a shortest
-// one.
+// ringExplorer searches the states that are reachable under a bound, breadth-first, so that a
+// counterexample is a shortest one.
 type ringExplorer struct {
 	bound ringBound
 	ringPlanner
@@ -182,8 +182,8 @@ func (x *ringExplorer) ending(w ring) []string {
 	return lines
 }
 
-// successors of a state, canonical: what an operator, an operator that is behind, Kubernetes, etcd, people and misfortune may
-// do next.
+// successors of a state, canonical: what an operator, an operator that is behind, Kubernetes, etcd,
+// people and misfortune may do next.
 func (x *ringExplorer) successors(s *ringState, visit func(*ringEdge)) {
 	yield := func(e ringEdge) {
 		if !x.bound.slow {
@@ -253,8 +253,8 @@ func (x *ringExplorer) fresh(s *ringState, yield func(ringEdge)) {
 	}
 }
 
-// call makes a call to etcd. That is done only under an intent that was written down, on facts that are looked at again
-// after that: so many are under way at most as the bound says.
+// call makes a call to etcd. That is done only under an intent that was written down, on facts that
+// are looked at again after that: so many are under way at most as the bound says.
 func (x *ringExplorer) call(s *ringState, t *ringDecision, yield func(ringEdge)) {
 	if t.step.Action == Disarm {
 		to := *s
@@ -303,7 +303,8 @@ func (x *ringExplorer) carryOut(s *ringState, t *ringDecision, p *pass, by strin
 	}
 }
 
-// behind is the operator that goes by an old view. It makes no calls to etcd: its intent would be refused.
+// behind is the operator that goes by an old view. It makes no calls to etcd: its intent would be
+// refused.
 func (x *ringExplorer) behind(s *ringState, yield func(ringEdge)) {
 	t := x.decide(s.believes())
 	kind := s.ring.kind
@@ -343,12 +344,12 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 // starts empty), S4 to S6 (one learner at most; a removed or promoted one leaves a quorum that
 // serves), S9 and S10 (a removed member never runs again, and no member's volume is deleted), S11
 // (nothing is done where nothing is known) and S15 (what serves is not stopped, and no change
-// leaves less than a quorum its data), S17 (one that moves to another volume has a successor first); and
-// from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5, S16). S18: a
-// Pod is recreated because of its kubelet's back-off only without a quorum, and not again and
-// again. S19 and S20: no member whose data is right goes for corruption while a quorum is right,
-// and no learner that was fed wrong data gets a vote. L4: where members serve and the operator
-// reaches none of them, a person is told.
+// leaves less than a quorum its data), S17 (one that moves to another volume has a successor
+// first); and from each state follows how it goes on when nothing more goes wrong (L1 to L3, L5,
+// S16). S18: a Pod is recreated because of its kubelet's back-off only without a quorum, and not
+// again and again. S19 and S20: no member whose data is right goes for corruption while a quorum is
+// right, and no learner that was fed wrong data gets a vote. L4: where members serve and the
+// operator reaches none of them, a person is told.
 func TestExploreResize(t *testing.T) {
 	states := counted(t, "states")
 	for name, tc := range ringBounds {

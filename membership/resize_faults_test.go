@@ -33,8 +33,8 @@ type ringBound struct {
 	states   int  // at most
 }
 
-// most steps and names that it may take to come to an end: so many for a cluster that changes its size and heals, and those of each
-// member that moves to another volume.
+// most steps and names that it may take to come to an end: so many for a cluster that changes its
+// size and heals, and those of each member that moves to another volume.
 func (b *ringBound) most() (steps, names int) {
 	moves := 0
 	if b.budget.kinds > 0 || b.all {
@@ -347,7 +347,8 @@ func (b *ringBound) people(s *ringState, change ringChange) {
 	}
 }
 
-// clients write. A write is acknowledged when a quorum has it, led by a member with every acknowledged write.
+// clients write. A write is acknowledged when a quorum has it, led by a member with every
+// acknowledged write.
 func (b *ringBound) clients(s *ringState, yield func(ringEdge)) {
 	if b.still || !s.ring.quorate() || s.ring.alarm != 0 {
 		return

@@ -2,7 +2,8 @@ package membership
 
 import "slices"
 
-// ringGlance is everything that an operator sees of a world at one time, packed: decisions are remembered by it.
+// ringGlance is everything that an operator sees of a world at one time, packed: decisions are
+// remembered by it.
 type ringGlance struct {
 	seats [ringSeats]uint32
 	rest  ringBits

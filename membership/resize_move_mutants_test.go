@@ -2,7 +2,8 @@ package membership
 
 import "testing"
 
-// TestMoveMutants shows the same of what replaces the members whose volumes are not what the spec asks for.
+// TestMoveMutants shows the same of what replaces the members whose volumes are not what the spec
+// asks for.
 func TestMoveMutants(t *testing.T) {
 	moved := ringBound{sizes: []uint8{3}, first: 3, calls: 1, states: 300_000, still: true, budget: ringBudget{kinds: 2}}
 	crashing := func(b ringBound) ringBound { b.crashes = true; return b }

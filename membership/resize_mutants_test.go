@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestResizeMutants shows that the exploration would find each rule of membership missing or weakened, and package reconcile
-// careless: what is named here is what keeps data safe, with the invariant that falls without it.
+// TestResizeMutants shows that the exploration would find each rule of membership missing or
+// weakened, and package reconcile careless: what is named here is what keeps data safe, with the
+// invariant that falls without it.
 func TestResizeMutants(t *testing.T) {
 	resized := ringBound{sizes: []uint8{1, 3}, first: 3, calls: 1, states: 300_000, budget: ringBudget{specs: 2}}
 	lossy := ringBound{sizes: []uint8{3}, first: 3, calls: 1, states: 300_000, still: true, claims: true, budget: ringBudget{losses: 1}}

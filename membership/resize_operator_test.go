@@ -1,7 +1,8 @@
 package membership
 
-// The model of the operator around Plan: the effects of a step, one by one, as package reconcile has them. Between any two
-// of them it may crash, and of effects on several members any may be missing.
+// The model of the operator around Plan: the effects of a step, one by one, as package reconcile
+// has them. Between any two of them it may crash, and of effects on several members any may be
+// missing.
 
 // ringPlanner is what is explored: the rules, and the operator that carries out what they decide.
 type ringPlanner struct {
@@ -10,8 +11,8 @@ type ringPlanner struct {
 	operator ringCareless
 }
 
-// ringCareless are ways in which package reconcile could go wrong around a Plan that is right. The zero value is as it must
-// be.
+// ringCareless are ways in which package reconcile could go wrong around a Plan that is right. The
+// zero value is as it must be.
 type ringCareless struct {
 	startsUnfenced  bool // tells a member that comes back that it may start empty
 	neverFences     bool // leaves a Pod that joined as it is
@@ -65,7 +66,8 @@ type pass struct {
 	used     uint8 // the seats that were taken since
 }
 
-// unchanged reports whether a volume is as it was seen: the API server refuses to write to any other version of it.
+// unchanged reports whether a volume is as it was seen: the API server refuses to write to any
+// other version of it.
 func (p *pass) unchanged(w *ring, i int) bool {
 	a, b := &p.seen[i], &w.seats[i]
 	if a.claim == claimNone {
@@ -76,8 +78,8 @@ func (p *pass) unchanged(w *ring, i int) bool {
 
 func (p *pass) samePod(i int) bool { return p.operator.ignoresVersions || p.same>>i&1 == 1 }
 
-// effects of the step on one seat, the first so many of them; done tells that there are no more. renewed tells that its Pod
-// is another one now.
+// effects of the step on one seat, the first so many of them; done tells that there are no more.
+// renewed tells that its Pod is another one now.
 func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, renewed bool) {
 	s, seen := &w.seats[i], &p.seen[i]
 	if stages == 0 {
@@ -164,8 +166,9 @@ func (p *pass) effects(w *ring, a Action, i, stages int) (violation string, rene
 	return violation, renewed
 }
 
-// spend is done before a learner is removed that has yet to start: its volume becomes its own, so that the next member has
-// another name. One that is being deleted is used by no other member, and not written to.
+// spend is done before a learner is removed that has yet to start: its volume becomes its own, so
+// that the next member has another name. One that is being deleted is used by no other member, and
+// not written to.
 func (s *ringSeat) spend(f ringFlight, careless ringCareless) {
 	if f.action == flightRemove && s.raft == raftLearner && s.spare && s.claim == claimKept && !careless.reusesNames {
 		s.spare, s.joins = false, joinsNow
@@ -186,7 +189,8 @@ func stagesOf(a Action) int {
 	}
 }
 
-// carryOut yields every way in which the effects of a step may go: any of them missing, the complete one last.
+// carryOut yields every way in which the effects of a step may go: any of them missing, the
+// complete one last.
 func (p *pass) carryOut(w *ring, t *ringDecision, yield func(who uint8, to ring, renewed uint8, violation string)) {
 	var who [ringSeats]int
 	n, ways, stages := 0, 1, stagesOf(t.step.Action)
@@ -219,8 +223,8 @@ func (p *pass) carryOut(w *ring, t *ringDecision, yield func(who uint8, to ring,
 	}
 }
 
-// fence tells Pods of recorded members what they must do at their next start. It is done in every pass after the step, but
-// not after a Record.
+// fence tells Pods of recorded members what they must do at their next start. It is done in every
+// pass after the step, but not after a Record.
 func (p *pass) fence(w *ring, t *ringDecision) uint8 {
 	if t.step.Action == Record || t.step.Reason == ForeignObject || p.operator.neverFences {
 		return 0

@@ -12,8 +12,9 @@ type ringEnd struct {
 	names     int   // that were used up on the way
 }
 
-// end follows the fair continuation: what is under way comes to nothing, kubelets and etcd do what they do by themselves,
-// and each pass is complete. It must come to rest as wanted, or at a stall that is justified and tells a person what to do.
+// end follows the fair continuation: what is under way comes to nothing, kubelets and etcd do what
+// they do by themselves, and each pass is complete. It must come to rest as wanted, or at a stall
+// that is justified and tells a person what to do.
 func (x *ringExplorer) end(w ring) ringEnd {
 	if x.bound.safety {
 		return ringEnd{}

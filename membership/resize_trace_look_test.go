@@ -30,8 +30,8 @@ func (w *ring) each(o *Observed, like func(w *ring, n int, i *Instance, o *Obser
 	return true
 }
 
-// likePod: what the kubelet says comes later than the process, so that one that has not started as far as is known may
-// run already.
+// likePod: what the kubelet says comes later than the process, so that one that has not started as
+// far as is known may run already.
 func likePod(w *ring, n int, i *Instance, _ *Observed) bool {
 	s, p := &w.seats[n], &i.Pod
 	switch {
@@ -57,7 +57,8 @@ func likeVolume(w *ring, n int, i *Instance, _ *Observed) bool {
 		v.Spare == s.spare && (v.Joins != 0) == (s.joins != joinsNobody) && v.Recorded() == s.recorded && v.Retired == s.retired
 }
 
-// likeEndpoint: one that answers serves, and one that is known by its metrics runs. Silence proves nothing, nor does the answer of one that has yet to learn that it was removed.
+// likeEndpoint: one that answers serves, and one that is known by its metrics runs. Silence proves
+// nothing, nor does the answer of one that has yet to learn that it was removed.
 func likeEndpoint(w *ring, n int, i *Instance, o *Observed) bool {
 	s := &w.seats[n]
 	return o.Member(i.ID) == nil || i.Endpoint.Member() == 0 || s.serves() || s.runs() && !i.Endpoint.Answered()

@@ -9,11 +9,12 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// A trace is a real cluster as its operator saw it, and what the operator did. Each entry is a look past every cache, the one
-// effect that followed it at once, and what came of that. It conforms when there is a path through the model that looks the
-// same all the way: the effect from the world before leads to the world after, with nothing between but what Kubernetes, etcd
-// and people do, and etcd gave the answer that the model's etcd gives. What cannot be seen, such as the data on a disk, is
-// followed in every way that it may be.
+// A trace is a real cluster as its operator saw it, and what the operator did. Each entry is a look
+// past every cache, the one effect that followed it at once, and what came of that. It conforms
+// when there is a path through the model that looks the same all the way: the effect from the world
+// before leads to the world after, with nothing between but what Kubernetes, etcd and people do,
+// and etcd gave the answer that the model's etcd gives. What cannot be seen, such as the data on a
+// disk, is followed in every way that it may be.
 
 // traceEntry is an entry of a trace. Package reconcile records them, as JSON.
 type traceEntry struct {
@@ -60,7 +61,8 @@ type ringTrace struct {
 // ringWorlds are states whose seats are ordinals: they are not canonical.
 type ringWorlds map[ringState]bool
 
-// conforms tells how a trace that begins at rest leaves the model; nil where it does not. So much may go wrong on the way.
+// conforms tells how a trace that begins at rest leaves the model; nil where it does not. So much
+// may go wrong on the way.
 func conforms(trace []traceEntry, budget ringBudget) *ringStory {
 	r := ringTrace{x: newRingExplorer(ringBound{leads: true, still: true, claims: true, late: true, calls: 1}, ringPlanner{rules: rules})}
 	first := slices.IndexFunc(trace, func(e traceEntry) bool { return e.Observed.Reach == ReachQuorum }) // one look may come to nothing
@@ -85,7 +87,8 @@ func conforms(trace []traceEntry, budget ringBudget) *ringStory {
 	return nil
 }
 
-// look keeps the worlds that look like this, in the order in which an operator looks: meanwhile the world goes on.
+// look keeps the worlds that look like this, in the order in which an operator looks: meanwhile the
+// world goes on.
 func (r *ringTrace) look(e *traceEntry) (violation string) {
 	if bad := breaches(e.Observed); bad != "" {
 		return bad
@@ -122,7 +125,8 @@ func (r *ringTrace) look(e *traceEntry) (violation string) {
 	return ""
 }
 
-// effect carries out what the operator did, in every world in which the model's operator would do that.
+// effect carries out what the operator did, in every world in which the model's operator would do
+// that.
 func (r *ringTrace) effect(e *traceEntry) (violation string) {
 	call := e.call()
 	switch {
@@ -161,8 +165,8 @@ func (r *ringTrace) effect(e *traceEntry) (violation string) {
 	return ""
 }
 
-// declines tells why the operator would not make the call; empty where it would. Where the leadership goes is a matter of which
-// has most of the log, which the model does not count.
+// declines tells why the operator would not make the call; empty where it would. Where the
+// leadership goes is a matter of which has most of the log, which the model does not count.
 func (x *ringExplorer) declines(s *ringState, call ringFlight) string {
 	t := *x.decide(s.ring.glance(0, true, false, true))
 	if does := callOf(&t); does.action != call.action || does.seat != call.seat && call.action != flightMove {

@@ -14,8 +14,8 @@ import (
 
 var traces = flag.String("traces", "", "a directory of traces that are to conform to the model")
 
-// TestTracesRecorded: what was seen of real clusters is a path of the model. TestTrace of package reconcile records the traces
-// and runs this.
+// TestTracesRecorded: what was seen of real clusters is a path of the model. TestTrace of package
+// reconcile records the traces and runs this.
 func TestTracesRecorded(t *testing.T) {
 	if *traces == "" {
 		t.Skip("there are none; TestTrace in ../reconcile records some")
@@ -54,7 +54,8 @@ func TestTracesRecorded(t *testing.T) {
 	}
 }
 
-// tracedLives are what a cluster goes through, by the name of the trace: what goes wrong, and what etcd is certainly asked for.
+// tracedLives are what a cluster goes through, by the name of the trace: what goes wrong, and what
+// etcd is certainly asked for.
 var tracedLives = map[string]struct {
 	misfortunes ringBudget
 	calls       []Action
@@ -76,7 +77,8 @@ func effectsOf(trace []traceEntry) []string {
 	return slices.Compact(effects)
 }
 
-// modelled is a trace of the model itself: a cluster changes its size when it has come to rest, and nothing goes wrong.
+// modelled is a trace of the model itself: a cluster changes its size when it has come to rest, and
+// nothing goes wrong.
 func modelled(sizes ...uint8) []traceEntry {
 	x := newRingExplorer(ringBound{leads: true}, ringPlanner{rules: rules})
 	w := ringOf(int(sizes[0]))

@@ -5,11 +5,13 @@ import (
 	"strings"
 )
 
-// The model of a cluster that has formed and changes its members: the objects in the API server, the kubelets, etcd's
-// configuration and its processes, and their disks. What happens before a cluster has formed is another model's.
+// The model of a cluster that has formed and changes its members: the objects in the API server,
+// the kubelets, etcd's configuration and its processes, and their disks. What happens before a
+// cluster has formed is another model's.
 
-// ringSeats that a model has at most. A seat is an identity: the ordinal, the volume, the Pod and the member of that name. One
-// that has left nothing behind is taken for a name that no member has ever had.
+// ringSeats that a model has at most. A seat is an identity: the ordinal, the volume, the Pod and
+// the member of that name. One that has left nothing behind is taken for a name that no member has
+// ever had.
 const ringSeats = 7
 
 // ring is the truth, of which an operator sees a glance.
@@ -100,7 +102,8 @@ const (
 	podMute    // etcd takes part in the log, and serves no client yet
 )
 
-// ringFlight is a call to etcd that was made and has not been answered: it takes effect at any later time, or never.
+// ringFlight is a call to etcd that was made and has not been answered: it takes effect at any
+// later time, or never.
 type ringFlight struct {
 	action ringCall
 	seat   uint8
@@ -121,7 +124,8 @@ func (s *ringSeat) member() bool { return s.raft == raftLearner || s.raft == raf
 // runs reports whether the process of a member runs.
 func (s *ringSeat) runs() bool { return s.pod == podUp || s.pod == podMute }
 
-// fetches reports whether a learner has nothing yet of what the others have. Its directory has been begun.
+// fetches reports whether a learner has nothing yet of what the others have. Its directory has been
+// begun.
 func (s *ringSeat) fetches() bool {
 	return s.pod == podMute && s.raft == raftLearner && !s.holds && !s.matched
 }
@@ -201,8 +205,8 @@ func (w *ring) intact(i int) bool {
 	return s.disk == diskData && (s.claim == claimKept || s.leaving() && s.keeps()) && !s.cutOff && (!s.forsaken || s.runs()) && w.hashes.data.of(i) == dataRight
 }
 
-// survives reports whether a quorum of the voters is intact, in the configuration as it is and as every call under way
-// would make it. This is how much may be lost at a time.
+// survives reports whether a quorum of the voters is intact, in the configuration as it is and as
+// every call under way would make it. This is how much may be lost at a time.
 func (w *ring) survives() bool {
 	n, good := 0, 0
 	for i := range w.seats {
@@ -242,8 +246,9 @@ func (w *ring) survives() bool {
 	return true
 }
 
-// launch starts the container of a Pod, for the first time or again. It returns what must never happen. etcd has the name of
-// a member that starts for the first time only when that has published it.
+// launch starts the container of a Pod, for the first time or again. It returns what must never
+// happen. etcd has the name of a member that starts for the first time only when that has published
+// it.
 func (w *ring) launch(i int) (violation string) {
 	s := &w.seats[i]
 	switch {
@@ -269,15 +274,16 @@ func (w *ring) launch(i int) (violation string) {
 	return ""
 }
 
-// kill deletes a Pod. It takes its time, even where nothing runs in it any more: its kubelet has to confirm that.
+// kill deletes a Pod. It takes its time, even where nothing runs in it any more: its kubelet has to
+// confirm that.
 func (w *ring) kill(i int) {
 	if s := &w.seats[i]; s.pod != podNone {
 		s.terminating = true
 	}
 }
 
-// sweep takes away the Pods that are going and in which nothing runs any more, and the volumes that wait for nothing else. An
-// exploration that is not slow does not stop to look at them.
+// sweep takes away the Pods that are going and in which nothing runs any more, and the volumes that
+// wait for nothing else. An exploration that is not slow does not stop to look at them.
 func (w *ring) sweep() {
 	for i := range w.seats {
 		s := &w.seats[i]

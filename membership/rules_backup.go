@@ -11,7 +11,8 @@ import "slices"
 type Backup struct {
 	Name  string
 	State BackupState
-	// Says is what it says of itself; empty where it says nothing. Of one that is being deleted it is why it stays.
+	// Says is what it says of itself; empty where it says nothing. Of one that is being deleted it
+	// is why it stays.
 	Says string
 }
 

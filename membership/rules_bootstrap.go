@@ -2,11 +2,12 @@ package membership
 
 import "fmt"
 
-// The rules of a cluster that has never formed. They start members with "initial cluster state: new", which is a phase of
-// a cluster and never a property of a member: two members that bootstrapped with it while one had lost its data have cost
-// people their clusters (etcd#12227).
+// The rules of a cluster that has never formed. They start members with "initial cluster state:
+// new", which is a phase of a cluster and never a property of a member: two members that
+// bootstrapped with it while one had lost its data have cost people their clusters (etcd#12227).
 
-// first is the first start that is under way, or is to begin: what was written down before, or else what the spec says.
+// first is the first start that is under way, or is to begin: what was written down before, or else
+// what the spec says.
 func first(d Desired, o Observed) First {
 	f := First{Token: d.Token, Size: d.Size, Base: d.Base, Snapshot: o.Snapshot.ID()}
 	for _, i := range o.Instances {
@@ -40,8 +41,9 @@ func firstMembers(f First, o Observed) []Instance {
 	return members
 }
 
-// lostWhileForming: a first member may have started and voted on the volume that is gone. Started again on an empty one,
-// under the same ID, it could elect a leader that lacks what was written (etcd#10254). Nothing was served yet.
+// lostWhileForming: a first member may have started and voted on the volume that is gone. Started
+// again on an empty one, under the same ID, it could elect a leader that lacks what was written
+// (etcd#10254). Nothing was served yet.
 func lostWhileForming(d Desired, o Observed) (Step, bool) {
 	if o.Formed() || d.Ephemeral {
 		return Step{}, false
@@ -88,8 +90,9 @@ func bootstrapped(d Desired, o Observed) (Step, bool) {
 	}, len(missing) > 0
 }
 
-// formed: every first member answers with its ID, and etcd's own list has these members and no other. A majority would be
-// enough for etcd, but then the last one could not be told from one that lost its data.
+// formed: every first member answers with its ID, and etcd's own list has these members and no
+// other. A majority would be enough for etcd, but then the last one could not be told from one that
+// lost its data.
 func formed(d Desired, o Observed) (Step, bool) {
 	if o.Formed() || o.Reach != ReachQuorum {
 		return Step{}, false

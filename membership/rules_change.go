@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// The rules by which members come to run something else: another version, other flags, other resources. They come last, so
-// that nothing is changed while a member is missing, learns, is down or has raised an alarm; one member is changed at a
-// time, the leader last, and the next only when the last one is back and has caught up.
+// The rules by which members come to run something else: another version, other flags, other
+// resources. They come last, so that nothing is changed while a member is missing, learns, is down
+// or has raised an alarm; one member is changed at a time, the leader last, and the next only when
+// the last one is back and has caught up.
 
-// Hop is the version that the members run next on their way to the one that is asked for: that itself, or one in between; and
-// the version that they run where there is no way. A member that has come to 3.7 goes back for a member that still reads the log of 3.5.
+// Hop is the version that the members run next on their way to the one that is asked for: that
+// itself, or one in between; and the version that they run where there is no way. A member that has
+// come to 3.7 goes back for a member that still reads the log of 3.5.
 func Hop(d Desired, o Observed) Version {
 	path, err := Path(running(o), d.Version)
 	switch lowest, highest := span(running(o)); {
@@ -25,8 +27,8 @@ func Hop(d Desired, o Observed) Version {
 	}
 }
 
-// running are the versions that voters say they run; where they cannot be listed, those that ran last on the volumes of all that
-// are known.
+// running are the versions that voters say they run; where they cannot be listed, those that ran
+// last on the volumes of all that are known.
 func running(o Observed) []Version {
 	var versions []Version
 	for _, i := range o.voters() {
@@ -45,8 +47,8 @@ func running(o Observed) []Version {
 	return versions
 }
 
-// mislabelled: what runs is not what the image's name says. Other images of that name hold the same. A member that is to get another image
-// anyway is not held up: that is what mends it.
+// mislabelled: what runs is not what the image's name says. Other images of that name hold the
+// same. A member that is to get another image anyway is not held up: that is what mends it.
 func mislabelled(_ Desired, o Observed) (Step, bool) {
 	var wrong []string
 	for _, i := range o.voters() {
@@ -60,7 +62,8 @@ func mislabelled(_ Desired, o Observed) (Step, bool) {
 	}, len(wrong) > 0
 }
 
-// underWay: an answer is not yet success. etcd may answer from what it was changed to, and end a moment later.
+// underWay: an answer is not yet success. etcd may answer from what it was changed to, and end a
+// moment later.
 func underWay(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: Changing}
 	var waiting []Instance
@@ -101,27 +104,30 @@ func underWay(d Desired, o Observed) (Step, bool) {
 	return needsPerson(step, waiting), len(waiting) > 0
 }
 
-// mended reports whether a member that has not proved to run well is to run something else: what the spec has been mended to.
-// That is not put off until it runs well without.
+// mended reports whether a member that has not proved to run well is to run something else: what
+// the spec has been mended to. That is not put off until it runs well without.
 func (i Instance) mended() bool {
 	return i.superseded() || i.Pod.Unproved && i.Pod.Change != ChangeNone && (i.Pod.Crashed || len(i.Pod.Untried) > 0 && i.Pod.Outdated)
 }
 
-// superseded reports whether the spec asks for something else than the cpu and memory that the member has yet to get: it may never
-// get them.
+// superseded reports whether the spec asks for something else than the cpu and memory that the
+// member has yet to get: it may never get them.
 func (i Instance) superseded() bool { return i.Pod.Resizing && i.Pod.Change != ChangeNone }
 
-// Proving reports whether the member answers from the version that its volume says comes next, and has yet to prove that it runs
-// well: so it stays on the volume what a Pod of it is made of. Any other version that comes next goes at the first answer: it may
-// not be able to read the data any more.
+// Proving reports whether the member answers from the version that its volume says comes next, and
+// has yet to prove that it runs well: so it stays on the volume what a Pod of it is made of. Any
+// other version that comes next goes at the first answer: it may not be able to read the data any
+// more.
 func (i Instance) Proving() bool {
 	return i.Pod.Unproved && i.Endpoint.Answered() && i.Volume.Next == i.Endpoint.Version
 }
 
-// onTrial reports whether the member was changed, and what it was changed to is not written down yet as what it serves with.
+// onTrial reports whether the member was changed, and what it was changed to is not written down
+// yet as what it serves with.
 func (i Instance) onTrial() bool { return len(i.Pod.Untried) > 0 || i.Volume.Next != (Version{}) }
 
-// with is what the member is on trial with, in words that follow what it is to do; empty where it is not.
+// with is what the member is on trial with, in words that follow what it is to do; empty where it
+// is not.
 func (i Instance) with() string {
 	if !i.onTrial() {
 		return ""
@@ -129,8 +135,9 @@ func (i Instance) with() string {
 	return " with " + i.news()
 }
 
-// catchUp is how many entries of its log etcd keeps for followers that are behind (DefaultSnapshotCatchUpEntries in
-// server/etcdserver/server.go). One that is further behind needs a snapshot, and is not counted on meanwhile.
+// catchUp is how many entries of its log etcd keeps for followers that are behind
+// (DefaultSnapshotCatchUpEntries in server/etcdserver/server.go). One that is further behind needs
+// a snapshot, and is not counted on meanwhile.
 const catchUp = 5000
 
 // behind is how many entries of the log a member has yet to apply.
@@ -207,8 +214,9 @@ func one(b bool) int {
 	return 0
 }
 
-// unraised are the members whose data is still that of an earlier minor than all of them run. The cluster's version rises
-// by itself when the last member runs the new one, and only then may the next minor come, or etcd be asked to go back.
+// unraised are the members whose data is still that of an earlier minor than all of them run. The
+// cluster's version rises by itself when the last member runs the new one, and only then may the
+// next minor come, or etcd be asked to go back.
 func (o Observed) unraised() []string {
 	lowest, _ := span(running(o))
 	if lowest.Minor < 6 { // 3.5 does not tell

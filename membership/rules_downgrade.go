@@ -7,8 +7,9 @@ import (
 
 // The rules of going back to an earlier minor, and of members that come or go on the way.
 
-// downgraded: etcd itself makes the data readable for the earlier minor, before the first member runs that. While some still
-// run it there is nothing to prepare: etcd has not begun to use what is new.
+// downgraded: etcd itself makes the data readable for the earlier minor, before the first member
+// runs that. While some still run it there is nothing to prepare: etcd has not begun to use what is
+// new.
 func downgraded(d Desired, o Observed) (Step, bool) {
 	lowest, _ := span(running(o))
 	hop, under := Hop(d, o), o.downgrade()
@@ -52,7 +53,8 @@ func (o Observed) downgrade() Version {
 func halfway(d Desired, o Observed) (Step, bool) {
 	var waiting []Instance
 	for _, i := range o.voters() {
-		// On a volume that is terminating that is not written any more, and elsewhere not before it has proved itself.
+		// On a volume that is terminating that is not written any more, and elsewhere not before it
+		// has proved itself.
 		arrived := (i.Volume.Terminating || i.Proving()) && i.Endpoint.Version == i.Volume.Next && !i.Pod.Changing
 		if i.Volume.Next != (Version{}) && !arrived && !o.lost(i) && !i.Volume.InDoubt() && !i.Pod.Overdue {
 			waiting = append(waiting, i)
@@ -64,8 +66,9 @@ func halfway(d Desired, o Observed) (Step, bool) {
 	}, len(waiting) > 0 && incomplete(d, o)
 }
 
-// interrupted: a new member cannot come while etcd is being downgraded, and a lost member must be replaced first. Those that
-// run the earlier minor already go on with it: it is a mixed cluster then, as in the middle of an upgrade.
+// interrupted: a new member cannot come while etcd is being downgraded, and a lost member must be
+// replaced first. Those that run the earlier minor already go on with it: it is a mixed cluster
+// then, as in the middle of an upgrade.
 func interrupted(d Desired, o Observed) (Step, bool) {
 	if o.downgrade() == (Version{}) {
 		return Step{}, false

@@ -9,9 +9,10 @@ import (
 
 // The rules of a cluster that has formed. Whatever they do, no member starts empty.
 
-// started: a Pod that is gone comes back at once as the same member on its volume. It takes no membership change, so all
-// of them start together, and it is right without a quorum too: it is how a quorum comes back. They run what ran on the
-// volume last, which etcd can always read; a new version is an upgrade, with rules of its own.
+// started: a Pod that is gone comes back at once as the same member on its volume. It takes no
+// membership change, so all of them start together, and it is right without a quorum too: it is how
+// a quorum comes back. They run what ran on the volume last, which etcd can always read; a new
+// version is an upgrade, with rules of its own.
 func started(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Start, Reason: Starting}
 	for _, i := range o.Instances {
@@ -42,13 +43,16 @@ func (o Observed) removed(i Instance) bool {
 	})
 }
 
-// recorded: the process that runs on a volume says whose data it is; nothing else proves it better. A new member may have no
-// name in etcd's list, and serve no clients, for seven seconds (Endpoint.Publishing). Its peer URL tells its identity as well, and its
-// metrics tell whose volume it has, even before it has got any data (Endpoint.Fetching): it goes on with what it has begun there
-// then, and does not begin again. What they say counts for no more than that: what is being changed has to serve.
+// recorded: the process that runs on a volume says whose data it is; nothing else proves it better.
+// A new member may have no name in etcd's list, and serve no clients, for seven seconds
+// (Endpoint.Publishing). Its peer URL tells its identity as well, and its metrics tell whose volume
+// it has, even before it has got any data (Endpoint.Fetching): it goes on with what it has begun
+// there then, and does not begin again. What they say counts for no more than that: what is being
+// changed has to serve.
 //
-// What comes next on a volume goes when the member has answered since, and proved that it runs well. Where it is the Pod of before that answers, because its end
-// is not seen yet or the operator was interrupted before it began, that is looked at past the cache first.
+// What comes next on a volume goes when the member has answered since, and proved that it runs
+// well. Where it is the Pod of before that answers, because its end is not seen yet or the operator
+// was interrupted before it began, that is looked at past the cache first.
 func recorded(d Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.Member())
@@ -74,7 +78,8 @@ type Loss struct {
 	Another bool
 }
 
-// lostMembers are the members whose data is gone, and the others. A learner that has not started has none to lose.
+// lostMembers are the members whose data is gone, and the others. A learner that has not started
+// has none to lose.
 func (o Observed) lostMembers() (lost, left []string) {
 	members := o.knownVoters()
 	gone := func(i Instance) bool {
@@ -83,8 +88,8 @@ func (o Observed) lostMembers() (lost, left []string) {
 	return names(members, gone), names(members, func(i Instance) bool { return !gone(i) })
 }
 
-// MajorityLost reports whether a cluster that has formed has too few members left with their data for a quorum, as far as is known
-// without those that have yet to tell.
+// MajorityLost reports whether a cluster that has formed has too few members left with their data
+// for a quorum, as far as is known without those that have yet to tell.
 func MajorityLost(o Observed) bool {
 	if !o.Formed() || o.Reach == ReachQuorum || o.guesses(o.knownVoters()) {
 		return false
@@ -93,9 +98,9 @@ func MajorityLost(o Observed) bool {
 	return len(left) < Quorum(len(lost)+len(left))
 }
 
-// recovers reports whether a lost majority is to be restored by itself, and can be: where it is certain that it is lost, also if one of
-// the members that do not answer is a learner and has no vote; where no kubelet finds that a member serves; and where no EtcdRestore is
-// asked for.
+// recovers reports whether a lost majority is to be restored by itself, and can be: where it is
+// certain that it is lost, also if one of the members that do not answer is a learner and has no
+// vote; where no kubelet finds that a member serves; and where no EtcdRestore is asked for.
 func recovers(d Desired, o Observed) bool {
 	lost, left := o.lostMembers()
 	if !o.Remembered || len(left) >= Quorum(len(lost)+len(left)-1) || o.mayServe() || o.InPlace.asked() || o.Loss.Another || d.Ephemeral {
@@ -105,8 +110,8 @@ func recovers(d Desired, o Observed) bool {
 	return d.FromBackup || d.FromSurvivor && len(survivors) == 1
 }
 
-// lostMajority: nothing is started empty, ever. What is left is restored, by an EtcdRestore that a person makes, or, where the spec asks
-// for that, by one that is made when the loss has lasted.
+// lostMajority: nothing is started empty, ever. What is left is restored, by an EtcdRestore that a
+// person makes, or, where the spec asks for that, by one that is made when the loss has lasted.
 func lostMajority(d Desired, o Observed) (Step, bool) {
 	if !MajorityLost(o) {
 		return Step{}, false
@@ -212,8 +217,9 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 	return step, len(down) > 0
 }
 
-// needsPerson turns a wait that has not helped into a stall, unless there is a quorum and the member will be replaced. The
-// volume may be there and its content gone: then etcd finds nothing to go on with, and exits.
+// needsPerson turns a wait that has not helped into a stall, unless there is a quorum and the
+// member will be replaced. The volume may be there and its content gone: then etcd finds nothing to
+// go on with, and exits.
 func needsPerson(step Step, down []Instance) Step {
 	replaceable := step.Reason != QuorumLost && step.Reason != Unreachable
 	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && !i.Publishes() && (!i.Pod.Damaged || !replaceable) }) {

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// The rules of a restore in place (EtcdRestore). All members of a cluster that has formed are stopped, their volumes are set
-// aside, and new first members start from a snapshot: with ordinals, a token and so a cluster ID that none had before. From then
-// on it is a first start like every other. Nothing of the former members is deleted before the new members have formed a cluster, and until
-// then the EtcdRestore can be taken back.
+// The rules of a restore in place (EtcdRestore). All members of a cluster that has formed are
+// stopped, their volumes are set aside, and new first members start from a snapshot: with ordinals,
+// a token and so a cluster ID that none had before. From then on it is a first start like every
+// other. Nothing of the former members is deleted before the new members have formed a cluster, and
+// until then the EtcdRestore can be taken back.
 
 // InPlace is a restore in place. The zero InPlace: none is asked for.
 type InPlace struct {
@@ -19,7 +20,8 @@ type InPlace struct {
 	Withdrawn bool
 	// Begun: the former members are no Instances any more, and are to be stopped.
 	Begun bool
-	// Reverted: the EtcdRestore was deleted before the new members had formed a cluster. They go, and the former ones come back.
+	// Reverted: the EtcdRestore was deleted before the new members had formed a cluster. They go,
+	// and the former ones come back.
 	Reverted bool
 	// Suspended: it does not begin while this is true.
 	Suspended bool
@@ -32,7 +34,8 @@ type InPlace struct {
 	LostLately bool
 	// Lately: the cluster stopped serving too lately to call that lasting.
 	Lately bool
-	// Problem is why it cannot be begun, as was found out beside the plan; empty where nothing is known.
+	// Problem is why it cannot be begun, as was found out beside the plan; empty where nothing is
+	// known.
 	Problem string
 	// Passes: the problem does so without a person.
 	Passes bool
@@ -41,19 +44,20 @@ type InPlace struct {
 // asked reports whether a restore in place is asked for, and not begun.
 func (p InPlace) asked() bool { return p.Name != "" && !p.Begun && !p.Reverted }
 
-// InPlaceRefused reports whether a restore in place is refused for good, whatever becomes of the cluster later: it serves, and all
-// that was written since the snapshot would be lost.
+// InPlaceRefused reports whether a restore in place is refused for good, whatever becomes of the
+// cluster later: it serves, and all that was written since the snapshot would be lost.
 func InPlaceRefused(o Observed) bool {
 	return o.InPlace.asked() && o.Formed() && o.Reach == ReachQuorum && !o.InPlace.Anyway
 }
 
-// mayServe reports whether a cluster serves as far as a kubelet knows, which may not have looked lately, or served lately.
+// mayServe reports whether a cluster serves as far as a kubelet knows, which may not have looked
+// lately, or served lately.
 func (o Observed) mayServe() bool {
 	return o.InPlace.Lately || slices.ContainsFunc(o.Instances, func(i Instance) bool { return i.Pod.Ready && !i.Pod.Terminating })
 }
 
-// InPlaceWaits is why a restore in place that is asked for is not begun yet; empty where nothing is against it. passes: that
-// changes without a person.
+// InPlaceWaits is why a restore in place that is asked for is not begun yet; empty where nothing is
+// against it. passes: that changes without a person.
 func InPlaceWaits(d Desired, o Observed) (why string, passes bool) {
 	const bootstrap = "to start from a snapshot, delete the EtcdCluster and its PersistentVolumeClaims, and apply it with spec.bootstrap.restore"
 	switch {
@@ -91,8 +95,8 @@ func withdrawn(_ Desired, o Observed) (Step, bool) {
 	return Step{Action: Wait, Reason: Reverting, Message: "EtcdRestore " + o.InPlace.Name + " was deleted: the former members come back"}, o.InPlace.Withdrawn
 }
 
-// formerStopped: no process of a former member ever runs again, nor beside the new members. Their volumes are set aside once none
-// runs, and nothing new is made before that.
+// formerStopped: no process of a former member ever runs again, nor beside the new members. Their
+// volumes are set aside once none runs, and nothing new is made before that.
 func formerStopped(d Desired, o Observed) (Step, bool) {
 	if o.InPlace.Reverted {
 		return Step{}, false
@@ -126,8 +130,8 @@ func InPlaceSetsAside(o Observed) []string {
 	return append(names(o.Former, toSetAside), names(o.Instances, toSetAside)...)
 }
 
-// revertedTo: the new members go with their volumes, which nothing but the snapshot was ever written to, and then the former ones
-// come back. Clients are let in by neither until that is done.
+// revertedTo: the new members go with their volumes, which nothing but the snapshot was ever
+// written to, and then the former ones come back. Clients are let in by neither until that is done.
 func revertedTo(_ Desired, o Observed) (Step, bool) {
 	if !o.InPlace.Reverted {
 		return Step{}, false
@@ -156,14 +160,16 @@ func revertedTo(_ Desired, o Observed) (Step, bool) {
 	return Step{Action: Revert, Reason: Reverting, Message: "going on with the former members"}, true
 }
 
-// Copy is what has become of the copy that is made of a former member's data, on the volume of the first member.
+// Copy is what has become of the copy that is made of a former member's data, on the volume of the
+// first member.
 type Copy struct {
 	Begun, Done bool
 	// Problem is why it is not done, in words that a person can act on. It is tried again.
 	Problem string
 }
 
-// copied: where the cluster starts from the data of a former member, the first member has its data before it has a Pod.
+// copied: where the cluster starts from the data of a former member, the first member has its data
+// before it has a Pod.
 func copied(d Desired, o Observed) (Step, bool) {
 	f := first(d, o)
 	s := ParseSnapshot(f.Snapshot)
@@ -189,15 +195,16 @@ func copied(d Desired, o Observed) (Step, bool) {
 	return step, true
 }
 
-// chosenIsThere reports whether the former volume is there of which the data is to be copied, that very one.
+// chosenIsThere reports whether the former volume is there of which the data is to be copied, that
+// very one.
 func chosenIsThere(o Observed, s Snapshot) bool {
 	return slices.ContainsFunc(o.Former, func(i Instance) bool {
 		return i.Name == s.member() && i.Volume.Exists() && i.Volume.UID == s.SHA256
 	})
 }
 
-// strayFormer: volumes were set aside, and nothing tells for what: the EtcdCluster was deleted, or its status, while it was
-// restored in place. Which data it is to have only a person can know.
+// strayFormer: volumes were set aside, and nothing tells for what: the EtcdCluster was deleted, or
+// its status, while it was restored in place. Which data it is to have only a person can know.
 func strayFormer(d Desired, o Observed) (Step, bool) {
 	aside := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside != "" })
 	return Step{
@@ -207,8 +214,9 @@ func strayFormer(d Desired, o Observed) (Step, bool) {
 	}, len(aside) > 0 && !o.InPlace.Begun && !o.InPlace.Reverted && !o.Formed()
 }
 
-// markedLate: the mark of a restore in place that was taken back was asked for before that, and has come since, on the volume of a
-// member. Nothing would start there. What belongs to another restore is no member's by now.
+// markedLate: the mark of a restore in place that was taken back was asked for before that, and has
+// come since, on the volume of a member. Nothing would start there. What belongs to another restore
+// is no member's by now.
 func markedLate(_ Desired, o Observed) (Step, bool) {
 	late := names(o.Instances, func(i Instance) bool {
 		return i.Volume.Stays() && i.Volume.Aside != "" && i.Volume.Recorded() && i.Volume.ClusterID == o.ID()
@@ -219,7 +227,8 @@ func markedLate(_ Desired, o Observed) (Step, bool) {
 	}, len(late) > 0
 }
 
-// replaced: the snapshot is found while the cluster goes on, and only then it is written down that all members are replaced.
+// replaced: the snapshot is found while the cluster goes on, and only then it is written down that
+// all members are replaced.
 func replaced(d Desired, o Observed) (Step, bool) {
 	why, _ := InPlaceWaits(d, o)
 	switch {
@@ -236,14 +245,16 @@ func replaced(d Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// asideFor reports whether the volume was set aside for that EtcdRestore. What was set aside for an earlier one stays as it is.
+// asideFor reports whether the volume was set aside for that EtcdRestore. What was set aside for an
+// earlier one stays as it is.
 func (v Volume) asideFor(uid string) bool { return uid != "" && v.Aside == uid }
 
 // Discarded reports whether the volume was set aside for that EtcdRestore, and is not kept for a
 // person as that of a member that was removed before.
 func (v Volume) Discarded(uid string) bool { return v.asideFor(uid) && !v.Retired }
 
-// formerDiscarded: the volumes of former members go where the EtcdRestore asks for that, once all is well without them.
+// formerDiscarded: the volumes of former members go where the EtcdRestore asks for that, once all
+// is well without them.
 func formerDiscarded(d Desired, o Observed) (Step, bool) {
 	gone := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Discarded(d.DiscardFormer) })
 	return Step{

@@ -2,10 +2,12 @@ package membership
 
 import "slices"
 
-// The rules of a learner: how one that was added becomes a voter, or goes again. There is one at most, and no other
-// membership change but the removal of what is lost until it is one or the other.
+// The rules of a learner: how one that was added becomes a voter, or goes again. There is one at
+// most, and no other membership change but the removal of what is lost until it is one or the
+// other.
 
-// givenUp: a learner that is wanted no more, or that cannot become a voter. Removing it takes nothing from the quorum.
+// givenUp: a learner that is wanted no more, or that cannot become a voter. Removing it takes
+// nothing from the quorum.
 func givenUp(d Desired, o Observed) (Step, bool) {
 	_, moves := moving(d, o)
 	for _, i := range o.learners() {
@@ -27,8 +29,9 @@ func givenUp(d Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-// lostLearner: neither has it data, nor is there a volume on which it has yet to start. On a volume that was given to it it
-// may start as often as it likes until it is known to hold its data: it has no vote yet.
+// lostLearner: neither has it data, nor is there a volume on which it has yet to start. On a volume
+// that was given to it it may start as often as it likes until it is known to hold its data: it has
+// no vote yet.
 func lostLearner(d Desired, o Observed, i Instance) bool {
 	if o.holds(i) && !i.Volume.Terminating {
 		return false
@@ -42,8 +45,8 @@ func lostLearner(d Desired, o Observed, i Instance) bool {
 	return !i.Volume.Stays() || i.Volume.Recorded() || !i.Volume.Spare && i.Volume.Joins != i.ID
 }
 
-// joined: a learner gets its Pod, told of all members as etcd lists them now. Earlier it would exit: etcd
-// has to list a member before it can join.
+// joined: a learner gets its Pod, told of all members as etcd lists them now. Earlier it would
+// exit: etcd has to list a member before it can join.
 func joined(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		if o.holds(i) || i.Pod.Exists() && (!i.Pod.Provisions || i.Pod.Terminating) {

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// The rules of what etcd 3.5 has left in the log. It writes to it in a form that 3.7 does not know, and panics at (apply.Apply in
-// server/etcdserver/apply): when a member of 3.5 starts, for example. Such entries are read at every start until a snapshot was
-// saved behind them, by itself after --snapshot-count entries; an idle cluster may never come to that.
+// The rules of what etcd 3.5 has left in the log. It writes to it in a form that 3.7 does not know,
+// and panics at (apply.Apply in server/etcdserver/apply): when a member of 3.5 starts, for example.
+// Such entries are read at every start until a snapshot was saved behind them, by itself after
+// --snapshot-count entries; an idle cluster may never come to that.
 
-// Replays is what the volume of a member that answers is to say of its log (Volume.Replays). An entry that one member of 3.5 writes is
-// in the log of all.
+// Replays is what the volume of a member that answers is to say of its log (Volume.Replays). An
+// entry that one member of 3.5 writes is in the log of all.
 func Replays(d Desired, o Observed, i Instance) string {
 	is := i.Volume.Replays
 	switch {
@@ -27,12 +28,14 @@ func Replays(d Desired, o Observed, i Instance) string {
 	}
 }
 
-// allSix reports whether every voter runs 3.6, and tells of data of that minor and of a downgrade to that one, or of none for 0.
+// allSix reports whether every voter runs 3.6, and tells of data of that minor and of a downgrade
+// to that one, or of none for 0.
 //
-// Where the cluster's version falls, a member of 3.6 saves a snapshot before it makes its data readable for the earlier minor
-// (ClusterVersionSet in server/etcdserver/apply/apply.go, UpdateStorageVersion in server/etcdserver/adapters.go). So a member that has data of 3.5,
-// and had data of 3.6 when none ran 3.5 any more, has a log that begins after all entries of 3.5. Without the second, the downgrade
-// may be one that was carried out and that etcd has yet to end.
+// Where the cluster's version falls, a member of 3.6 saves a snapshot before it makes its data
+// readable for the earlier minor (ClusterVersionSet in server/etcdserver/apply/apply.go,
+// UpdateStorageVersion in server/etcdserver/adapters.go). So a member that has data of 3.5, and had
+// data of 3.6 when none ran 3.5 any more, has a log that begins after all entries of 3.5. Without
+// the second, the downgrade may be one that was carried out and that etcd has yet to end.
 func (o Observed) allSix(storage, downgrade int) bool {
 	voters := o.voters()
 	return len(voters) > 0 && !slices.ContainsFunc(voters, func(i Instance) bool {
@@ -47,9 +50,10 @@ func (o Observed) replay() []Instance {
 	})
 }
 
-// logRewritten: before the first member runs 3.7, etcd prepares a downgrade to 3.5, for which every member saves a snapshot, and takes it
-// back. No member is started again for that, and nothing but 3.6 runs meanwhile. To start 3.6 again would help only where the cluster's
-// version of 3.5 is still in the log, and not against what came after it.
+// logRewritten: before the first member runs 3.7, etcd prepares a downgrade to 3.5, for which every
+// member saves a snapshot, and takes it back. No member is started again for that, and nothing but
+// 3.6 runs meanwhile. To start 3.6 again would help only where the cluster's version of 3.5 is
+// still in the log, and not against what came after it.
 func logRewritten(d Desired, o Observed) (Step, bool) {
 	lowest, highest := span(running(o))
 	hop, under, replay := Hop(d, o), o.downgrade(), o.replay()

@@ -43,9 +43,10 @@ func (o Observed) leaves(i Instance) string {
 	}
 }
 
-// moving is the voter that goes next because of its volume, once its successor votes. It is begun only while all voters serve
-// and none has raised an alarm, but for one of a database that is full and has room on the new volumes; what has been made for it
-// stays while one of them does not for a moment.
+// moving is the voter that goes next because of its volume, once its successor votes. It is begun
+// only while all voters serve and none has raised an alarm, but for one of a database that is full
+// and has room on the new volumes; what has been made for it stays while one of them does not for a
+// moment.
 func moving(d Desired, o Observed) (Instance, bool) {
 	voters := o.byValue()
 	next := slices.IndexFunc(voters, func(i Instance) bool { return o.leaves(i) != "" })
@@ -75,8 +76,8 @@ func untilDecided(undecided []string, before string) Step {
 	}
 }
 
-// outgrows reports whether some member has a larger database than a new volume has room for. A member that came to such a one
-// would refuse writes, and all others with it.
+// outgrows reports whether some member has a larger database than a new volume has room for. A
+// member that came to such a one would refuse writes, and all others with it.
 func (o Observed) outgrows(d Desired) bool {
 	return d.Room > 0 && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Endpoint.DBSize >= d.Room })
 }

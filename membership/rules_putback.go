@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// The rules of a change that does not work: it stops at the member on which it was tried, which is put back to what it has
-// served with.
+// The rules of a change that does not work: it stops at the member on which it was tried, which is
+// put back to what it has served with.
 
-// putBack: a member that was changed and does not come up, or not for long, gets back what it had; no other was touched. Which
-// version has run on its data is recorded at the first answer, and stays: only what etcd can read any time is taken back then.
+// putBack: a member that was changed and does not come up, or not for long, gets back what it had;
+// no other was touched. Which version has run on its data is recorded at the first answer, and
+// stays: only what etcd can read any time is taken back then.
 func putBack(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		if !i.changing() || !i.inVain() || i.Endpoint.Answered() || i.Endpoint.Member() != 0 && !i.idle() || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
@@ -24,8 +25,9 @@ func putBack(_ Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-// unarmed: nothing is heard of the node of a member whose image was changed, and what ran before answers still. The node would carry
-// the change out when it is back. Where the spec asks for something else by then, it is taken back before.
+// unarmed: nothing is heard of the node of a member whose image was changed, and what ran before
+// answers still. The node would carry the change out when it is back. Where the spec asks for
+// something else by then, it is taken back before.
 func unarmed(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		armed := i.Pod.Away && i.Pod.Changing && !i.Pod.Resizing && i.Endpoint.Answered() && i.Endpoint.Version == i.Volume.Version
@@ -48,22 +50,24 @@ func (i Instance) changing() bool {
 // changes reports whether another version is to run on the volume than ran last.
 func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Version }
 
-// inVain reports whether waiting for a Pod does not help: it was tried more than once; it was killed for want of the memory that
-// it was changed to; it runs and does not serve; or nothing fits it, for longer than a node may be full for a moment, or the spec has been mended meanwhile.
+// inVain reports whether waiting for a Pod does not help: it was tried more than once; it was
+// killed for want of the memory that it was changed to; it runs and does not serve; or nothing fits
+// it, for longer than a node may be full for a moment, or the spec has been mended meanwhile.
 func (i Instance) inVain() bool {
 	unplaced := len(i.Pod.Untried) > 0 && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
 	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
 	return i.Pod.Failing || starved || i.idle() || unplaced && (i.Pod.Overdue || i.Pod.Outdated)
 }
 
-// idle reports whether etcd runs with what the member was changed to, and does not serve: for longer than waiting helps, or the
-// spec has been mended meanwhile. Another version may have made the data its own by then: that is not taken back.
+// idle reports whether etcd runs with what the member was changed to, and does not serve: for
+// longer than waiting helps, or the spec has been mended meanwhile. Another version may have made
+// the data its own by then: that is not taken back.
 func (i Instance) idle() bool {
 	return i.changing() && !i.Volume.changes() && (i.Pod.IdleLong || i.Pod.Idle && i.Pod.Outdated)
 }
 
-// Asked reports whether what a member was changed to is what the spec asks for still: all of it but for what would come while it
-// runs, or what it asks for beside the version.
+// Asked reports whether what a member was changed to is what the spec asks for still: all of it but
+// for what would come while it runs, or what it asks for beside the version.
 func (i Instance) Asked() bool {
 	return i.Pod.Change == ChangeNone || i.Pod.Change == ChangeResources || len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.changes()
 }
@@ -85,7 +89,8 @@ func (i Instance) news() string {
 	}
 }
 
-// abandoned: the change that is asked for was tried and taken back, and is tried again when the spec asks for another one.
+// abandoned: the change that is asked for was tried and taken back, and is tried again when the
+// spec asks for another one.
 func abandoned(d Desired, o Observed) (Step, bool) {
 	step := Step{
 		Action: Stall, Reason: ChangeFailed,

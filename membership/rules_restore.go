@@ -5,15 +5,17 @@ import (
 	"strings"
 )
 
-// The rules of a cluster that starts from a stored snapshot (spec.bootstrap.restore). The snapshot is chosen before anything is
-// made, and once: two members that were restored from different snapshots have one cluster ID and different data, and etcd does
-// not notice. A cluster that has formed is past all this: it is never restored, whatever the spec says.
+// The rules of a cluster that starts from a stored snapshot (spec.bootstrap.restore). The snapshot
+// is chosen before anything is made, and once: two members that were restored from different
+// snapshots have one cluster ID and different data, and etcd does not notice. A cluster that has
+// formed is past all this: it is never restored, whatever the spec says.
 
 // Snapshot is a stored snapshot from which a cluster is to start.
 type Snapshot struct {
 	Name   string
 	SHA256 string // of the data; of that of a member the UID of its volume (DataOf)
-	// About is its revision and its time, as they are told to people; empty where they are not known.
+	// About is its revision and its time, as they are told to people; empty where they are not
+	// known.
 	About     string
 	Version   Version // of the etcd that it was taken from; zero: not known
 	Size      int64   // of the data, in bytes
@@ -23,7 +25,8 @@ type Snapshot struct {
 // memberPrefix begins the name of a Snapshot that is the data of a member.
 const memberPrefix = "member/"
 
-// DataOf is what a member has on the volume with that UID, as a Snapshot from which a cluster is restored in place.
+// DataOf is what a member has on the volume with that UID, as a Snapshot from which a cluster is
+// restored in place.
 func DataOf(member, volumeUID string) Snapshot {
 	return Snapshot{Name: memberPrefix + member, SHA256: volumeUID}
 }
@@ -63,7 +66,8 @@ func (s Snapshot) String() string {
 	return said + " (" + s.About + ")"
 }
 
-// from says from which snapshot the members of a first start are restored; nothing where they start empty.
+// from says from which snapshot the members of a first start are restored; nothing where they start
+// empty.
 func (o Observed) from(f First) string {
 	if f.Snapshot == "" {
 		return ""
@@ -84,8 +88,8 @@ type Search struct {
 	Problem string
 }
 
-// spareForWAL is what a restored member needs on its volume beside the data: the file of its log, and the next one, which etcd
-// allocates at once (SegmentSizeBytes in server/storage/wal).
+// spareForWAL is what a restored member needs on its volume beside the data: the file of its log,
+// and the next one, which etcd allocates at once (SegmentSizeBytes in server/storage/wal).
 const spareForWAL = 128 << 20
 
 // firstOfWAL is the least size of the write-ahead log of a member: one segment.
@@ -124,7 +128,8 @@ func chosen(d Desired, o Observed) (Step, bool) {
 	return Step{Action: Choose, Snapshot: found, Reason: Restoring, Message: "restoring " + found.String()}, true
 }
 
-// unusable is why no member as the spec asks for can start from a snapshot; empty where one can, as far as is known.
+// unusable is why no member as the spec asks for can start from a snapshot; empty where one can, as
+// far as is known.
 func unusable(d Desired, o Observed, s Snapshot) string {
 	needs := 2*s.Size + spareForWAL // a member that is sent the data later keeps its own beside it
 	if s.member() != "" {

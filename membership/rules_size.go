@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// The rules of a cluster's size: which member goes, and which comes. One change at a time, each from a linearizable list, and each only
-// where those that serve are a quorum of what comes of it. A lost member is removed before its successor is added: etcd
-// refuses to add a member to three of which one is down.
+// The rules of a cluster's size: which member goes, and which comes. One change at a time, each
+// from a linearizable list, and each only where those that serve are a quorum of what comes of it.
+// A lost member is removed before its successor is added: etcd refuses to add a member to three of
+// which one is down.
 
-// retired: a former member loses its Pod, and its volume as the spec says, once all voters serve. So does a spare
-// that is not needed, on which nothing has ever run.
+// retired: a former member loses its Pod, and its volume as the spec says, once all voters serve.
+// So does a spare that is not needed, on which nothing has ever run.
 func retired(d Desired, o Observed) (Step, bool) {
 	surplus := map[string]bool{}
 	wanted := wanting(d, o) + len(names(o.voters(), o.lost)) // what was made for the place of a lost member is needed when it is removed
@@ -55,8 +56,9 @@ func lostVoter(_ Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// failedVoter: it has not come back for as long as the spec wants to wait. Its successor's volume is there before it goes,
-// so that where nothing can be made nothing is taken away; and other failed members stay while another one can be added first.
+// failedVoter: it has not come back for as long as the spec wants to wait. Its successor's volume
+// is there before it goes, so that where nothing can be made nothing is taken away; and other
+// failed members stay while another one can be added first.
 func failedVoter(d Desired, o Observed) (Step, bool) {
 	i, ok := failed(d, o)
 	if !ok || !d.Ephemeral && !slices.ContainsFunc(o.spares(), Instance.ready) {
@@ -154,7 +156,8 @@ func value(o Observed, i Instance) int {
 	}
 }
 
-// Heir is the member that is to lead instead of a voter: the most advanced of the others; false where none of them serves.
+// Heir is the member that is to lead instead of a voter: the most advanced of the others; false
+// where none of them serves.
 func (o Observed) Heir(of string) (Instance, bool) {
 	return mostAdvanced(slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Name == of }))
 }
@@ -174,8 +177,9 @@ func notServing(members []Instance) []Instance {
 	return slices.DeleteFunc(slices.Clone(members), Instance.Serves)
 }
 
-// prepared: the volumes of all members to come are made at once, each with a Pod in which no etcd runs, before etcd hears of
-// any: only what changes the quorum has to be done one by one, and a size that cannot be reached is found out here.
+// prepared: the volumes of all members to come are made at once, each with a Pod in which no etcd
+// runs, before etcd hears of any: only what changes the quorum has to be done one by one, and a
+// size that cannot be reached is found out here.
 func prepared(d Desired, o Observed) (Step, bool) {
 	if d.Ephemeral {
 		return Step{}, false

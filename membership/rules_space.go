@@ -7,21 +7,25 @@ import (
 	"strings"
 )
 
-// The rules of a database that has reached its quota. etcd raises the alarm NOSPACE then, and every member refuses what would write
-// until the alarm is taken back, which etcd never does by itself. Members still come up and are told of each other, so that
-// what gives the database room goes on: larger volumes, and members that are started with a higher quota. Every other change waits.
+// The rules of a database that has reached its quota. etcd raises the alarm NOSPACE then, and every
+// member refuses what would write until the alarm is taken back, which etcd never does by itself.
+// Members still come up and are told of each other, so that what gives the database room goes on:
+// larger volumes, and members that are started with a higher quota. Every other change waits.
 
-// etcdRequest is the largest request that etcd takes by itself (DefaultMaxRequestBytes in server/embed/config.go).
+// etcdRequest is the largest request that etcd takes by itself (DefaultMaxRequestBytes in
+// server/embed/config.go).
 const etcdRequest = 3 << 19
 
-// spare is how much of a quota must be free for a member to have room: a tenth, and two of the largest requests. etcd raises the
-// alarm where one request more would reach the quota (Available in server/storage/quota.go), so that less than one is free where
-// the alarm comes back. It is not taken back there again and again.
+// spare is how much of a quota must be free for a member to have room: a tenth, and two of the
+// largest requests. etcd raises the alarm where one request more would reach the quota (Available
+// in server/storage/quota.go), so that less than one is free where the alarm comes back. It is not
+// taken back there again and again.
 func (d Desired) spare(quota int64) int64 {
 	return max(quota/10, 2*cmp.Or(d.Request, etcdRequest))
 }
 
-// full reports whether etcd refuses writes because of the alarm NOSPACE, and has raised no other one.
+// full reports whether etcd refuses writes because of the alarm NOSPACE, and has raised no other
+// one.
 func (o Observed) full() bool {
 	raised := o.alarms()
 	return len(raised) > 0 && !slices.ContainsFunc(raised, func(a Alarm) bool { return a.Kind != AlarmNoSpace })
@@ -39,7 +43,8 @@ func (o Observed) alarms() []Alarm {
 	return slices.Compact(raised)
 }
 
-// disarmed: every member has room. Each of them raises the alarm by itself; a learner has become a voter before.
+// disarmed: every member has room. Each of them raises the alarm by itself; a learner has become a
+// voter before.
 func disarmed(d Desired, o Observed) (Step, bool) {
 	if !o.full() || slices.ContainsFunc(o.voters(), func(i Instance) bool { return !i.Serves() || !d.roomy(i, i.Endpoint.DBSize) }) {
 		return Step{}, false
@@ -55,23 +60,26 @@ func disarmed(d Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// roomy reports whether a database of that size has room in the quota that a member runs with, as far as both are known.
+// roomy reports whether a database of that size has room in the quota that a member runs with, as
+// far as both are known.
 func (d Desired) roomy(i Instance, size int64) bool {
 	return i.Pod.Quota > 0 && size > 0 && i.Pod.Quota-size >= d.spare(i.Pod.Quota)
 }
 
-// roomier reports whether a member has a higher quota, and room in it, on a volume as the spec asks for.
+// roomier reports whether a member has a higher quota, and room in it, on a volume as the spec asks
+// for.
 func (d Desired) roomier(i Instance) bool {
 	return i.Pod.Quota > 0 && d.Room > i.Pod.Quota && d.Room-i.Endpoint.DBSize >= d.spare(d.Room)
 }
 
-// widens reports whether a member has a higher quota when it has been changed, and a volume that is larger than that.
+// widens reports whether a member has a higher quota when it has been changed, and a volume that is
+// larger than that.
 func (i Instance) widens() bool {
 	return i.Pod.Change != ChangeNone && i.Pod.Quota > 0 && i.Pod.QuotaToBe > i.Pod.Quota && (i.Volume.Capacity == 0 || i.Pod.QuotaToBe < i.Volume.Capacity)
 }
 
-// roomComes reports whether room is being made: a volume grows, or a member is to come up with a higher quota, or was changed and
-// has not answered yet.
+// roomComes reports whether room is being made: a volume grows, or a member is to come up with a
+// higher quota, or was changed and has not answered yet.
 func (o Observed) roomComes(d Desired) bool {
 	_, grows := grown(d, o)
 	return grows || slices.ContainsFunc(o.voters(), func(i Instance) bool {
@@ -85,7 +93,8 @@ func grownFirst(d Desired, o Observed) (Step, bool) {
 	return step, ok && o.full()
 }
 
-// quotaTooSmall: with a lower quota that its database has reached the first member that is changed would have all refuse writes.
+// quotaTooSmall: with a lower quota that its database has reached the first member that is changed
+// would have all refuse writes.
 func quotaTooSmall(d Desired, o Observed) (Step, bool) {
 	lacking := slices.DeleteFunc(o.voters(), func(i Instance) bool {
 		lowers := i.Pod.Change != ChangeNone && i.Pod.QuotaToBe > 0 && i.Pod.QuotaToBe < i.Pod.Quota
@@ -166,8 +175,8 @@ func higher(i Instance) string {
 // mostQuota is what spec.options.quotaBackendSize may be at most, in bytes.
 const mostQuota = 100 << 30
 
-// compacts and defragments are commands. A compaction is one of the cluster, a defragmentation one of each member, which does not
-// answer meanwhile.
+// compacts and defragments are commands. A compaction is one of the cluster, a defragmentation one
+// of each member, which does not answer meanwhile.
 func (d Desired) compacts(o Observed) string {
 	one := o.voters()
 	one = one[:min(1, len(one))]
@@ -184,7 +193,8 @@ func (d Desired) defragments(o Observed) string {
 	return "defragment one member after the other (" + strings.Join(commands, "; ") + ")"
 }
 
-// inMiB is a size as people read it. coarse is one that changes seldom, at most an eighth more than the true one.
+// inMiB is a size as people read it. coarse is one that changes seldom, at most an eighth more than
+// the true one.
 func inMiB(bytes int64) string { return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20) }
 
 func coarse(bytes int64) int64 {

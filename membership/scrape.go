@@ -13,9 +13,10 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Scraper reads from the metrics of a member, at its metrics port, how far it has come before it serves clients (Endpoint.Fetching
-// and Endpoint.Publishing). The zero Endpoint means that it serves them, which the metrics tell from 3.6 on. In 3.5 they do not, and
-// a member that answers at its client port is further than they say.
+// Scraper reads from the metrics of a member, at its metrics port, how far it has come before it
+// serves clients (Endpoint.Fetching and Endpoint.Publishing). The zero Endpoint means that it
+// serves them, which the metrics tell from 3.6 on. In 3.5 they do not, and a member that answers at
+// its client port is further than they say.
 type Scraper func(ctx context.Context, host string, port int) (Endpoint, error)
 
 // Scrape is the Scraper of real members. It has CallTimeout, too.
@@ -42,15 +43,16 @@ func Scrape(ctx context.Context, host string, port int) (Endpoint, error) {
 	return e, nil
 }
 
-// scraper keeps no connection: few are asked, and seldom twice. It goes by no proxy, and nowhere else than to the member.
+// scraper keeps no connection: few are asked, and seldom twice. It goes by no proxy, and nowhere
+// else than to the member.
 var scraper = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: mostHeader},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// readMetrics reads the metrics of a member: server/etcdserver/metrics.go, where the names are the same in 3.5, 3.6 and 3.7. What
-// it has applied shows that it has been given the log, or a snapshot of it, which is on its disk before (applyAll in
-// server/etcdserver/server.go).
+// readMetrics reads the metrics of a member: server/etcdserver/metrics.go, where the names are the
+// same in 3.5, 3.6 and 3.7. What it has applied shows that it has been given the log, or a snapshot
+// of it, which is on its disk before (applyAll in server/etcdserver/server.go).
 func readMetrics(metrics io.Reader) (Endpoint, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	read, err := onlyRead(metrics)
@@ -96,10 +98,12 @@ func readMetrics(metrics io.Reader) (Endpoint, error) {
 	}
 }
 
-// tellsServing reports whether the metrics of that version show that clients are served: the counters of gRPC are there, at zero,
-// from when its server is made, and that is when the member has published itself (serve in server/embed/serve.go). 3.5 has such a
-// server for its peers as well, from the start (servePeers in server/embed/etcd.go).
+// tellsServing reports whether the metrics of that version show that clients are served: the
+// counters of gRPC are there, at zero, from when its server is made, and that is when the member
+// has published itself (serve in server/embed/serve.go). 3.5 has such a server for its peers as
+// well, from the start (servePeers in server/embed/etcd.go).
 func tellsServing(v Version) bool { return v.Minor >= 6 }
 
-// Silent reports whether the member is known to serve no clients, so that its answer need not be waited for.
+// Silent reports whether the member is known to serve no clients, so that its answer need not be
+// waited for.
 func (e Endpoint) Silent() bool { return e.Member() != 0 && !e.Answered() && tellsServing(e.Version) }

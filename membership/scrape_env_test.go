@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestPromotedBeforeItServes: a learner that needs a snapshot misses, about every second time, that its name was published. Its
-// metrics tell that it follows, it is promoted, and its vote counts before it serves any client.
+// TestPromotedBeforeItServes: a learner that needs a snapshot misses, about every second time, that
+// its name was published. Its metrics tell that it follows, it is promoted, and its vote counts
+// before it serves any client.
 func TestPromotedBeforeItServes(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, version Version) {
 		catchUp := "--snapshot-catchup-entries=1"
@@ -89,7 +90,8 @@ func (c *etcds) removes(late *etcd) {
 	late.kill()
 }
 
-// publishesOrServes is what is seen first of a learner: its metrics, while it does not answer, or that it answers.
+// publishesOrServes is what is seen first of a learner: its metrics, while it does not answer, or
+// that it answers.
 func (m *etcd) publishesOrServes() (seen Endpoint) {
 	m.Helper()
 	const answers = 200 * time.Millisecond

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// end is how a world goes on when nothing more goes wrong: an empty string where it comes to rest as wanted, or at a stall
-// that is justified and that tells a person what to do.
+// end is how a world goes on when nothing more goes wrong: an empty string where it comes to rest
+// as wanted, or at a stall that is justified and that tells a person what to do.
 func (x *explorer) end(w world) string {
 	if x.bound.safety {
 		return ""
@@ -116,7 +116,8 @@ func (w *world) wellServed() bool {
 	return e != 0 && w.service
 }
 
-// resizes: the size is another one than that of the first start, or something is left of an earlier size.
+// resizes: the size is another one than that of the first start, or something is left of an earlier
+// size.
 func (w *world) resizes() bool {
 	size := w.cluster.latch.size()
 	return int(w.cluster.size) != size || slices.ContainsFunc(w.members[size:], func(m instance) bool { return m.claim.uid != 0 || m.pod.phase != absent })
@@ -131,7 +132,8 @@ func (w *world) hibernates() bool {
 	return w.cluster.size == 0
 }
 
-// calm is the world after kubelets and etcd have done what they do by themselves, and people have mended the spec.
+// calm is the world after kubelets and etcd have done what they do by themselves, and people have
+// mended the spec.
 func calm(w world) world {
 	w.cluster.suspended, w.cluster.badImage = false, false
 	if w.search.begun {

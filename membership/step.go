@@ -13,15 +13,18 @@ const (
 	Wait Action = "Wait"
 	// Stall: nothing goes on until a person acts, and what runs goes on running.
 	Stall Action = "Stall"
-	// Find looks for the snapshot from which the cluster is to start. Choose writes down the one that was found, for ever.
+	// Find looks for the snapshot from which the cluster is to start. Choose writes down the one
+	// that was found, for ever.
 	Find   Action = "Find"
 	Choose Action = "Choose"
-	// Provision creates the volumes of the named members: of first members, or of members to come, these with a Pod each for
-	// the volume to be made.
+	// Provision creates the volumes of the named members: of first members, or of members to come,
+	// these with a Pod each for the volume to be made.
 	Provision Action = "Provision"
-	// Bootstrap creates the Pods of the named members as first members of a cluster that has never formed.
+	// Bootstrap creates the Pods of the named members as first members of a cluster that has never
+	// formed.
 	Bootstrap Action = "Bootstrap"
-	// Record writes on the volumes of the named members whose data they hold, as the members themselves have said.
+	// Record writes on the volumes of the named members whose data they hold, as the members
+	// themselves have said.
 	Record Action = "Record"
 	// Start creates the Pods of the named members over the volumes that hold their data.
 	Start Action = "Start"
@@ -42,21 +45,25 @@ const (
 	// BackUp creates the EtcdBackup that is to be verified before the version changes, or takes the
 	// one that is under way for an earlier spec.
 	BackUp Action = "BackUp"
-	// PutBack gives the named member's Pod the image that it had before a change that does not work.
+	// PutBack gives the named member's Pod the image that it had before a change that does not
+	// work.
 	PutBack Action = "PutBack"
 	// Expand makes the volumes of the named members as large as the spec asks for.
 	Expand Action = "Expand"
-	// Downgrade tells etcd that the cluster is about to run an earlier minor. CancelDowngrade takes that back.
+	// Downgrade tells etcd that the cluster is about to run an earlier minor. CancelDowngrade takes
+	// that back.
 	Downgrade       Action = "Downgrade"
 	CancelDowngrade Action = "CancelDowngrade"
 	// Disarm takes back the alarm of a kind that names a member, or none.
 	Disarm Action = "Disarm"
-	// Discard deletes the volumes of the named instances, which are no members, or marks those that are to be kept.
+	// Discard deletes the volumes of the named instances, which are no members, or marks those that
+	// are to be kept.
 	Discard Action = "Discard"
-	// Replace writes down that all members are to be replaced by ones that start from the named snapshot (EtcdRestore).
+	// Replace writes down that all members are to be replaced by ones that start from the named
+	// snapshot (EtcdRestore).
 	Replace Action = "Replace"
-	// StopFormer deletes the Pods of the named former members, and SetAside marks their volumes. Readmit takes such a mark away,
-	// and DiscardFormer deletes the volumes.
+	// StopFormer deletes the Pods of the named former members, and SetAside marks their volumes.
+	// Readmit takes such a mark away, and DiscardFormer deletes the volumes.
 	StopFormer    Action = "StopFormer"
 	SetAside      Action = "SetAside"
 	Readmit       Action = "Readmit"
@@ -69,7 +76,8 @@ const (
 	Revert Action = "Revert"
 )
 
-// Step is one decision. Only acts that are safe together name several members; what changes quorum is done one at a time.
+// Step is one decision. Only acts that are safe together name several members; what changes quorum
+// is done one at a time.
 type Step struct {
 	Action  Action
 	Members []string  // sorted by ordinal
@@ -85,11 +93,13 @@ type Step struct {
 	Message  string // for people; the same as long as the facts are
 }
 
-// First is a first start: what its members must agree about so that they form one cluster with one ID.
+// First is a first start: what its members must agree about so that they form one cluster with one
+// ID.
 type First struct {
 	Token string
 	Size  int
-	// Base is the ordinal of the first of them; the others follow. It is 0 but for a restore in place.
+	// Base is the ordinal of the first of them; the others follow. It is 0 but for a restore in
+	// place.
 	Base int
 	// Snapshot from which they all start (Snapshot.ID); empty: they start empty.
 	Snapshot string
@@ -98,7 +108,8 @@ type First struct {
 // Has reports whether a member with that ordinal is one of the first start.
 func (f First) Has(ordinal int) bool { return ordinal >= f.Base && ordinal < f.Base+f.Size }
 
-// ChangesMembership reports whether the step changes the voters, or the leader: only one such act is under way at a time.
+// ChangesMembership reports whether the step changes the voters, or the leader: only one such act
+// is under way at a time.
 func (s Step) ChangesMembership() bool {
 	switch s.Action {
 	case AddLearner, Promote, Remove, MoveLeader:

@@ -37,7 +37,8 @@ func (v Version) String() string {
 	return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
 }
 
-// Compare is negative where v is older than w, zero where they are the same, positive where v is newer.
+// Compare is negative where v is older than w, zero where they are the same, positive where v is
+// newer.
 func (v Version) Compare(w Version) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch))
 }

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// What the rules of membership count. All of it is meaningful only where etcd's list was read linearizably.
+// What the rules of membership count. All of it is meaningful only where etcd's list was read
+// linearizably.
 
-// voters and learners of etcd's list, with what is known of them. Foreign members are reported by an
-// earlier rule.
+// voters and learners of etcd's list, with what is known of them. Foreign members are reported by
+// an earlier rule.
 func (o Observed) voters() []Instance   { return o.listed(false) }
 func (o Observed) learners() []Instance { return o.listed(true) }
 
@@ -30,16 +31,17 @@ func (o Observed) serving(but string) int {
 	return n
 }
 
-// mayRemove: the rest forms a quorum of what is left. etcd's own check would let a member go that is down, whatever the
-// others do (mayRemoveMember in server/etcdserver/server.go), and counts names instead of processes.
+// mayRemove: the rest forms a quorum of what is left. etcd's own check would let a member go that
+// is down, whatever the others do (mayRemoveMember in server/etcdserver/server.go), and counts
+// names instead of processes.
 func (o Observed) mayRemove(i Instance) bool {
 	n := len(o.voters())
 	return n > 1 && o.serving(i.Name) >= Quorum(n-1)
 }
 
-// mayGrow: with one voter more, which counts as failing until it has proved otherwise, those that serve now still are a
-// quorum. Promoting does not ask etcd for that (IsReadyToPromoteMember counts the learner as started). One member can only
-// become two by taking the risk.
+// mayGrow: with one voter more, which counts as failing until it has proved otherwise, those that
+// serve now still are a quorum. Promoting does not ask etcd for that (IsReadyToPromoteMember counts
+// the learner as started). One member can only become two by taking the risk.
 func (o Observed) mayGrow() bool {
 	n := len(o.voters())
 	return n == 1 || o.serving("") >= Quorum(n+1)
@@ -60,8 +62,8 @@ func (o Observed) spares() []Instance {
 	return spares
 }
 
-// usable orders spares: one that is going cannot be used any more, nor one that was made of an earlier spec; one that is ready
-// can be used now.
+// usable orders spares: one that is going cannot be used any more, nor one that was made of an
+// earlier spec; one that is ready can be used now.
 func usable(i Instance) int {
 	switch {
 	case i.Volume.Terminating || i.Pod.Terminating || i.Volume.Unfit != "":
@@ -78,8 +80,8 @@ func (i Instance) ready() bool {
 	return i.Volume.Spare && i.Volume.Stays() && i.Volume.Unfit == "" && i.Pod.Provisioned && !i.Pod.Terminating
 }
 
-// wanting is how many members are to come: those that the size lacks, and one for the member that has failed or is to move to
-// another volume, which stays until its successor can be made.
+// wanting is how many members are to come: those that the size lacks, and one for the member that
+// has failed or is to move to another volume, which stays until its successor can be made.
 func wanting(d Desired, o Observed) int {
 	n := d.Size - len(o.voters()) - len(o.learners())
 	_, failed := failed(d, o)
@@ -89,9 +91,10 @@ func wanting(d Desired, o Observed) int {
 	return max(n, 0)
 }
 
-// failed is the voter that is to be replaced though its data may not be lost: the last of those that waiting has not
-// brought back. With more voters than wanted it is the first to go anyway; with fewer, another one comes first, if it can:
-// what has brought one down may bring down its successor as well.
+// failed is the voter that is to be replaced though its data may not be lost: the last of those
+// that waiting has not brought back. With more voters than wanted it is the first to go anyway;
+// with fewer, another one comes first, if it can: what has brought one down may bring down its
+// successor as well.
 func failed(d Desired, o Observed) (Instance, bool) {
 	if len(o.voters()) < d.Size && o.mayGrow() {
 		return Instance{}, false
@@ -115,8 +118,8 @@ func (o Observed) lost(i Instance) bool {
 	return (!o.holds(i) && !i.Volume.InDoubt() || i.Volume.Terminating) && !o.Doomed(i)
 }
 
-// runningVersion is what a new member is to run: the lowest version that a member runs, since an older binary than the
-// cluster's version does not start, and a newer one belongs to an upgrade.
+// runningVersion is what a new member is to run: the lowest version that a member runs, since an
+// older binary than the cluster's version does not start, and a newer one belongs to an upgrade.
 func runningVersion(d Desired, o Observed) Version {
 	lowest := Version{}
 	for _, i := range o.Instances {

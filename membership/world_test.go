@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// The model of what surrounds Plan: the objects in the API server, the kubelets, etcd's processes and their disks, and the
-// clients. It is small on purpose: every field is there because some counterexample needs it.
+// The model of what surrounds Plan: the objects in the API server, the kubelets, etcd's processes
+// and their disks, and the clients. It is small on purpose: every field is there because some
+// counterexample needs it.
 
 // most members that a model has.
 const most = 5
 
-// epoch is the identity of an etcd cluster, as etcd hashes it from the arguments of the first start: token and size. Two
-// starts with the same arguments get the same cluster ID and the same member IDs, which is what makes amnesia possible.
+// epoch is the identity of an etcd cluster, as etcd hashes it from the arguments of the first
+// start: token and size. Two starts with the same arguments get the same cluster ID and the same
+// member IDs, which is what makes amnesia possible.
 type epoch uint8
 
 // alien is the data of some other cluster, on a volume that was restored from elsewhere.
@@ -25,7 +27,8 @@ func begun(f First) epoch {
 	return epoch(f.Token[0]-'0')<<4 | epoch(f.Size)
 }
 
-// memberName is what etcd's own list has: the name of the first start. Those of another cluster mean nothing here.
+// memberName is what etcd's own list has: the name of the first start. Those of another cluster
+// mean nothing here.
 func (e epoch) memberName(n int) string {
 	if e == alien {
 		return "elsewhere-0"
@@ -147,8 +150,8 @@ func (w *world) quorate(e epoch) bool {
 	return e != 0 && n >= Quorum(e.size())
 }
 
-// launch starts the container of a Pod, for the first time or again. It returns what must never happen. A disk that is wiped
-// under a Pod of the first start is forgiven until the first write.
+// launch starts the container of a Pod, for the first time or again. It returns what must never
+// happen. A disk that is wiped under a Pod of the first start is forgiven until the first write.
 func (w *world) launch(n int, wiped bool) (violation string) {
 	m := &w.members[n]
 	switch {
@@ -166,8 +169,9 @@ func (w *world) launch(n int, wiped bool) (violation string) {
 	return violation
 }
 
-// restore runs the init container of a Pod. An agent that finds data leaves it alone, and fails where that is of another snapshot.
-// What was wiped before the first write is forgiven, as in launch.
+// restore runs the init container of a Pod. An agent that finds data leaves it alone, and fails
+// where that is of another snapshot. What was wiped before the first write is forgiven, as in
+// launch.
 func (w *world) restore(n int) (violation string, done bool) {
 	m := &w.members[n]
 	switch e := m.pod.told; {
@@ -184,7 +188,8 @@ func (w *world) restore(n int) (violation string, done bool) {
 	return violation, true
 }
 
-// matters reports whether anything else is left of a cluster, or it has served: otherwise nothing tells that it begins again.
+// matters reports whether anything else is left of a cluster, or it has served: otherwise nothing
+// tells that it begins again.
 func (w *world) matters(e epoch, but int) bool {
 	for n, m := range w.members {
 		if n != but && m.disk == e {
@@ -213,7 +218,8 @@ func (w *world) vanish(n int) {
 	w.consent()
 }
 
-// consent: a user deleted the EtcdCluster, and then every trace that it had formed went too. What begins now is new.
+// consent: a user deleted the EtcdCluster, and then every trace that it had formed went too. What
+// begins now is new.
 func (w *world) consent() {
 	if w.cluster.token == 1 || w.cluster.latch != 0 {
 		return

@@ -22,8 +22,8 @@ import (
 	"quorate.dev/render"
 )
 
-// act applies what the cluster always has, carries out the step, and brings the metadata of what exists up to date. A
-// cluster that is suspended or being deleted is not touched.
+// act applies what the cluster always has, carries out the step, and brings the metadata of what
+// exists up to date. A cluster that is suspended or being deleted is not touched.
 func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if !c.DeletionTimestamp.IsZero() {
 		return nil
@@ -44,8 +44,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if seen.touched = touched(c, seen, step); len(seen.touched) == 0 {
 		r.draining.forget(client.ObjectKeyFromObject(c))
 	}
-	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster down. But no member is changed
-	// to what is wrong, nor prepared for it.
+	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster
+	// down. But no member is changed to what is wrong, nor prepared for it.
 	err, barred := held, staticErr != nil && beginsChange(step)
 	if !barred && held == nil {
 		err = r.take(ctx, c, seen, step)
@@ -71,15 +71,16 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	return errors.Join(staticErr, err)
 }
 
-// follows reports whether the metadata of members is brought up to date though the step was not taken: it waits for its turn, or
-// is refused, and so it may be for long.
+// follows reports whether the metadata of members is brought up to date though the step was not
+// taken: it waits for its turn, or is refused, and so it may be for long.
 func follows(err error) bool {
 	var queued queuedError
 	var invalid *invalidError
 	return refuses(err) || errors.As(err, &queued) || errors.As(err, &invalid)
 }
 
-// valid is why no member can be made of the spec. What belongs to the whole cluster is applied all the same.
+// valid is why no member can be made of the spec. What belongs to the whole cluster is applied all
+// the same.
 func valid(c *api.EtcdCluster) error {
 	if err := render.Validate(c); err != nil {
 		return &invalidError{err}
@@ -96,7 +97,8 @@ func (r *Reconciler) held(ctx context.Context, c *api.EtcdCluster, seen observed
 	return r.hold(ctx, c, seen, step)
 }
 
-// hold is why a change is not to begin in this pass: it is not the turn of the cluster, or the API server refuses the change.
+// hold is why a change is not to begin in this pass: it is not the turn of the cluster, or the API
+// server refuses the change.
 func (r *Reconciler) hold(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	switch step.Action {
 	case membership.Update, membership.Downgrade: // while that is prepared no member can be added: not to wait for its turn in between
@@ -113,13 +115,14 @@ func (r *Reconciler) hold(ctx context.Context, c *api.EtcdCluster, seen observed
 	return r.rehearse(ctx, c, seen, step)
 }
 
-// beginsChange reports whether the step begins a change, or prepares one: no member is away for it yet.
+// beginsChange reports whether the step begins a change, or prepares one: no member is away for it
+// yet.
 func beginsChange(step membership.Step) bool {
 	return step.Action == membership.BackUp || step.Action == membership.Update || step.Action == membership.Downgrade
 }
 
-// applyStatic applies what the cluster always has, for a step that goes on, or is held up. It reports whether the disruption
-// budget keeps all members.
+// applyStatic applies what the cluster always has, for a step that goes on, or is held up. It
+// reports whether the disruption budget keeps all members.
 func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, goesOn bool) (keepAll bool, _ error) {
 	service, err := clientService(ctx, r.Client, c)
 	if err == nil && !selects(service.Spec.Selector) && !admitsClients(c, seen) {
@@ -146,15 +149,16 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	if instead, ok := obstacle(err, step); ok && beginsChange(step) { // nor is it begun
 		step = instead
 	}
-	// The budget is not raised again and again for a Pod that was refused in the last look: each change
-	// of it is another look.
+	// The budget is not raised again and again for a Pod that was refused in the last look: each
+	// change of it is another look.
 	again := step.Action == membership.Start && refusal(c) != nil
 	keepAll = goesOn && !again && keepsAll(seen, step, raised(c, seen, live))
 	return keepAll, errors.Join(err, r.applyBudget(ctx, c, seen, keepAll))
 }
 
-// fenceClients makes the Service for clients be changed only as it was seen, and opened only for the EtcdCluster as it was seen: an
-// operator with an old view must not let clients in that a restore in place has shut out.
+// fenceClients makes the Service for clients be changed only as it was seen, and opened only for
+// the EtcdCluster as it was seen: an operator with an old view must not let clients in that a
+// restore in place has shut out.
 func (r *Reconciler) fenceClients(ctx context.Context, c *api.EtcdCluster, seen *corev1.Service, objects []runtime.ApplyConfiguration) error {
 	for _, object := range objects {
 		service, ok := object.(*corev1ac.ServiceApplyConfiguration)
@@ -204,9 +208,9 @@ func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled
 	return objects, nil
 }
 
-// admitsClients reports whether clients may come: the latch is written, a quorum answers, and no Pod would
-// still start a new member, or restore one, if its disk came back empty. A write that was acknowledged before that could be lost with one disk,
-// unnoticed.
+// admitsClients reports whether clients may come: the latch is written, a quorum answers, and no
+// Pod would still start a new member, or restore one, if its disk came back empty. A write that was
+// acknowledged before that could be lost with one disk, unnoticed.
 func admitsClients(c *api.EtcdCluster, seen observed) bool {
 	if c.Status.ClusterID == "" || seen.Reach != membership.ReachQuorum {
 		return false
@@ -219,8 +223,9 @@ func admitsClients(c *api.EtcdCluster, seen observed) bool {
 	return true
 }
 
-// letIn is the step of a healthy cluster, or what it waits for until clients can come: a client that waits for Ready connects
-// to the Service for clients next, which leads only to members that the kubelet has found ready.
+// letIn is the step of a healthy cluster, or what it waits for until clients can come: a client
+// that waits for Ready connects to the Service for clients next, which leads only to members that
+// the kubelet has found ready.
 func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue time.Time) membership.Step {
 	switch {
 	case !admitsClients(c, seen):
@@ -283,8 +288,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 			return firstVolume(c, seen, step, name), nil
 		})
 	case membership.Bootstrap:
-		// Looked at again: the member may serve by now, and its Pod be away for a moment. A Pod of the
-		// first start in its place would start empty on an empty disk.
+		// Looked at again: the member may serve by now, and its Pod be away for a moment. A Pod of
+		// the first start in its place would start empty on an empty disk.
 		if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
 			return err
 		}
@@ -327,9 +332,10 @@ func eventType(step membership.Step) string {
 	return corev1.EventTypeNormal
 }
 
-// deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership, where another member can take it: no
-// later one of its name, and where it was decided by what the Pod does, not one that does something else since. So does one of a
-// member to come, once it was let start.
+// deletePod deletes this very Pod, with the grace that lets etcd hand over its leadership, where
+// another member can take it: no later one of its name, and where it was decided by what the Pod
+// does, not one that does something else since. So does one of a member to come, once it was let
+// start.
 func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, step membership.Step) error {
 	as := client.Preconditions{UID: &pod.UID}
 	if step.Reason == membership.Replacing || step.Reason == membership.BackOff || step.Reason == membership.VolumeReplaced || step.Reason == membership.ChangeFailed || pod.Annotations[api.AnnotationProvisions] != "" {
@@ -350,9 +356,9 @@ func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *cor
 	return nil
 }
 
-// aloneGrace is what the only member gets when its Pod is recreated: time to answer what it was asked, which takes milliseconds,
-// and no time to wait for clients that watch, for which it would take seven seconds. What it has acknowledged is on its disk.
-// The kubelet gives no less than this.
+// aloneGrace is what the only member gets when its Pod is recreated: time to answer what it was
+// asked, which takes milliseconds, and no time to wait for clients that watch, for which it would
+// take seven seconds. What it has acknowledged is on its disk. The kubelet gives no less than this.
 const aloneGrace = 2
 
 func voters(seen observed) int {

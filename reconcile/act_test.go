@@ -21,8 +21,9 @@ import (
 	"quorate.dev/render"
 )
 
-// TestAct holds the writes of one pass, each with the state of the object that it is bound to. The objects that were seen lack
-// the metadata that Quorate gives them, so that all of it is to be written.
+// TestAct holds the writes of one pass, each with the state of the object that it is bound to. The
+// objects that were seen lack the metadata that Quorate gives them, so that all of it is to be
+// written.
 func TestAct(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "db", errors.New("by policy"))
 	noService := func(w write) error {

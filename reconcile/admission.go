@@ -71,10 +71,10 @@ func (r *Reconciler) tryChange(ctx context.Context, c *api.EtcdCluster, pod *cor
 	return changed, nil // an apply leaves the answer in what was applied
 }
 
-// rehearse asks the API server for what a change would write, and does nothing (dry run), before the
-// member leaves the Service for clients and the change is announced: what is refused costs no write.
-// What a dry run passes and the API server refuses in earnest all the same is paused. A member that
-// has left the Service already was asked for before that.
+// rehearse asks the API server for what a change would write, and does nothing (dry run), before
+// the member leaves the Service for clients and the change is announced: what is refused costs no
+// write. What a dry run passes and the API server refuses in earnest all the same is paused. A
+// member that has left the Service already was asked for before that.
 func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if err := r.refused.pending(c, step, time.Now()); err != nil {
 		return err

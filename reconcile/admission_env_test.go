@@ -50,7 +50,8 @@ var (
 )
 
 func policies() map[string]policy {
-	// The expressions of a configuration for some containers, which says something of each, called c.
+	// The expressions of a configuration for some containers, which says something of each, called
+	// c.
 	containers := func(which, says string) string {
 		return `Object{spec: Object.spec{containers: object.spec.containers.filter(c, ` + which + `).map(c, Object.spec.containers{name: c.name, ` + says + `})}}`
 	}

@@ -26,7 +26,8 @@ func agentResult(pod *corev1.Pod, container string) podstatus.Result {
 	return podstatus.ResultOf(container, exit)
 }
 
-// restores reports whether the Pod of a first member has an init container that has yet to restore it.
+// restores reports whether the Pod of a first member has an init container that has yet to restore
+// it.
 func restores(pod *corev1.Pod) bool {
 	if pod.Annotations[api.AnnotationRestore] == "" {
 		return false
@@ -35,7 +36,8 @@ func restores(pod *corev1.Pod) bool {
 	return s == nil || s.State.Terminated == nil || s.State.Terminated.ExitCode != 0
 }
 
-// restoreProblem is why the init container that restores a member does not come to its end; empty while it may.
+// restoreProblem is why the init container that restores a member does not come to its end; empty
+// while it may.
 func restoreProblem(pod *corev1.Pod) string {
 	s := podstatus.Container(pod, render.ContainerRestore)
 	if !restores(pod) || s == nil {
@@ -50,7 +52,8 @@ func restoreProblem(pod *corev1.Pod) string {
 	return ""
 }
 
-// restoreWaits is why the container that restores a member has not started by now, where the kubelet has no word for it.
+// restoreWaits is why the container that restores a member has not started by now, where the
+// kubelet has no word for it.
 func restoreWaits(pod *corev1.Pod) string {
 	if !restores(pod) {
 		return ""

@@ -29,8 +29,9 @@ type configuration interface {
 	GetNamespace() *string
 }
 
-// apply makes an object of the cluster what the configuration says, and reports whether it had to be created. An object
-// that is already so costs no request. One that has another owner is left alone.
+// apply makes an object of the cluster what the configuration says, and reports whether it had to
+// be created. An object that is already so costs no request. One that has another owner is left
+// alone.
 func (r *Reconciler) apply(ctx context.Context, c *api.EtcdCluster, desired runtime.ApplyConfiguration) (created bool, err error) {
 	want, ok := desired.(configuration)
 	if !ok {
@@ -57,7 +58,8 @@ func (r *Reconciler) apply(ctx context.Context, c *api.EtcdCluster, desired runt
 	return live == nil, nil
 }
 
-// applicable is why an object that exists cannot be made what is wanted: it has another owner, or is being deleted.
+// applicable is why an object that exists cannot be made what is wanted: it has another owner, or
+// is being deleted.
 func applicable(c *api.EtcdCluster, live client.Object, kind string) error {
 	foreign, terminating := belongs(c, live)
 	stray := metav1.GetControllerOf(live) == nil && live.GetLabels()[api.LabelCluster] != c.Name && !holdsDataOf(c, live)
@@ -71,8 +73,9 @@ func applicable(c *api.EtcdCluster, live client.Object, kind string) error {
 	}
 }
 
-// existing is the object as the first reader has it, or, where that has none, as the next one has it; nil where there is none. A
-// cache holds only what carries our label, so an object of another owner shows only on the second look.
+// existing is the object as the first reader has it, or, where that has none, as the next one has
+// it; nil where there is none. A cache holds only what carries our label, so an object of another
+// owner shows only on the second look.
 func existing(ctx context.Context, want configuration, readers ...client.Reader) (client.Object, error) {
 	kind := schema.FromAPIVersionAndKind(*want.GetAPIVersion(), *want.GetKind())
 	made, err := clientgoscheme.Scheme.New(kind)
@@ -114,9 +117,9 @@ func each[T any](items []T, do func(item T) error) error {
 	return errors.Join(errs...)
 }
 
-// applied remembers what was applied, so that a cluster at rest costs no writes. An entry holds while the live object is
-// as the apply left it: what others change is applied again. It is no more than a memory: without it the same
-// requests are made, and change nothing.
+// applied remembers what was applied, so that a cluster at rest costs no writes. An entry holds
+// while the live object is as the apply left it: what others change is applied again. It is no more
+// than a memory: without it the same requests are made, and change nothing.
 type applied struct{ cache *utilcache.LRUExpireCache }
 
 const (
@@ -146,8 +149,9 @@ func (a applied) remember(answer configuration, intent [sha256.Size]byte) {
 	a.cache.Add(key(answer), appliedEntry{fingerprint(live), intent}, appliedExpiry)
 }
 
-// fingerprint changes with everything of an object that an apply could change, and where the API server counts generations
-// not with its status: that of a disruption budget is written by its controller whenever a Pod comes or goes.
+// fingerprint changes with everything of an object that an apply could change, and where the API
+// server counts generations not with its status: that of a disruption budget is written by its
+// controller whenever a Pod comes or goes.
 func fingerprint(o client.Object) string {
 	if o.GetGeneration() == 0 {
 		return o.GetResourceVersion()
@@ -163,7 +167,8 @@ func key(o configuration) string {
 	return *o.GetKind() + "/" + *o.GetNamespace() + "/" + *o.GetName()
 }
 
-// hash of what is wanted of an object. Which one it is to be applied to, as a Service for clients says, is no part of that.
+// hash of what is wanted of an object. Which one it is to be applied to, as a Service for clients
+// says, is no part of that.
 func hash(o configuration) [sha256.Size]byte {
 	if service, ok := o.(*corev1ac.ServiceApplyConfiguration); ok && service.ObjectMetaApplyConfiguration != nil {
 		bare, metadata := *service, *service.ObjectMetaApplyConfiguration

@@ -91,7 +91,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplied: an apply that would change nothing is not made, as long as the object is as the last one left it.
+// TestApplied: an apply that would change nothing is not made, as long as the object is as the last
+// one left it.
 func TestApplied(t *testing.T) {
 	config := func(app string) *corev1ac.ServiceApplyConfiguration {
 		return corev1ac.Service("db", "ns").WithLabels(map[string]string{"app": app})

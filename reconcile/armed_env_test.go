@@ -18,7 +18,8 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// deafening is a client under which the node of the first member that gets an image falls silent, just before it would hear of it.
+// deafening is a client under which the node of the first member that gets an image falls silent,
+// just before it would hear of it.
 type deafening struct {
 	client.Client
 	version string
@@ -45,8 +46,8 @@ func (d *deafening) Apply(ctx context.Context, o runtime.ApplyConfiguration, opt
 	return err
 }
 
-// TestArmedTakenBack: a node falls silent just before it hears of a new image, and etcd there goes on. Where the spec is set
-// back, so is the Pod: the node finds nothing to do when it is back.
+// TestArmedTakenBack: a node falls silent just before it hears of a new image, and etcd there goes
+// on. Where the spec is set back, so is the Pod: the node finds nothing to do when it is back.
 func TestArmedTakenBack(t *testing.T) {
 	s := newStage(t)
 	armed := make(chan string, 1)

@@ -16,8 +16,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// mostAsked is how many Pods are asked in one look: several times the members that a cluster can have.
-// Others may create Pods that look like ours.
+// mostAsked is how many Pods are asked in one look: several times the members that a cluster can
+// have. Others may create Pods that look like ours.
 const mostAsked = 32
 
 // answers is what etcd said.
@@ -108,17 +108,19 @@ func voted(c *api.EtcdCluster) int {
 	return n
 }
 
-// listens reports whether a member may be asked. Where nothing listens, or soon will not, asking costs a time-out. The Pod of a
-// member that is being stopped takes its address along, and its successor must not wait until the call to it is given up. A member
-// that may start has had its address for long: it answers, or its node refuses at once, up to a second before the Pod's status
+// listens reports whether a member may be asked. Where nothing listens, or soon will not, asking
+// costs a time-out. The Pod of a member that is being stopped takes its address along, and its
+// successor must not wait until the call to it is given up. A member that may start has had its
+// address for long: it answers, or its node refuses at once, up to a second before the Pod's status
 // tells that it runs.
 func listens(pod *corev1.Pod) bool {
 	s, provisions := containerStatus(pod), pod.Annotations[api.AnnotationProvisions] != ""
 	return !provisions && pod.Status.PodIP != "" && s != nil && (s.State.Running != nil || atGate(s)) && pod.DeletionTimestamp.IsZero()
 }
 
-// believe adds the members of which their metrics tell, and that are listed. The list is that of our cluster, and the ID of a member
-// is that of no other one. A voter that has nothing of what was sent to it has got no further than one that is silent.
+// believe adds the members of which their metrics tell, and that are listed. The list is that of
+// our cluster, and the ID of a member is that of no other one. A voter that has nothing of what was
+// sent to it has got no further than one that is silent.
 func (a answers) believe(c *api.EtcdCluster, told map[string]membership.Endpoint) {
 	for name, endpoint := range told {
 		if m, ok := listed(c, name, endpoint.Member(), a.members); ok && (endpoint.Publishing != 0 || m.Learner) {
@@ -132,9 +134,9 @@ func (a answers) believe(c *api.EtcdCluster, told map[string]membership.Endpoint
 // A kubelet may still call a member ready that was started again a moment ago.
 const beforeMetrics = 200 * time.Millisecond
 
-// afterMetrics is how long a member that is not ready has to answer after its metrics have answered,
-// or have been refused: one that serves answers as soon. Its client port may be listened on and not
-// served, so that every look would cost a time-out.
+// afterMetrics is how long a member that is not ready has to answer after its metrics have
+// answered, or have been refused: one that serves answers as soon. Its client port may be listened
+// on and not served, so that every look would cost a time-out.
 const afterMetrics = 100 * time.Millisecond
 
 // askMember asks a member for its status. Of a member that does not answer the metrics may tell,
@@ -202,8 +204,9 @@ func (r *Reconciler) askStatus(ctx context.Context, c *api.EtcdCluster, member, 
 	return etcd, endpoint, nil
 }
 
-// speaksFor reports whether the member list that was read at the address of a member is one of its cluster. IP addresses
-// are given to other Pods, after the restart of a node to many at once, and the Pod's status tells of it only later.
+// speaksFor reports whether the member list that was read at the address of a member is one of its
+// cluster. IP addresses are given to other Pods, after the restart of a node to many at once, and
+// the Pod's status tells of it only later.
 func speaksFor(c *api.EtcdCluster, name string, endpoint membership.Endpoint, members []membership.Member) bool {
 	if id := membership.ParseID(c.Status.ClusterID); id != 0 {
 		return endpoint.ClusterID == id
@@ -223,8 +226,8 @@ func listed(c *api.EtcdCluster, name string, id membership.ID, members []members
 	return members[n], true
 }
 
-// leaderFirst are the members that know a leader, and so may be able to list the members. Two of them are enough to tell a
-// member that cannot from a cluster that cannot.
+// leaderFirst are the members that know a leader, and so may be able to list the members. Two of
+// them are enough to tell a member that cannot from a cluster that cannot.
 func (a answers) leaderFirst() []string {
 	var names []string
 	for name, e := range a.endpoints {

@@ -26,7 +26,8 @@ func (s *stage) laden(c *api.EtcdCluster) *load {
 	return s.load(c)
 }
 
-// TestThrottled: an API server that refuses part of what it is asked for makes a resize slower, and nothing else.
+// TestThrottled: an API server that refuses part of what it is asked for makes a resize slower, and
+// nothing else.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -53,7 +54,8 @@ func TestThrottled(t *testing.T) {
 			if s.wire.refusals() == 0 {
 				t.Errorf("void: nothing was refused")
 			}
-			// A name is passed over where its claim was refused and a later one was made in the same pass.
+			// A name is passed over where its claim was refused and a later one was made in the
+			// same pass.
 			if c.Status.NextOrdinal > 5 {
 				t.Errorf("%s: three members were made under ordinals up to %d", tc.reason, c.Status.NextOrdinal)
 			}
@@ -66,9 +68,10 @@ func TestThrottled(t *testing.T) {
 // away is for how long there is no API server.
 const away = 20 * time.Second
 
-// TestAway: the API server goes in the middle of a change, and etcd stays. What was decided is not done any more, since the
-// spec may have changed, and so it has; when the API server is back, that spec counts. The caches notice that it is back one
-// after the other, up to half a minute later: for so long each of them is of another time.
+// TestAway: the API server goes in the middle of a change, and etcd stays. What was decided is not
+// done any more, since the spec may have changed, and so it has; when the API server is back, that
+// spec counts. The caches notice that it is back one after the other, up to half a minute later:
+// for so long each of them is of another time.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

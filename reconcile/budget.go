@@ -15,9 +15,10 @@ import (
 	"quorate.dev/render"
 )
 
-// The disruption budget keeps a quorum, so that a drain may take the members that are to spare. While Quorate itself has a member
-// away, it keeps all: no drain takes a second one. It is raised before the member is touched, and from then on the API server
-// refuses evictions until the budget's controller has counted again. An operator that dies leaves it raised, and the next one
+// The disruption budget keeps a quorum, so that a drain may take the members that are to spare.
+// While Quorate itself has a member away, it keeps all: no drain takes a second one. It is raised
+// before the member is touched, and from then on the API server refuses evictions until the
+// budget's controller has counted again. An operator that dies leaves it raised, and the next one
 // goes on from there.
 
 // budget is the disruption budget as it is; the zero one where there is none.
@@ -54,9 +55,11 @@ func raised(c *api.EtcdCluster, seen observed, budget *policyv1.PodDisruptionBud
 // lists reports whether etcd has listed the members of a cluster that has formed.
 func lists(seen observed) bool { return seen.Formed() && seen.Reach == membership.ReachQuorum }
 
-// keepsAll reports whether the disruption budget is to keep all members: the step touches one, one is between being touched and
-// being back, or is about to join. A budget that is raised stays so until all are back. What is stalled, or waits for what no time
-// brings, holds up no drain: the quorum rule is enough for that. Cpu and memory change under a member that runs, which is not away.
+// keepsAll reports whether the disruption budget is to keep all members: the step touches one, one
+// is between being touched and being back, or is about to join. A budget that is raised stays so
+// until all are back. What is stalled, or waits for what no time brings, holds up no drain: the
+// quorum rule is enough for that. Cpu and memory change under a member that runs, which is not
+// away.
 func keepsAll(seen observed, step membership.Step, raised bool) bool {
 	if !seen.Formed() || step.Action == membership.None || step.Action == membership.Stall || step.Reason == membership.Hibernating {
 		return false

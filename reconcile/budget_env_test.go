@@ -36,8 +36,9 @@ func (s *stage) kept(c *api.EtcdCluster, want int32) {
 	s.awaitObject(budget, "kept by the quorum rule", func() bool { return budget.UID != "" && budget.Spec.MinAvailable.IntVal == want })
 }
 
-// TestBudget: whenever a member is changed, deleted or voted on, the disruption budget keeps all already; at rest, and where only
-// a person can go on, it keeps a quorum. An operator that dies leaves it as it is.
+// TestBudget: whenever a member is changed, deleted or voted on, the disruption budget keeps all
+// already; at rest, and where only a person can go on, it keeps a quorum. An operator that dies
+// leaves it as it is.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

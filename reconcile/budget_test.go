@@ -75,7 +75,8 @@ func TestKeepsAll(t *testing.T) {
 	}
 }
 
-// TestBudgetLeft: a pass in which no member is changed after all leaves no budget that holds up drains.
+// TestBudgetLeft: a pass in which no member is changed after all leaves no budget that holds up
+// drains.
 func TestBudgetLeft(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "db", errors.New("by policy"))
 	refusing := func(verb, kind string) func(write) error {

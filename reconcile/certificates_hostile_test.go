@@ -24,8 +24,8 @@ import (
 	"quorate.dev/reconcile/pki"
 )
 
-// TestSecretsOfAnEarlierCluster: the garbage collector is about to delete them. A cluster that began
-// with them would be without its authority a moment later.
+// TestSecretsOfAnEarlierCluster: the garbage collector is about to delete them. A cluster that
+// began with them would be without its authority a moment later.
 func TestSecretsOfAnEarlierCluster(t *testing.T) {
 	t.Parallel()
 	c := managed()
@@ -129,8 +129,8 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAuthorityThatIssuesNothing: a person's authority whose certificates everybody refuses does not
-// issue again and again.
+// TestAuthorityThatIssuesNothing: a person's authority whose certificates everybody refuses does
+// not issue again and again.
 func TestAuthorityThatIssuesNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -225,8 +225,8 @@ func TestSecretNamesWithoutSpec(t *testing.T) {
 	}
 }
 
-// TestAuthorityIsNeverWrittenOver: what cannot be used now may be again: a clock that is wrong, or a
-// person who has written a half.
+// TestAuthorityIsNeverWrittenOver: what cannot be used now may be again: a clock that is wrong, or
+// a person who has written a half.
 func TestAuthorityIsNeverWrittenOver(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

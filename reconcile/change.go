@@ -15,10 +15,12 @@ import (
 	"quorate.dev/render"
 )
 
-// changeMembership makes the one change of the step: written down first, then looked at again, and carried out only if
-// what is seen now leads to the very same step. Two operators may be alive at a time, caches may be behind, and a reply may
-// be lost; what is never to happen is a change that was decided on facts that are no longer true. The request to etcd is
-// given up (membership.CallTimeout, and etcd's own of seven seconds) long before another operation may take its place.
+// changeMembership makes the one change of the step: written down first, then looked at again, and
+// carried out only if what is seen now leads to the very same step. Two operators may be alive at a
+// time, caches may be behind, and a reply may be lost; what is never to happen is a change that was
+// decided on facts that are no longer true. The request to etcd is given up
+// (membership.CallTimeout, and etcd's own of seven seconds) long before another operation may take
+// its place.
 func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if err := r.drain(pass, c, seen); err != nil {
 		return err
@@ -61,8 +63,8 @@ func (r *Reconciler) changeMembership(pass context.Context, c *api.EtcdCluster, 
 
 // spend gives a learner that is about to go before it has started the volume that was made for it,
 // so that the volume goes with it: what comes next has another name, and an operator with an old
-// view does not take the one for the other. A volume that is being deleted is none that comes next, and is not written
-// to.
+// view does not take the one for the other. A volume that is being deleted is none that comes next,
+// and is not written to.
 func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	i, _ := seen.Instance(step.Members[0])
 	claim := seen.claims[i.Name]
@@ -74,9 +76,10 @@ func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observe
 	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 
-// adjust tells etcd something that changes no membership, and that may be said twice: to take back an alarm, which is seen again
-// where it is raised again, and to prepare a downgrade, or not. What a member is being changed to may not start after the latter:
-// it is written down and looked at again like every other change.
+// adjust tells etcd something that changes no membership, and that may be said twice: to take back
+// an alarm, which is seen again where it is raised again, and to prepare a downgrade, or not. What
+// a member is being changed to may not start after the latter: it is written down and looked at
+// again like every other change.
 func (r *Reconciler) adjust(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if step.Action == membership.Disarm {
 		return r.tell(c, seen, step, func(etcd membership.Client) error { return etcd.Disarm(ctx, step.Alarm, step.ID) })
@@ -124,8 +127,9 @@ func (r *Reconciler) begin(ctx context.Context, c *api.EtcdCluster, seen observe
 	return r.confirm(ctx, c, step)
 }
 
-// confirm looks again, past the cache, and reports apply.ErrChanged where that leads to another step. Reads and writes of other
-// operators show as a resource version of the EtcdCluster that is not the one we have just written.
+// confirm looks again, past the cache, and reports apply.ErrChanged where that leads to another
+// step. Reads and writes of other operators show as a resource version of the EtcdCluster that is
+// not the one we have just written.
 func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
 	live := &api.EtcdCluster{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
@@ -144,8 +148,8 @@ func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membe
 	return nil
 }
 
-// atLeader asks the leader, which alone can hand over its leadership, and judges learners by what it knows itself; where it
-// does not answer here, any member that serves.
+// atLeader asks the leader, which alone can hand over its leadership, and judges learners by what
+// it knows itself; where it does not answer here, any member that serves.
 func (r *Reconciler) atLeader(c *api.EtcdCluster, seen observed, ask func(membership.Client) error) error {
 	var at *corev1.Pod
 	for _, i := range seen.Instances {

@@ -32,7 +32,8 @@ func (s *stage) sized(c *api.EtcdCluster, size int) []string {
 	return names
 }
 
-// TestCannotGrow: a size that cannot be reached costs the cluster nothing, and is given up without a trace.
+// TestCannotGrow: a size that cannot be reached costs the cluster nothing, and is given up without
+// a trace.
 func TestCannotGrow(t *testing.T) {
 	s := newStage(t)
 	c, load, _ := healing{}.struck(s)
@@ -82,7 +83,8 @@ func TestResizeWhileDown(t *testing.T) {
 	}
 }
 
-// TestLastSpecWins: from three to five, then one, then three, changed while the change before is under way.
+// TestLastSpecWins: from three to five, then one, then three, changed while the change before is
+// under way.
 func TestLastSpecWins(t *testing.T) {
 	t.Parallel()
 	voters := func(c *api.EtcdCluster) int {
@@ -156,7 +158,8 @@ func TestTwoOperators(t *testing.T) {
 	if len(one.effects()) == 0 || len(other.effects()) == 0 {
 		t.Error("void: one of the operators did nothing")
 	}
-	// One may see a claim of the other one late, and make a spare too many, which is taken away again.
+	// One may see a claim of the other one late, and make a spare too many, which is taken away
+	// again.
 	if c.Status.NextOrdinal > 7 {
 		t.Errorf("five members were made under ordinals up to %d", c.Status.NextOrdinal)
 	}
@@ -164,7 +167,8 @@ func TestTwoOperators(t *testing.T) {
 	load.check()
 }
 
-// TestRetired: what is kept of members that were removed is marked, and nothing ever runs on it again.
+// TestRetired: what is kept of members that were removed is marked, and nothing ever runs on it
+// again.
 func TestRetired(t *testing.T) {
 	s := newStage(t)
 	s.operate()

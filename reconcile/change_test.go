@@ -116,8 +116,8 @@ func (w world) lead(name string) {
 	}
 }
 
-// TestChangeMembership goes from a world to what etcd is asked for. What is seen the second time is the same world, or what
-// has become of it since.
+// TestChangeMembership goes from a world to what etcd is asked for. What is seen the second time is
+// the same world, or what has become of it since.
 func TestChangeMembership(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "etcdclusters"}, "db", errors.New("changed"))
 	later := fmt.Errorf("etcd: %w", membership.ErrLater)

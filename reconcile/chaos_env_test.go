@@ -33,8 +33,9 @@ func init() {
 
 func inChaos() bool { return chaos.all || chaos.span > 0 || chaos.plan != "" }
 
-// TestChaos runs every disturbance there is of every life, turns the version at every effect of a change of it, and walks at
-// random and to bad values and back, or as many of these as fit into a time.
+// TestChaos runs every disturbance there is of every life, turns the version at every effect of a
+// change of it, and walks at random and to bad values and back, or as many of these as fit into a
+// time.
 func TestChaos(t *testing.T) {
 	if !inChaos() {
 		t.Skip("it takes hours: make chaos")

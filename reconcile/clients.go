@@ -78,8 +78,8 @@ func out(c *api.EtcdCluster, seen observed, i membership.Instance, pod *corev1.P
 	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
 }
 
-// yetToServe reports whether a member of a cluster whose clients need TLS serves none of them yet. It
-// stays out until it has answered: its kubelet cannot tell (readinessProbe in package render).
+// yetToServe reports whether a member of a cluster whose clients need TLS serves none of them yet.
+// It stays out until it has answered: its kubelet cannot tell (readinessProbe in package render).
 func yetToServe(c *api.EtcdCluster, seen observed, i membership.Instance) bool {
 	m := seen.Member(i.ID)
 	return c.ClientTLS() && lists(seen) && (i.Publishes() || m == nil || m.Learner)

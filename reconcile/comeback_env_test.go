@@ -13,8 +13,9 @@ import (
 	"quorate.dev/e2e/share"
 )
 
-// TestComesBackOtherwise: a cluster that was asleep, or deleted with its volumes kept, is asked to be something else when it comes
-// back. It comes back as what it was, with its data, and is then changed as a running one would be.
+// TestComesBackOtherwise: a cluster that was asleep, or deleted with its volumes kept, is asked to
+// be something else when it comes back. It comes back as what it was, with its data, and is then
+// changed as a running one would be.
 func TestComesBackOtherwise(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -15,7 +15,8 @@ import (
 	"quorate.dev/render"
 )
 
-// The data of a former member is copied to the volume of the first member by a Job, before that member has a Pod.
+// The data of a former member is copied to the volume of the first member by a Job, before that
+// member has a Pod.
 
 // copied looks at what has come of the copy, where one is made.
 func (r *Reconciler) copied(ctx context.Context, c *api.EtcdCluster, seen *observed) error {

@@ -18,7 +18,8 @@ import (
 // fromMember restores from what the only member has that is left.
 func fromMember(r *api.ClusterRestore) { r.Survivor = &api.Survivor{} }
 
-// copyingTo is a cluster that goes on with the data of db-1, and what was seen of it once db-3 has a volume.
+// copyingTo is a cluster that goes on with the data of db-1, and what was seen of it once db-3 has
+// a volume.
 func copyingTo() (*api.EtcdCluster, observed) {
 	c := newCluster()
 	c.Status.FirstOrdinal, c.Status.NextOrdinal = 3, 4
@@ -124,7 +125,8 @@ func TestCopyFacts(t *testing.T) {
 	}
 }
 
-// TestCopyObserved: a copy is looked at while it is wanted, and only that of this very restore to this very volume.
+// TestCopyObserved: a copy is looked at while it is wanted, and only that of this very restore to
+// this very volume.
 func TestCopyObserved(t *testing.T) {
 	t.Parallel()
 	type args struct {
@@ -201,7 +203,8 @@ func TestCopyObserved(t *testing.T) {
 	}
 }
 
-// TestStopCopy: the Job of a copy goes when the restore is taken back, and one that has not copied yet before clients are let in.
+// TestStopCopy: the Job of a copy goes when the restore is taken back, and one that has not copied
+// yet before clients are let in.
 func TestStopCopy(t *testing.T) {
 	t.Parallel()
 	type args struct {

@@ -57,7 +57,8 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 	return effects, ends
 }
 
-// etcdDisturbed are the lives in which every run disturbs each call to etcd: such a call cannot be undone.
+// etcdDisturbed are the lives in which every run disturbs each call to etcd: such a call cannot be
+// undone.
 var etcdDisturbed = []string{"wake", "grow", "shrink", "heal", "upgrade", "down", "options", "cpu", "mend", "move"}
 
 // requiredPlans are in every run: each call to etcd of the lives in etcdDisturbed in every mode of

@@ -106,9 +106,10 @@ type tale struct {
 	Later  int                 // clusters that began, and of which the spec was changed while others waited
 }
 
-// tell goes through what was written in the order in which it was: Pods and clusters are in one etcd, whose revisions the
-// resource versions are. A cluster changes from the write that gives its Pod an image of another version than the one that its
-// member says it runs, until the member says that it runs that. One that was suspended or deleted does not count any more.
+// tell goes through what was written in the order in which it was: Pods and clusters are in one
+// etcd, whose revisions the resource versions are. A cluster changes from the write that gives its
+// Pod an image of another version than the one that its member says it runs, until the member says
+// that it runs that. One that was suspended or deleted does not count any more.
 func (w *crowd) tell() tale {
 	w.mu.Lock()
 	events := slices.Clone(w.events)

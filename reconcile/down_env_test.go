@@ -64,8 +64,9 @@ func (l lapse) waits(s *stage, c *api.EtcdCluster, victim string) {
 	})
 }
 
-// TestResizeOverLapse: from three to five and back while a member is down that will come back. No member gets a vote then, for
-// with one more voter those that serve would be no quorum; on the way back the member that is down is the first to go.
+// TestResizeOverLapse: from three to five and back while a member is down that will come back. No
+// member gets a vote then, for with one more voter those that serve would be no quorum; on the way
+// back the member that is down is the first to go.
 func TestResizeOverLapse(t *testing.T) {
 	t.Parallel()
 	for name, tc := range lapses {

@@ -9,8 +9,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestEventBound: the API server refuses an event whose note has more than 1024 bytes, and then it is
-// lost.
+// TestEventBound: the API server refuses an event whose note has more than 1024 bytes, and then it
+// is lost.
 func TestEventBound(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, nil)

@@ -13,8 +13,9 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// fault disturbs one effect of an operator: a write to the API server, or a change that etcd is asked for. An effect is
-// named "<verb>.<kind>.<name>#<occurrence>", so that the same one is met in another run; one of etcd's also "<verb>#<occurrence>".
+// fault disturbs one effect of an operator: a write to the API server, or a change that etcd is
+// asked for. An effect is named "<verb>.<kind>.<name>#<occurrence>", so that the same one is met in
+// another run; one of etcd's also "<verb>#<occurrence>".
 type fault struct {
 	effect string // to disturb; empty for none
 	mode   mode
@@ -22,8 +23,8 @@ type fault struct {
 	then   func() // at once, before the operator hears of it
 	// around an effect, in its place, is what records it; nil for nothing.
 	around func(what string, effect func() error) error
-	// next is a fault of the same operators, which lies between this one and the world: it counts what this one has let through.
-	// It is armed with this one. nil for none.
+	// next is a fault of the same operators, which lies between this one and the world: it counts
+	// what this one has let through. It is armed with this one. nil for none.
 	next *fault
 
 	mu    sync.Mutex
@@ -69,7 +70,8 @@ func (f *fault) met() bool {
 	}
 }
 
-// between puts the fault, and those next to it, between an operator and the world, apart from those that have ended one.
+// between puts the fault, and those next to it, between an operator and the world, apart from those
+// that have ended one.
 func (f *fault) between(r *reconcile.Reconciler) {
 	if f.next != nil {
 		f.next.between(r)
@@ -142,7 +144,8 @@ func (f *fault) do(what string, effect func() error, refused func(mode) error) e
 // nth names the next effect of that kind.
 func (f *fault) nth(kind string) string { return fmt.Sprintf("%s#%d", kind, f.times[kind]+1) }
 
-// repeatable names an effect so that another run has it, too. Which member etcd is asked about depends on which one leads.
+// repeatable names an effect so that another run has it, too. Which member etcd is asked about
+// depends on which one leads.
 func repeatable(what string) string {
 	if verb := verbOf(what); slices.Contains(etcdVerbs, verb) {
 		return verb

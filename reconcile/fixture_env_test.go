@@ -41,7 +41,8 @@ import (
 	restorestatus "quorate.dev/reconcile/restore"
 )
 
-// Each test has a namespace, an operator and a hostlet of its own in one real API server; every member is a real etcd.
+// Each test has a namespace, an operator and a hostlet of its own in one real API server; every
+// member is a real etcd.
 
 var apiServer *rest.Config
 
@@ -73,7 +74,8 @@ const (
 	etcd37 = "3.7.3"
 )
 
-// patience bounds every wait: far more than any of them takes on a machine of two cores that is busy with other work as well.
+// patience bounds every wait: far more than any of them takes on a machine of two cores that is
+// busy with other work as well.
 const patience = 4 * time.Minute
 
 // stage is one test's world.
@@ -103,15 +105,16 @@ func newStage(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	return newStageAlone(t, with...)
 }
 
-// registry gives the directory with the binaries of an image of that version; without one, released versions can be had.
+// registry gives the directory with the binaries of an image of that version; without one, released
+// versions can be had.
 type registry func(ctx context.Context, version string) (string, error)
 
 func images(of registry) func(*hostlet.Options) {
 	return func(o *hostlet.Options) { o.EtcdDir = of }
 }
 
-// patient is a kubelet that waits as long as real ones before it starts again what ran lately, of etcds with the heartbeats of
-// real ones: where a time is measured, it is that of a real cluster.
+// patient is a kubelet that waits as long as real ones before it starts again what ran lately, of
+// etcds with the heartbeats of real ones: where a time is measured, it is that of a real cluster.
 func patient(o *hostlet.Options) {
 	o.BackoffBase, o.BackoffMax, o.Heartbeat = 10*time.Second, 5*time.Minute, 0
 }
@@ -136,8 +139,9 @@ func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{T: t, WithWatch: c, ns: ns.Name, version: etcd36, scheme: scheme, secured: *withTLS}
-	// The test's context ends before its clean-up, and the processes must outlive what stops them in order.
-	// Dozens of etcds are at rest, and most of what they cost then is heartbeats. Elections take as long as ever.
+	// The test's context ends before its clean-up, and the processes must outlive what stops them
+	// in order. Dozens of etcds are at rest, and most of what they cost then is heartbeats.
+	// Elections take as long as ever.
 	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Heartbeat: 200 * time.Millisecond, Dies: s.agentDies, Logf: func(string, ...any) {}}
 	for _, set := range with {
 		set(&options)
@@ -156,8 +160,8 @@ func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	return s
 }
 
-// operate starts an operator; the function it returns ends it, as a crash would: nothing is finished, nothing is kept.
-// between may put something between the operator and the world.
+// operate starts an operator; the function it returns ends it, as a crash would: nothing is
+// finished, nothing is kept. between may put something between the operator and the world.
 func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	s.Helper()
 	cfg := rest.CopyConfig(apiServer)
@@ -229,7 +233,8 @@ func (s *stage) cache() cache.Options {
 	}
 }
 
-// dial is membership.Dial, with the addresses in etcd's member list turned back into names: there is no DNS here.
+// dial is membership.Dial, with the addresses in etcd's member list turned back into names: there
+// is no DNS here.
 func (s *stage) dial(host string, port int) (membership.Client, error) {
 	c, err := membership.Dial(host, port)
 	return named{c, s.hostlet}, err
@@ -298,7 +303,8 @@ func (s *stage) await(c *api.EtcdCluster, wanted string, done func() bool) {
 	}
 }
 
-// ready waits for the cluster to be Ready for its newest generation, and returns an etcd client for all its members.
+// ready waits for the cluster to be Ready for its newest generation, and returns an etcd client for
+// all its members.
 func (s *stage) ready(c *api.EtcdCluster) *clientv3.Client {
 	s.Helper()
 	s.await(c, "ready", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) })

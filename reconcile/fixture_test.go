@@ -27,8 +27,8 @@ import (
 	"quorate.dev/render"
 )
 
-// These tests need no API server: they are for what is computed, and for the errors that a real one gives too seldom. What
-// server-side apply really does is tested with the tag env.
+// These tests need no API server: they are for what is computed, and for the errors that a real one
+// gives too seldom. What server-side apply really does is tested with the tag env.
 
 // newCluster is an EtcdCluster called db, of three members.
 func newCluster() *api.EtcdCluster {
@@ -46,7 +46,8 @@ func newClaim(name string) *corev1.PersistentVolumeClaim {
 
 func newPod(name string) *corev1.Pod { return &corev1.Pod{ObjectMeta: child(name, "pod")} }
 
-// fenced are the annotations of a Pod that must find its data when it starts, as those of a formed cluster must.
+// fenced are the annotations of a Pod that must find its data when it starts, as those of a formed
+// cluster must.
 func fenced(c *api.EtcdCluster, name string) map[string]string {
 	return map[string]string{
 		api.AnnotationInitialCluster: render.Resume(c, name), api.AnnotationInitialClusterState: render.StateExisting,
@@ -108,13 +109,15 @@ func fresh(next int) []string {
 	return names
 }
 
-// write is a write to the API server, with the conditions that it was made under. To try is to write without any effect (dry run).
+// write is a write to the API server, with the conditions that it was made under. To try is to
+// write without any effect (dry run).
 type write struct {
 	Verb, Kind, Name     string
 	UID, ResourceVersion string
 }
 
-// stub is a reconciler over an API server that has some objects and takes every write, or refuses it, and never changes.
+// stub is a reconciler over an API server that has some objects and takes every write, or refuses
+// it, and never changes.
 type stub struct {
 	*Reconciler
 	mu      sync.Mutex

@@ -18,8 +18,8 @@ import (
 	"quorate.dev/e2e/contract"
 )
 
-// TestFollows: while a change of the spec is refused, by whatever, labels and annotations follow on all that the cluster
-// has, and no member is disturbed for it.
+// TestFollows: while a change of the spec is refused, by whatever, labels and annotations follow on
+// all that the cluster has, and no member is disturbed for it.
 func TestFollows(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -16,7 +16,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// source is a cluster of one that was written to, and a verified snapshot of it. Afterwards it was written to once more, and is gone.
+// source is a cluster of one that was written to, and a verified snapshot of it. Afterwards it was
+// written to once more, and is gone.
 func (s *stage) source(name string) (kept data, m snapshot.Manifest) {
 	s.Helper()
 	c := s.cluster("source", 1)
@@ -73,8 +74,9 @@ func TestFromSnapshot(t *testing.T) {
 	}
 }
 
-// TestFromSnapshotOnce: a member that was restored is never restored again. Its Pod starts on its node again, and finds what it has
-// written since; and a disk that comes back empty then is another member's, and not one with the data of the snapshot.
+// TestFromSnapshotOnce: a member that was restored is never restored again. Its Pod starts on its
+// node again, and finds what it has written since; and a disk that comes back empty then is another
+// member's, and not one with the data of the snapshot.
 func TestFromSnapshotOnce(t *testing.T) {
 	s := newStage(t, agents)
 	s.operate()
@@ -113,7 +115,8 @@ func TestFromSnapshotOnce(t *testing.T) {
 	s.restoredFrom(c, m)
 	s.settled(c, kept)
 
-	// Applied again after it was deleted, it comes back with its data, whatever is in the store by now.
+	// Applied again after it was deleted, it comes back with its data, whatever is in the store by
+	// now.
 	was, restored := identityOf(c), *c.Status.Restored
 	if err := s.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -129,8 +132,8 @@ func TestFromSnapshotOnce(t *testing.T) {
 	s.settled(c, kept)
 }
 
-// TestFromSnapshotWrong: nothing is made where there is no snapshot that can be used, the status says what to write, and what is
-// corrected then is carried out.
+// TestFromSnapshotWrong: nothing is made where there is no snapshot that can be used, the status
+// says what to write, and what is corrected then is carried out.
 func TestFromSnapshotWrong(t *testing.T) {
 	s := newStage(t, agents)
 	s.operate()
@@ -186,7 +189,8 @@ func TestFromSnapshotWrong(t *testing.T) {
 	s.settled(c, kept)
 }
 
-// TestFromSnapshotDamaged: a snapshot that turns out to be damaged becomes no data of any member, and the status says so.
+// TestFromSnapshotDamaged: a snapshot that turns out to be damaged becomes no data of any member,
+// and the status says so.
 func TestFromSnapshotDamaged(t *testing.T) {
 	s := newStage(t, agents)
 	s.operate()

@@ -127,7 +127,8 @@ func (s *stage) fromSnapshot(name string, replicas int32, change ...func(*api.Bo
 	return c
 }
 
-// restoredFrom fails unless the cluster says that it was started from the snapshot, and is another one than that was taken of.
+// restoredFrom fails unless the cluster says that it was started from the snapshot, and is another
+// one than that was taken of.
 func (s *stage) restoredFrom(c *api.EtcdCluster, m snapshot.Manifest) {
 	s.Helper()
 	r := c.Status.Restored
@@ -148,11 +149,12 @@ func (s *stage) restoredFrom(c *api.EtcdCluster, m snapshot.Manifest) {
 	}
 }
 
-// bumped is by how much the revision of a restored cluster is beyond that of its snapshot, by default.
+// bumped is by how much the revision of a restored cluster is beyond that of its snapshot, by
+// default.
 const bumped = 1_000_000_000
 
-// goesOn fails unless the revision goes on beyond that of the snapshot, and a client that watches from a revision of before is told that it
-// is no more.
+// goesOn fails unless the revision goes on beyond that of the snapshot, and a client that watches
+// from a revision of before is told that it is no more.
 func (s *stage) goesOn(etcd *clientv3.Client, m snapshot.Manifest) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)

@@ -69,8 +69,9 @@ var fullnesses = map[string]fullness{
 	},
 }
 
-// TestFull: a database that has reached its quota can be given room while etcd refuses writes. The alarm is taken back when every
-// member has room, and not before, and no acknowledged write is lost. Where the database fills up again, the alarm stays.
+// TestFull: a database that has reached its quota can be given room while etcd refuses writes. The
+// alarm is taken back when every member has room, and not before, and no acknowledged write is
+// lost. Where the database fills up again, the alarm stays.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	type run struct {
@@ -132,7 +133,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestQuotaTooSmall: a quota below the database is refused before a member is touched, and with more of it the change goes on.
+// TestQuotaTooSmall: a quota below the database is refused before a member is touched, and with
+// more of it the change goes on.
 func TestQuotaTooSmall(t *testing.T) {
 	s := newStage(t)
 	s.operate()

@@ -13,8 +13,8 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// TestGrowthTakenBack: volumes that cannot grow stall the cluster, in the words of what refuses it. No turn is kept, and the size is
-// set back without a member that moves.
+// TestGrowthTakenBack: volumes that cannot grow stall the cluster, in the words of what refuses it.
+// No turn is kept, and the size is set back without a member that moves.
 func TestGrowthTakenBack(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -84,7 +84,8 @@ func TestPrepareOverwrites(t *testing.T) {
 	}
 }
 
-// TestNotReadyWithoutService: a cluster whose members are all healthy and whose Service cannot be applied is not ready.
+// TestNotReadyWithoutService: a cluster whose members are all healthy and whose Service cannot be
+// applied is not ready.
 func TestNotReadyWithoutService(t *testing.T) {
 	full := apierrors.NewInternalError(errors.New(`failed to allocate a serviceIP for Service "db-client": range is full`))
 	cases := map[string]struct {

@@ -60,8 +60,9 @@ func (h healing) struck(s *stage) (*api.EtcdCluster, *load, string) {
 	return c, s.load(c), victim
 }
 
-// TestReplaced: a member whose data is lost, or that does not come back, goes for ever, and another one takes its place under
-// a name that no member ever had. The others stay the same, and nothing of the old one is left.
+// TestReplaced: a member whose data is lost, or that does not come back, goes for ever, and another
+// one takes its place under a name that no member ever had. The others stay the same, and nothing
+// of the old one is left.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	cases := map[string]healing{
@@ -242,7 +243,8 @@ func (s *stage) once(c *api.EtcdCluster, so func(*api.EtcdCluster) bool) func(wa
 	}
 }
 
-// TestReplaceAfter: the default gives a node the time to boot. What is done then is done at once when the spec says so.
+// TestReplaceAfter: the default gives a node the time to boot. What is done then is done at once
+// when the spec says so.
 func TestReplaceAfter(t *testing.T) {
 	s := newStage(t)
 	c, load, victim := healing{}.struck(s)

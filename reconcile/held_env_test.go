@@ -139,8 +139,8 @@ func (s *stage) again(o client.Object) {
 	s.create(other)
 }
 
-// TestStale: an operator whose caches are held back destroys nothing on their word that was changed, replaced or needed
-// since. Once they catch up, it does what the spec says now.
+// TestStale: an operator whose caches are held back destroys nothing on their word that was
+// changed, replaced or needed since. Once they catch up, it does what the spec says now.
 func TestStale(t *testing.T) {
 	t.Parallel()
 	for name, tc := range heldCases {
@@ -234,8 +234,8 @@ func (tc heldCase) run(s *stage, interrupted mode) {
 	}
 }
 
-// connected is for how long etcd wants its members to have been so before it lets one go (HealthInterval in
-// server/etcdserver/server.go), and a little more.
+// connected is for how long etcd wants its members to have been so before it lets one go
+// (HealthInterval in server/etcdserver/server.go), and a little more.
 const connected = 6 * time.Second
 
 // uids of what could be destroyed and is not being.

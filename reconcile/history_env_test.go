@@ -24,7 +24,8 @@ type load struct {
 	history *history.Load
 }
 
-// load starts clients, which are at work when it returns. They go wherever the Service for clients would send them.
+// load starts clients, which are at work when it returns. They go wherever the Service for clients
+// would send them.
 func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 	s.Helper()
 	for _, pod := range s.pods(c) {
@@ -46,7 +47,8 @@ func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 	return &load{s, c, history.Start(s.T, config)}
 }
 
-// light is a load that many tests at once can have. No client watches, since etcd that is asked to end waits for those that do.
+// light is a load that many tests at once can have. No client watches, since etcd that is asked to
+// end waits for those that do.
 func light(c *history.Config) {
 	c.Clients, c.Pace, c.Floor, c.Unwatched = 2, 200*time.Millisecond, 1, true
 }
@@ -57,7 +59,8 @@ func (l *load) await(writes int64) {
 	l.history.Await(writes)
 }
 
-// check ends the load, and fails the test unless its clients saw what one single store would have shown them.
+// check ends the load, and fails the test unless its clients saw what one single store would have
+// shown them.
 func (l *load) check() history.Result {
 	l.Helper()
 	return l.history.Check(l.T)

@@ -16,8 +16,9 @@ import (
 	"quorate.dev/render"
 )
 
-// TestObserveHostile: others may create Pods and claims with our label, and write into them what they
-// like. What cannot be a member's is not looked at, its address not asked, and numbers cost nothing.
+// TestObserveHostile: others may create Pods and claims with our label, and write into them what
+// they like. What cannot be a member's is not looked at, its address not asked, and numbers cost
+// nothing.
 func TestObserveHostile(t *testing.T) {
 	all := []string{"db-0", "db-1", "db-2"}
 	type result struct{ Pods, Claims, Dialled []string }
@@ -100,8 +101,8 @@ func TestObserveHostile(t *testing.T) {
 	}
 }
 
-// FuzzAnnotations: whatever the annotations of a claim and a Pod say, a look at the cluster ends in a
-// step and a status that the schema takes.
+// FuzzAnnotations: whatever the annotations of a claim and a Pod say, a look at the cluster ends in
+// a step and a status that the schema takes.
 func FuzzAnnotations(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"", ""},

@@ -23,8 +23,8 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// TestInert: where no choice is ours, nothing is changed, the condition says what a person can do, and once it is done all is
-// well again.
+// TestInert: where no choice is ours, nothing is changed, the condition says what a person can do,
+// and once it is done all is well again.
 func TestInert(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -140,7 +140,8 @@ func TestMajorityLost(t *testing.T) {
 	}
 }
 
-// TestPromotedByHand: a person is faster than the operator, which has written down its intention already.
+// TestPromotedByHand: a person is faster than the operator, which has written down its intention
+// already.
 func TestPromotedByHand(t *testing.T) {
 	s := newStage(t)
 	intends, promoted := make(chan struct{}), make(chan struct{})

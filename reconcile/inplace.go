@@ -53,7 +53,8 @@ func firstToken(c *api.EtcdCluster) string {
 	return string(c.UID)
 }
 
-// discardsFormer is the UID of the EtcdRestore whose former volumes are to be deleted; empty: those of none.
+// discardsFormer is the UID of the EtcdRestore whose former volumes are to be deleted; empty: those
+// of none.
 func discardsFormer(c *api.EtcdCluster) string {
 	r := c.Status.Restore
 	if r == nil || r.Phase != api.RestoreCompleted || r.FormerVolumes != api.RetentionDelete {
@@ -62,15 +63,15 @@ func discardsFormer(c *api.EtcdCluster) string {
 	return r.UID
 }
 
-// discards reports whether there is something of before a restore in place that is to be deleted. What was set aside for an earlier
-// one stays.
+// discards reports whether there is something of before a restore in place that is to be deleted.
+// What was set aside for an earlier one stays.
 func discards(c *api.EtcdCluster, seen *observed) bool {
 	uid := discardsFormer(c)
 	return slices.ContainsFunc(seen.Former, func(i membership.Instance) bool { return i.Volume.Discarded(uid) })
 }
 
-// shutsClientsOut reports whether clients are kept out, though they were let in before: the former members are about to stop,
-// or the new ones have not formed a cluster yet.
+// shutsClientsOut reports whether clients are kept out, though they were let in before: the former
+// members are about to stop, or the new ones have not formed a cluster yet.
 func shutsClientsOut(c *api.EtcdCluster) bool {
 	r := c.Status.Restore
 	return r != nil && (r.Phase == api.RestoreRestoring || r.Phase == api.RestoreReverting)
@@ -82,8 +83,8 @@ type objectsOfFormer struct {
 	claims map[string]*corev1.PersistentVolumeClaim
 }
 
-// takeFormer takes the objects of former members out of what was seen: they are known by their ordinals, and where the status was
-// lost, by what is written on their claims.
+// takeFormer takes the objects of former members out of what was seen: they are known by their
+// ordinals, and where the status was lost, by what is written on their claims.
 func takeFormer(c *api.EtcdCluster, seen *observed) objectsOfFormer {
 	lost := c.Status.ClusterID == "" && !shutsClientsOut(c) // it may name an EtcdRestore again
 	of := objectsOfFormer{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
@@ -107,8 +108,8 @@ func takeFormer(c *api.EtcdCluster, seen *observed) objectsOfFormer {
 	return of
 }
 
-// halfAside reports whether another volume of the same etcd cluster was not set aside: the operator was interrupted while it set them
-// aside, and no new member has been made.
+// halfAside reports whether another volume of the same etcd cluster was not set aside: the operator
+// was interrupted while it set them aside, and no new member has been made.
 func halfAside(claim *corev1.PersistentVolumeClaim, seen *observed) bool {
 	id := claim.Annotations[api.AnnotationClusterID]
 	for _, other := range seen.claims {
@@ -119,8 +120,9 @@ func halfAside(claim *corev1.PersistentVolumeClaim, seen *observed) bool {
 	return false
 }
 
-// firstOrdinal is the ordinal of the first member of today where the status was lost: above the former members, as their marks tell.
-// A person may have marked another claim by hand; so it is never above a member that etcd lists, or a volume that holds a member's data.
+// firstOrdinal is the ordinal of the first member of today where the status was lost: above the
+// former members, as their marks tell. A person may have marked another claim by hand; so it is
+// never above a member that etcd lists, or a volume that holds a member's data.
 func firstOrdinal(seen observed) int32 {
 	first := 0
 	for _, i := range seen.Former {
@@ -346,7 +348,8 @@ func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen obse
 	}
 }
 
-// soonRestored is when to look again at the latest for the sake of a restore in place, of which no watch tells.
+// soonRestored is when to look again at the latest for the sake of a restore in place, of which no
+// watch tells.
 func soonRestored(c *api.EtcdCluster, seen observed) time.Duration {
 	switch {
 	case awaitsClients(c):

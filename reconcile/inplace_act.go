@@ -19,8 +19,8 @@ import (
 	"quorate.dev/render"
 )
 
-// restoreInPlace carries out a step of a restore in place, after a look past the cache. What it rests on is status.restore: a
-// change of that shows there.
+// restoreInPlace carries out a step of a restore in place, after a look past the cache. What it
+// rests on is status.restore: a change of that shows there.
 func (r *Reconciler) restoreInPlace(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err
@@ -46,7 +46,8 @@ func (r *Reconciler) restoreInPlace(ctx context.Context, c *api.EtcdCluster, see
 	return err
 }
 
-// replacing is the status with which a restore in place begins. It is written at once: from then on no former member counts.
+// replacing is the status with which a restore in place begins. It is written at once: from then on
+// no former member counts.
 func replacing(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClusterStatus {
 	s := status(c, seen, step)
 	r := s.Restore
@@ -59,7 +60,8 @@ func replacing(c *api.EtcdCluster, seen observed, step membership.Step) api.Etcd
 	return s
 }
 
-// firstSize is how many first members a restore in place starts: there is one copy of what a survivor has.
+// firstSize is how many first members a restore in place starts: there is one copy of what a
+// survivor has.
 func firstSize(c *api.EtcdCluster) int {
 	if r := c.Status.Restore; r != nil && r.Survivor != nil {
 		return min(size(c), 1)
@@ -76,8 +78,9 @@ func reverting(c *api.EtcdCluster) api.EtcdClusterStatus {
 	return s
 }
 
-// markAside writes the mark on the claims of former members, these very ones as they were seen, or takes it away. One that came late
-// may be on the claim of a member by now. Nothing else on them changes.
+// markAside writes the mark on the claims of former members, these very ones as they were seen, or
+// takes it away. One that came late may be on the claim of a member by now. Nothing else on them
+// changes.
 func (r *Reconciler) markAside(ctx context.Context, seen observed, step membership.Step, value string) error {
 	return each(step.Members, func(name string) error {
 		claim := cmp.Or(seen.former.claims[name], seen.claims[name])
@@ -101,8 +104,9 @@ func (r *Reconciler) discardFormer(ctx context.Context, seen observed, step memb
 	})
 }
 
-// tryInPlace asks the API server for what the search and the first of the new members will need, and makes nothing (dry run): what
-// is refused is told before any member is stopped. So is a quota that does not admit all of them.
+// tryInPlace asks the API server for what the search and the first of the new members will need,
+// and makes nothing (dry run): what is refused is told before any member is stopped. So is a quota
+// that does not admit all of them.
 func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	why, _ := membership.InPlaceWaits(desired(c), seen.Observed)
 	if !c.Status.Restore.Asked() || seen.deleted || why != "" || planShown(c, *seen) {
@@ -137,7 +141,8 @@ func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *o
 	return nil
 }
 
-// trySearch finds out why the search for the snapshot cannot be begun: what heals the cluster must not wait for it.
+// trySearch finds out why the search for the snapshot cannot be begun: what heals the cluster must
+// not wait for it.
 func (r *Reconciler) trySearch(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
 	if r.AgentImage == "" {
 		seen.InPlace.Problem = errNoAgentImage.Error()

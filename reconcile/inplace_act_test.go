@@ -53,7 +53,8 @@ func (w world) marked(names ...string) {
 	}
 }
 
-// restoredWithout is the world in which db-0 is of before a restore that is completed, and the two others are the members of today.
+// restoredWithout is the world in which db-0 is of before a restore that is completed, and the two
+// others are the members of today.
 func (w *world) restoredWithout(policy api.RetentionPolicy) {
 	w.cluster.Spec.Replicas = new(int32(2))
 	w.cluster.Status.FirstOrdinal, w.cluster.Status.NextOrdinal, w.cluster.Status.CarriedOut = 1, 3, []string{"back"}
@@ -70,7 +71,8 @@ func (w *world) restoredWithout(policy api.RetentionPolicy) {
 // found is the world in which a cluster that serves is to be restored, and the snapshot is found.
 func (w world) found() { w.cluster.Status.Restore = inPhase(api.RestorePending, inBucket) }
 
-// TestRestoreInPlace goes from a world to the writes of one step of a restore in place, each with the state that it is bound to.
+// TestRestoreInPlace goes from a world to the writes of one step of a restore in place, each with
+// the state that it is bound to.
 func TestRestoreInPlace(t *testing.T) {
 	t.Parallel()
 	claims, pods := schema.GroupResource{Resource: "persistentvolumeclaims"}, schema.GroupResource{Resource: "pods"}
@@ -283,7 +285,8 @@ func TestRestoreInPlace(t *testing.T) {
 	}
 }
 
-// TestReplacing holds the whole status with which a restore in place begins, and that with which it is taken back.
+// TestReplacing holds the whole status with which a restore in place begins, and that with which it
+// is taken back.
 func TestReplacing(t *testing.T) {
 	t.Parallel()
 	c, seen := newCluster(), healthy()
@@ -344,7 +347,8 @@ func TestReplacing(t *testing.T) {
 	}
 }
 
-// TestStopSearch: the Job that looks for a snapshot goes when the restore is not asked for any more.
+// TestStopSearch: the Job that looks for a snapshot goes when the restore is not asked for any
+// more.
 func TestStopSearch(t *testing.T) {
 	t.Parallel()
 	deletion := []write{{Verb: "delete", Kind: "Job", Name: "db-find", UID: "job"}}
@@ -404,7 +408,8 @@ func TestStopSearch(t *testing.T) {
 	}
 }
 
-// TestStopSearchSuspended: a search that no EtcdRestore asks for any more goes with its pass, also where no member is touched.
+// TestStopSearchSuspended: a search that no EtcdRestore asks for any more goes with its pass, also
+// where no member is touched.
 func TestStopSearchSuspended(t *testing.T) {
 	t.Parallel()
 	c, seen := newCluster(), healthy()
@@ -505,7 +510,8 @@ func TestTryInPlace(t *testing.T) {
 	}
 }
 
-// TestObserveRestores: which EtcdRestore is next, and whether the one that is carried out was deleted.
+// TestObserveRestores: which EtcdRestore is next, and whether the one that is carried out was
+// deleted.
 func TestObserveRestores(t *testing.T) {
 	t.Parallel()
 	older := etcdRestore(func(e *api.EtcdRestore) {
@@ -723,7 +729,8 @@ type unlisted struct {
 
 func (r unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error { return r.err }
 
-// TestFenceClients: the Service for clients is changed only as it was seen, and opened only for the EtcdCluster as it was seen.
+// TestFenceClients: the Service for clients is changed only as it was seen, and opened only for the
+// EtcdCluster as it was seen.
 func TestFenceClients(t *testing.T) {
 	t.Parallel()
 	type bound struct{ UID, ResourceVersion string }
@@ -796,8 +803,8 @@ func TestFenceClients(t *testing.T) {
 	}
 }
 
-// TestSearchImpossible: a search that cannot be begun holds up nothing else: a member that is down is started, and the restore says what
-// is in the way.
+// TestSearchImpossible: a search that cannot be begun holds up nothing else: a member that is down
+// is started, and the restore says what is in the way.
 func TestSearchImpossible(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -882,7 +889,8 @@ func TestSearchImpossible(t *testing.T) {
 	}
 }
 
-// TestTakenBackPending: the cluster that was to be restored says no word of that when the EtcdRestore is deleted before it was begun.
+// TestTakenBackPending: the cluster that was to be restored says no word of that when the
+// EtcdRestore is deleted before it was begun.
 func TestTakenBackPending(t *testing.T) {
 	t.Parallel()
 	w := serving(t)

@@ -15,7 +15,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// told waits until an EtcdRestore says that it is not ready, for that reason and in these very words, and whether a person must act.
+// told waits until an EtcdRestore says that it is not ready, for that reason and in these very
+// words, and whether a person must act.
 func (s *stage) told(e *api.EtcdRestore, stalled bool, reason, message string) {
 	s.Helper()
 	s.awaitObject(e, "told: "+reason+": "+message, func() bool {
@@ -46,8 +47,8 @@ const (
 	noCluster    = "there is no EtcdCluster db in this namespace: create it, or create another EtcdRestore with the right spec.clusterRef.name"
 )
 
-// TestInPlaceBad: EtcdRestores that cannot be carried out say why, and change nothing. One cluster meets them one after the other, and
-// is deleted under the last of them.
+// TestInPlaceBad: EtcdRestores that cannot be carried out say why, and change nothing. One cluster
+// meets them one after the other, and is deleted under the last of them.
 func TestInPlaceBad(t *testing.T) {
 	s := newStage(t, agents)
 	s.operate()
@@ -192,8 +193,8 @@ func TestInPlaceBad(t *testing.T) {
 	s.sound(c, memberNames(c), kept)
 }
 
-// TestInPlaceBadWhileChanging: a cluster is put back while it changes. What the change had begun is of the members of before; the new
-// ones are what the spec asks for.
+// TestInPlaceBadWhileChanging: a cluster is put back while it changes. What the change had begun is
+// of the members of before; the new ones are what the spec asks for.
 func TestInPlaceBadWhileChanging(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

@@ -237,7 +237,8 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// TestInPlaceRefused: a cluster that serves is not put back without a word, also not when it has stopped serving since.
+// TestInPlaceRefused: a cluster that serves is not put back without a word, also not when it has
+// stopped serving since.
 func TestInPlaceRefused(t *testing.T) {
 	s := newStage(t, agents)
 	s.operate()
@@ -363,8 +364,9 @@ func TestInPlaceAgain(t *testing.T) {
 	s.restores(done)
 }
 
-// TestInPlaceTakenBack: the snapshot turns out to be damaged when all members have been stopped. The EtcdRestore says so, and when it
-// is deleted the members of before come back with all that they had. Then another one restores what is sound.
+// TestInPlaceTakenBack: the snapshot turns out to be damaged when all members have been stopped.
+// The EtcdRestore says so, and when it is deleted the members of before come back with all that
+// they had. Then another one restores what is sound.
 func TestInPlaceTakenBack(t *testing.T) {
 	s := newStage(t, agents)
 	s.operate()

@@ -11,8 +11,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestFirstOrdinalOfLost: the status of a cluster was lost. What the next look calls former is below every member of today, whatever a
-// person has marked.
+// TestFirstOrdinalOfLost: the status of a cluster was lost. What the next look calls former is
+// below every member of today, whatever a person has marked.
 func TestFirstOrdinalOfLost(t *testing.T) {
 	t.Parallel()
 	byHand := func(w world, name string, change func(annotations map[string]string)) {

@@ -16,7 +16,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// inPhase is a restore in place as the EtcdCluster has it, in that phase, of a cluster that may serve.
+// inPhase is a restore in place as the EtcdCluster has it, in that phase, of a cluster that may
+// serve.
 func inPhase(phase api.RestorePhase, change ...func(*api.ClusterRestore)) *api.ClusterRestore {
 	r := &api.ClusterRestore{Name: "back", UID: "restore", Phase: phase, WhenServing: api.ServingReplace, Source: api.BootstrapRestore{Cluster: "ns/db"}}
 	for _, change := range change {
@@ -329,7 +330,8 @@ func TestFormerFacts(t *testing.T) {
 	}
 }
 
-// TestFirstStart reads what is written about a first start on a claim. A person or a tool may have written it.
+// TestFirstStart reads what is written about a first start on a claim. A person or a tool may have
+// written it.
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -449,7 +451,8 @@ func TestSoonRestored(t *testing.T) {
 	}
 }
 
-// TestTryInPlaceDeleted: an EtcdRestore that the API server refused to carry out is deleted. It is not tried once more.
+// TestTryInPlaceDeleted: an EtcdRestore that the API server refused to carry out is deleted. It is
+// not tried once more.
 func TestTryInPlaceDeleted(t *testing.T) {
 	t.Parallel()
 	c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns"}}

@@ -16,17 +16,19 @@ import (
 	"quorate.dev/reconcile/apply"
 )
 
-// Leader election is no fence: two operators can be alive at once, and a reply can be lost. So what disrupts is written down
-// in status.operation before its first effect, under the condition that the EtcdCluster has not changed since
-// it was read. An operator that loses this write to another one looks again. The one that made it is
-// its holder, until another one makes it: so an operation is taken over.
+// Leader election is no fence: two operators can be alive at once, and a reply can be lost. So what
+// disrupts is written down in status.operation before its first effect, under the condition that
+// the EtcdCluster has not changed since it was read. An operator that loses this write to another
+// one looks again. The one that made it is its holder, until another one makes it: so an operation
+// is taken over.
 
-// intentLife is how long an operation keeps others from beginning. A request to etcd has ended by then: ours is given up
-// after membership.CallTimeout, and etcd gives up a proposal after seven seconds by itself.
+// intentLife is how long an operation keeps others from beginning. A request to etcd has ended by
+// then: ours is given up after membership.CallTimeout, and etcd gives up a proposal after seven
+// seconds by itself.
 const intentLife = 15 * time.Second
 
-// intentRenewal is for how long an operation may be begun again without writing it down again: a request that is begun later
-// could outlive it.
+// intentRenewal is for how long an operation may be begun again without writing it down again: a
+// request that is begun later could outlive it.
 const intentRenewal = 5 * time.Second
 
 // etcdTakes is how long etcd may still be at what it was asked for: so long it tries to have a
@@ -54,8 +56,8 @@ func (r *Reconciler) inTime(ctx context.Context, c *api.EtcdCluster) (context.Co
 // errInFlight: another operation was begun, and what comes of it is not known yet.
 var errInFlight = errors.New("another operation is under way")
 
-// intend writes the step down, unless that was done before. What is written about a first start stays until the cluster has
-// formed.
+// intend writes the step down, unless that was done before. What is written about a first start
+// stays until the cluster has formed.
 func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, uid func(membership.Instance) string) error {
 	operation := &api.Operation{Step: string(step.Action), Generation: c.Generation, MemberID: step.ID.String(), Holder: r.identity}
 	for _, i := range seen.Instances {
@@ -91,8 +93,9 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 	return r.report(ctx, c, intended)
 }
 
-// inFlight reports whether the operation may still take effect: it is another operator's, or one of ours to which etcd has
-// not answered. What we have an answer to is either done, which shows, or was refused.
+// inFlight reports whether the operation may still take effect: it is another operator's, or one of
+// ours to which etcd has not answered. What we have an answer to is either done, which shows, or
+// was refused.
 func (r *Reconciler) inFlight(c *api.EtcdCluster, op *api.Operation) bool {
 	_, unanswered := r.unanswered.Load(c.UID)
 	return op.Holder != r.identity || unanswered
@@ -118,15 +121,16 @@ func high(c *api.EtcdCluster, seen observed, step membership.Step) int32 {
 	return int32(next)
 }
 
-// sameOperation reports whether two operations are the same request. One that names a member by its ID is so whatever has become of
-// the volume: a member that loses both volume and Pod is removed while they go, and its reply may be lost with its process.
+// sameOperation reports whether two operations are the same request. One that names a member by its
+// ID is so whatever has become of the volume: a member that loses both volume and Pod is removed
+// while they go, and its reply may be lost with its process.
 func sameOperation(a, b *api.Operation) bool {
 	return a.Step == b.Step && a.MemberID == b.MemberID && (a.MemberID != "" || equality.Semantic.DeepEqual(a.Targets, b.Targets))
 }
 
-// pendingOperation is the operation as long as it may still have an effect: a first start until the cluster has formed, and
-// another one until its effect is seen or its life is over. age is how long ago it counts as begun
-// (Reconciler.begun), whatever its own time says.
+// pendingOperation is the operation as long as it may still have an effect: a first start until the
+// cluster has formed, and another one until its effect is seen or its life is over. age is how long
+// ago it counts as begun (Reconciler.begun), whatever its own time says.
 func pendingOperation(op *api.Operation, seen observed, age time.Duration) *api.Operation {
 	switch {
 	case op == nil:

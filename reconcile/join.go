@@ -62,9 +62,10 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 	})
 }
 
-// join starts a learner for the first time. Its volume is given to it first, so that no other member ever gets it; then its Pod,
-// in which nothing has run yet, is told of the others, which lets etcd start (render.Provisioner). A Pod that was made of an
-// earlier spec or for another version goes first, and is recreated when it is gone.
+// join starts a learner for the first time. Its volume is given to it first, so that no other
+// member ever gets it; then its Pod, in which nothing has run yet, is told of the others, which
+// lets etcd start (render.Provisioner). A Pod that was made of an earlier spec or for another
+// version goes first, and is recreated when it is gone.
 func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	name := step.Members[0]
 	m := member(c, seen, name)
@@ -106,9 +107,9 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	return nil
 }
 
-// stillAs looks at a claim past the cache, and reports apply.ErrChanged where it is not as it was seen:
-// the Pod of a member to come, or of a learner, must not come to the volume of a voter, whose own
-// Pod may be away for a moment.
+// stillAs looks at a claim past the cache, and reports apply.ErrChanged where it is not as it was
+// seen: the Pod of a member to come, or of a learner, must not come to the volume of a voter, whose
+// own Pod may be away for a moment.
 func (r *Reconciler) stillAs(ctx context.Context, seen *corev1.PersistentVolumeClaim) error {
 	now := &corev1.PersistentVolumeClaim{}
 	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(seen), now)

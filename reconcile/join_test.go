@@ -33,7 +33,8 @@ func at(annotation string) func(cmp.Path) bool {
 	}
 }
 
-// What 3.6 is told of the checks of its data: with a quorum that it can compare it with, and without.
+// What 3.6 is told of the checks of its data: with a quorum that it can compare it with, and
+// without.
 const (
 	checkedAtStart   = "--feature-gates=InitialCorruptCheck=true,CompactHashCheck=true"
 	uncheckedAtStart = "--feature-gates=InitialCorruptCheck=false,CompactHashCheck=true"
@@ -43,7 +44,8 @@ const (
 // marks are annotations by kind and name of an object.
 type marks map[string]map[string]string
 
-// TestPrepare holds which volumes and Pods are made for members to come, in which order, and what is written on them.
+// TestPrepare holds which volumes and Pods are made for members to come, in which order, and what
+// is written on them.
 func TestPrepare(t *testing.T) {
 	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("exceeded quota"))
 	claim := func(name string) write { return write{"apply", "PersistentVolumeClaim", name, "", apply.OnlyIfAbsent} }

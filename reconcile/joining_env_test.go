@@ -53,8 +53,8 @@ func learning(c *api.EtcdCluster) bool {
 	return slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool { return m.Role == api.RoleLearner })
 }
 
-// TestResizeWhileJoining: the size changes at the moment when a learner is there. It stays if it is wanted, and goes first if
-// it is not; what was prepared for others is used or goes as well.
+// TestResizeWhileJoining: the size changes at the moment when a learner is there. It stays if it is
+// wanted, and goes first if it is not; what was prepared for others is used or goes as well.
 func TestResizeWhileJoining(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

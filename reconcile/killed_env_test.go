@@ -15,11 +15,11 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestKilledAgainAndAgain: etcd is killed twelve times within half a minute, on any of three members,
-// with kubelets that wait as long as real ones. The cluster is not without a quorum for as long as
-// a kubelet's first back-off, ten seconds, and no member is another one afterwards. It runs before
-// the tests that run side by side: what is measured is time, and among ten of them that is the
-// machine's.
+// TestKilledAgainAndAgain: etcd is killed twelve times within half a minute, on any of three
+// members, with kubelets that wait as long as real ones. The cluster is not without a quorum for as
+// long as a kubelet's first back-off, ten seconds, and no member is another one afterwards. It runs
+// before the tests that run side by side: what is measured is time, and among ten of them that is
+// the machine's.
 func TestKilledAgainAndAgain(t *testing.T) {
 	s := newStageAlone(t, patient)
 	s.operate()

@@ -14,8 +14,8 @@ import (
 	"quorate.dev/e2e/history"
 )
 
-// ledger is a file of the plans that have ended, a line each. A run that was interrupted goes on with the others, and with those that
-// failed.
+// ledger is a file of the plans that have ended, a line each. A run that was interrupted goes on
+// with the others, and with those that failed.
 type ledger struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -80,7 +80,8 @@ func (l *ledger) keep(line ledgerLine) error {
 	return err
 }
 
-// remaining are the plans that have not ended in an earlier run; those that have are counted as they ended.
+// remaining are the plans that have not ended in an earlier run; those that have are counted as
+// they ended.
 func (l *ledger) remaining(plans []trial, count func(name string, e ending, took time.Duration)) []trial {
 	if l == nil {
 		return plans

@@ -15,7 +15,8 @@ import (
 	"quorate.dev/e2e/history"
 )
 
-// TestLedger: a run that was interrupted, even while it wrote, goes on with the plans that have not ended well.
+// TestLedger: a run that was interrupted, even while it wrote, goes on with the plans that have not
+// ended well.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger")
@@ -84,7 +85,8 @@ func TestRequiredPlans(t *testing.T) {
 	}
 }
 
-// TestPairs: no plan is lost, two are together only of one life and one mode and far enough apart, and their name says what they are.
+// TestPairs: no plan is lost, two are together only of one life and one mode and far enough apart,
+// and their name says what they are.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	story := []string{"a#1", "AddLearner#1", "b#1", "c#1", "d#1", "Promote#1", "e#1", "Promote#2", "f#1", "g#1", "h#1", "Remove#1"}
@@ -144,7 +146,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestMembersIn: a member that came twice, or came and went, between two disturbances is seen, and what may differ between runs is not.
+// TestMembersIn: a member that came twice, or came and went, between two disturbances is seen, and
+// what may differ between runs is not.
 func TestMembersIn(t *testing.T) {
 	t.Parallel()
 	story := []string{"status.EtcdCluster.db#1", "AddLearner#1", "MoveLeader#1", "Promote#1", "AddLearner#2", "Promote#2"}

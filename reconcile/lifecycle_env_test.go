@@ -71,8 +71,9 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// TestFence: once the cluster has formed, its running Pods are told that they must find their data when they start. A disk
-// that comes back empty under a running Pod then stops its member instead of making it a new, empty one with an old name.
+// TestFence: once the cluster has formed, its running Pods are told that they must find their data
+// when they start. A disk that comes back empty under a running Pod then stops its member instead
+// of making it a new, empty one with an old name.
 func TestFence(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{etcd35, etcd36, etcd37} {

@@ -20,8 +20,8 @@ import (
 	"quorate.dev/e2e/hostlet"
 )
 
-// life is what a cluster goes through while its operator is disturbed. It returns the cluster as it is at the end, and what
-// must be in it.
+// life is what a cluster goes through while its operator is disturbed. It returns the cluster as it
+// is at the end, and what must be in it.
 type life struct {
 	reason  string
 	version string // of etcd; 3.6 where none is named
@@ -30,8 +30,8 @@ type life struct {
 	run     func(s *stage, f *fault) (*api.EtcdCluster, data)
 }
 
-// play the life on a stage of its own, under clients that write and read from when the cluster is born to the end. It returns what came
-// of the writes as well.
+// play the life on a stage of its own, under clients that write and read from when the cluster is
+// born to the end. It returns what came of the writes as well.
 func (l life) play(s *stage, f *fault) (*api.EtcdCluster, history.Result) {
 	s.version, s.loaded = order.Or(l.version, etcd36), !l.forgets
 	c, kept := l.run(s, f)
@@ -72,7 +72,8 @@ var lives = map[string]life{
 	"retain":  {reason: "deleted, and created again at once over its volumes", run: recreate(api.RetentionRetain)},
 }
 
-// born creates a cluster, waits for it and writes to it; clients go on with that where the stage is to have some.
+// born creates a cluster, waits for it and writes to it; clients go on with that where the stage is
+// to have some.
 func (s *stage) born(c *api.EtcdCluster) data {
 	s.Helper()
 	contract.Watch(s, c)

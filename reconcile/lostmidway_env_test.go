@@ -10,8 +10,9 @@ import (
 	"quorate.dev/e2e/contract"
 )
 
-// TestLostMidway: while a change of the version is half-way, and the members run two of them, one that has not come to the other yet loses
-// its volume. Another one takes its place, and all come to the version that is asked for.
+// TestLostMidway: while a change of the version is half-way, and the members run two of them, one
+// that has not come to the other yet loses its volume. Another one takes its place, and all come to
+// the version that is asked for.
 func TestLostMidway(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, from, to string }{

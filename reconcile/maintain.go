@@ -17,9 +17,11 @@ import (
 	"quorate.dev/render"
 )
 
-// record writes on each volume whose data it holds, and then tells the Pod of a learner that from now on it must find its data.
+// record writes on each volume whose data it holds, and then tells the Pod of a learner that from
+// now on it must find its data.
 func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	// A change that is taken back because nothing has come of it may have been made a moment ago, and the cache not know of it.
+	// A change that is taken back because nothing has come of it may have been made a moment ago,
+	// and the cache not know of it.
 	takenBack := slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
 		next := i.Volume.Next
 		return slices.Contains(step.Members, i.Name) && next != (membership.Version{}) && (next != i.Endpoint.Version || i.Pod.Outdated)
@@ -46,8 +48,9 @@ func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observ
 	return err
 }
 
-// maintain brings labels, annotations and owners of volumes and Pods up to date, which restarts nothing. For a Pod of the
-// first start this is where it learns that from now on it must find its data when it starts (render.Resume).
+// maintain brings labels, annotations and owners of volumes and Pods up to date, which restarts
+// nothing. For a Pod of the first start this is where it learns that from now on it must find its
+// data when it starts (render.Resume).
 func (r *Reconciler) maintain(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	return each(maintained(seen, step), func(name string) error { return r.applyMetadata(ctx, c, seen, current(c, seen, name)) })
 }
@@ -75,9 +78,10 @@ func maintained(seen observed, step membership.Step) []string {
 	return names
 }
 
-// applyClaim changes this very claim as it was seen: the resource version guards against a change since, and the UID against
-// a deletion, after which an apply would create the claim again, an empty one with the name of a full one. A claim that only others
-// have written on is as it was seen: Kubernetes does so whenever a Pod of it comes or goes, and so may a tool for backups, at
+// applyClaim changes this very claim as it was seen: the resource version guards against a change
+// since, and the UID against a deletion, after which an apply would create the claim again, an
+// empty one with the name of a full one. A claim that only others have written on is as it was
+// seen: Kubernetes does so whenever a Pod of it comes or goes, and so may a tool for backups, at
 // the very moment in which we do.
 func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *corev1.PersistentVolumeClaim, want *corev1ac.PersistentVolumeClaimApplyConfiguration) error {
 	want.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion)
@@ -112,7 +116,8 @@ func (r *Reconciler) applyPod(ctx context.Context, c *api.EtcdCluster, seen *cor
 	return err
 }
 
-// applyMetadata changes the claim and the Pod of a member, these very ones, where they differ from what they are to say.
+// applyMetadata changes the claim and the Pod of a member, these very ones, where they differ from
+// what they are to say.
 func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
 	i, _ := seen.Instance(m.Name)
 	if claim := seen.claims[m.Name]; claim != nil && !i.Volume.Replaced { // what was restored stays as it is

@@ -13,8 +13,8 @@ import (
 	"quorate.dev/render"
 )
 
-// TestApplyClaim: a claim that was written on since it was seen is written on all the same where only others have, and is looked at
-// again where anything has changed that we write or go by.
+// TestApplyClaim: a claim that was written on since it was seen is written on all the same where
+// only others have, and is looked at again where anything has changed that we write or go by.
 func TestApplyClaim(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -153,8 +153,9 @@ func (p *slowPull) dir(ctx context.Context, version string) (string, error) {
 	return "", errors.New("manifest unknown")
 }
 
-// TestTurn: one cluster at a time. The first one to change is stuck half-way; the second waits for as long as the first may come
-// to its end by itself, also where the operator is another one by then, and no longer.
+// TestTurn: one cluster at a time. The first one to change is stuck half-way; the second waits for
+// as long as the first may come to its end by itself, also where the operator is another one by
+// then, and no longer.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -262,7 +263,8 @@ func (l *looks) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	return l.Client.Get(ctx, key, o, opts...)
 }
 
-// looked waits until the operator has looked at a cluster once, and has done what it then does: it begins to look again.
+// looked waits until the operator has looked at a cluster once, and has done what it then does: it
+// begins to look again.
 func (s *stage) looked(l *looks, c *api.EtcdCluster) {
 	s.Helper()
 	late := time.After(patience)
@@ -277,7 +279,8 @@ func (s *stage) looked(l *looks, c *api.EtcdCluster) {
 	}
 }
 
-// etcds are the processes of etcd that this one has started, and the memory that they have in use together.
+// etcds are the processes of etcd that this one has started, and the memory that they have in use
+// together.
 func etcds() (processes, bytes int) {
 	children, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range children {

@@ -10,8 +10,8 @@ import (
 	"quorate.dev/render"
 )
 
-// member is what render must know of a member as it is: what its volume says, and how etcd is to start on it. Once the
-// cluster has formed it must find its data when it starts.
+// member is what render must know of a member as it is: what its volume says, and how etcd is to
+// start on it. Once the cluster has formed it must find its data when it starts.
 func member(c *api.EtcdCluster, seen observed, name string) render.Member {
 	i, _ := seen.Instance(name)
 	return memberAs(c, seen, i, name)
@@ -57,7 +57,8 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 	}
 	switch {
 	case seen.Formed() && pod != nil && i.Volume.Joins != 0 && !i.Volume.Recorded():
-		// A learner that has just been started may find its directory empty, until it has answered from it.
+		// A learner that has just been started may find its directory empty, until it has answered
+		// from it.
 		m.InitialCluster = pod.Annotations[api.AnnotationInitialCluster]
 		m.InitialClusterState = pod.Annotations[api.AnnotationInitialClusterState]
 	case seen.Formed():
@@ -69,8 +70,9 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 	return m
 }
 
-// begins is how a first member starts: it begins empty, with the others, or is told to find the data that is made for it of a
-// snapshot. It joins no cluster then, and does not start without that data.
+// begins is how a first member starts: it begins empty, with the others, or is told to find the
+// data that is made for it of a snapshot. It joins no cluster then, and does not start without that
+// data.
 func begins(m *render.Member, c *api.EtcdCluster, f membership.First) {
 	m.Token, m.BootstrapSize, m.BootstrapBase, m.Snapshot, m.Restore = f.Token, f.Size, f.Base, f.Snapshot, f.Snapshot
 	if f.Snapshot != "" {

@@ -31,7 +31,8 @@ func replaced(size, class string) func(*api.EtcdClusterSpec) {
 	}
 }
 
-// watched fails the test where the cluster is ever seen with fewer or more voters than these, or not available.
+// watched fails the test where the cluster is ever seen with fewer or more voters than these, or
+// not available.
 func (s *stage) watched(c *api.EtcdCluster, least, most int) {
 	s.Helper()
 	contract.Available(s, c)
@@ -58,8 +59,8 @@ func (s *stage) on(c *api.EtcdCluster, class, size string) {
 	}
 }
 
-// TestMoved: volumes that are not what the spec asks for, and cannot become that, are left behind under load, one member after
-// the other, each when its successor votes.
+// TestMoved: volumes that are not what the spec asks for, and cannot become that, are left behind
+// under load, one member after the other, each when its successor votes.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -130,7 +131,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestMovedWithAll: the size, the class and the version change in one apply, in that order, and the old volume is kept.
+// TestMovedWithAll: the size, the class and the version change in one apply, in that order, and the
+// old volume is kept.
 func TestMovedWithAll(t *testing.T) {
 	s := newStage(t)
 	s.operate()
@@ -162,7 +164,8 @@ func TestMovedWithAll(t *testing.T) {
 	load.check()
 }
 
-// TestCannotMove: a volume that cannot be made costs no member anything, and when the spec is set back nothing is left of it.
+// TestCannotMove: a volume that cannot be made costs no member anything, and when the spec is set
+// back nothing is left of it.
 func TestCannotMove(t *testing.T) {
 	s := newStage(t)
 	c, load, _ := healing{}.struck(s)
@@ -213,7 +216,8 @@ func TestQuotaForbidsMoving(t *testing.T) {
 	load.check()
 }
 
-// TestTooLargeToMove: a database that has no room on new volumes is found out before anything is begun.
+// TestTooLargeToMove: a database that has no room on new volumes is found out before anything is
+// begun.
 func TestTooLargeToMove(t *testing.T) {
 	s := newStage(t)
 	c, load, _ := healing{}.struck(s)
@@ -241,8 +245,8 @@ func TestTooLargeToMove(t *testing.T) {
 	load.check()
 }
 
-// TestMovedOnce: what a policy of the API server makes of the volume that the spec asks for is what there is to be had, and
-// no member moves for it again.
+// TestMovedOnce: what a policy of the API server makes of the volume that the spec asks for is what
+// there is to be had, and no member moves for it again.
 func TestMovedOnce(t *testing.T) {
 	s := newStage(t)
 	s.wire = &wire{}

@@ -22,14 +22,15 @@ import (
 	"quorate.dev/render"
 )
 
-// observed is one look at a cluster: the facts for the planner, and the objects they were read from.
+// observed is one look at a cluster: the facts for the planner, and the objects they were read
+// from.
 type observed struct {
 	membership.Observed
 	generation int64 // of the spec
 	// credentials are what was found of certificates; nil where that does not matter.
 	credentials *credentials
-	// earlier is the EtcdBackup of Backup where that was made for an earlier spec and is not told yet
-	// that it is taken for this one; else nil.
+	// earlier is the EtcdBackup of Backup where that was made for an earlier spec and is not told
+	// yet that it is taken for this one; else nil.
 	earlier *api.EtcdBackup
 	// begun is since when the intent counts as begun; zero where there is none.
 	begun time.Time
@@ -37,9 +38,11 @@ type observed struct {
 	found  *api.RestoredSnapshot
 	pods   map[string]*corev1.Pod
 	claims map[string]*corev1.PersistentVolumeClaim
-	// former are the objects of members of before a restore in place; none of them is among pods and claims.
+	// former are the objects of members of before a restore in place; none of them is among pods
+	// and claims.
 	former objectsOfFormer
-	// next is the EtcdRestore that is to be carried out next; nil where there is none. deleted: the one that is carried out was deleted.
+	// next is the EtcdRestore that is to be carried out next; nil where there is none. deleted: the
+	// one that is carried out was deleted.
 	next    *api.ClusterRestore
 	deleted bool
 	// reached: clients can come to a cluster that was restored in place, of which that is not
@@ -54,8 +57,8 @@ type observed struct {
 	proves time.Duration
 }
 
-// observe looks at the objects of the cluster, as the reader has them, and asks every member. That etcd does not answer is a
-// fact, no error.
+// observe looks at the objects of the cluster, as the reader has them, and asks every member. That
+// etcd does not answer is a fact, no error.
 func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader client.Reader) (observed, error) {
 	seen, err := r.objects(ctx, c, reader)
 	if err != nil {
@@ -84,8 +87,8 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 // is done within 8 s of its intent (inTime), with another look in between.
 const tryFor = time.Second
 
-// inconclusive is why a try (dry run) shows nothing. What the API server has against the thing itself is told when it is asked for in
-// earnest.
+// inconclusive is why a try (dry run) shows nothing. What the API server has against the thing
+// itself is told when it is asked for in earnest.
 func inconclusive(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
@@ -203,7 +206,8 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 	return reach
 }
 
-// mostMembers is the schema's bound on spec.replicas. An annotation that says more was not written by Quorate.
+// mostMembers is the schema's bound on spec.replicas. An annotation that says more was not written
+// by Quorate.
 const mostMembers = 9
 
 // volume reads what a claim, or with medium Memory the Pod itself, says about the data of a member.
@@ -217,8 +221,8 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	}
 	v.Foreign, v.Terminating = belongs(c, o)
 	if uid := a[api.AnnotationVolumeUID]; uid != "" && v.Recorded() && uid != v.UID {
-		// With the owner of before it was restored as well, it is not being deleted yet, and tells what
-		// there was until it is.
+		// With the owner of before it was restored as well, it is not being deleted yet, and tells
+		// what there was until it is.
 		v.Replaced, v.Terminating = true, !o.GetDeletionTimestamp().IsZero()
 	}
 	v.Spare, v.Retired = a[api.AnnotationJoin] == api.JoinPending, a[api.AnnotationRetired] != ""
@@ -257,8 +261,9 @@ func firstStart(written string) membership.First {
 	return membership.First{}
 }
 
-// belongs tells whose an object with our labels is: another owner's, or an earlier EtcdCluster's of the same name, which
-// the garbage collector is about to delete. One without an owner is ours: a retained volume, or an orphan to adopt.
+// belongs tells whose an object with our labels is: another owner's, or an earlier EtcdCluster's of
+// the same name, which the garbage collector is about to delete. One without an owner is ours: a
+// retained volume, or an orphan to adopt.
 func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 	terminating = !o.GetDeletionTimestamp().IsZero()
 	owner := metav1.GetControllerOf(o)
@@ -271,9 +276,10 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 	return true, terminating
 }
 
-// compare tells of each Pod whether it is what the spec asks for: at the version that it is to run now, and at the one that
-// comes next; and whether it is what its member has served with. What was given up is not tried again by way of a Pod that is
-// stuck, which is to be what would be made in its place.
+// compare tells of each Pod whether it is what the spec asks for: at the version that it is to run
+// now, and at the one that comes next; and whether it is what its member has served with. What was
+// given up is not tried again by way of a Pod that is stuck, which is to be what would be made in
+// its place.
 func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim) {
 	hop := membership.Hop(desired(c), *o).String()
 	for n := range o.Instances {
@@ -312,8 +318,8 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 	}
 }
 
-// untried are the parts of the spec of which a Pod was made and with which its member has not served, as far as its volume
-// says with which it has. Which version that was it says elsewhere.
+// untried are the parts of the spec of which a Pod was made and with which its member has not
+// served, as far as its volume says with which it has. Which version that was it says elsewhere.
 func untried(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) []string {
 	served, ok := render.AsServed(c, said(claim))
 	if !ok {
@@ -322,8 +328,8 @@ func untried(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev
 	return render.Outdated(served, pod)
 }
 
-// runs is the version that a Pod of the instance is to run: the one that it is being changed to, or what its volume ran last or
-// was made for, or what the spec says.
+// runs is the version that a Pod of the instance is to run: the one that it is being changed to, or
+// what its volume ran last or was made for, or what the spec says.
 func runs(c *api.EtcdCluster, i membership.Instance) string {
 	given := i.Volume.Recorded() || i.Volume.Spare || i.Volume.Joins != 0
 	if v := cmp.Or(i.Volume.Next, i.Volume.Version); given && v != (membership.Version{}) {
@@ -332,8 +338,8 @@ func runs(c *api.EtcdCluster, i membership.Instance) string {
 	return strings.TrimPrefix(c.Spec.Version, "v")
 }
 
-// capacity is what a volume has, as far as that matters: what it was asked for, and less while it has yet to grow to that. What
-// a provisioner adds of its own does not count.
+// capacity is what a volume has, as far as that matters: what it was asked for, and less while it
+// has yet to grow to that. What a provisioner adds of its own does not count.
 func capacity(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	if claim == nil {
 		return nil

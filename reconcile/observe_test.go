@@ -197,8 +197,8 @@ func (w world) asksFor(name, image string) {
 	pod.Annotations[api.AnnotationApplied], pod.Spec.Containers[0].Image = image+" "+around, image
 }
 
-// putBack is a member that was put back after it had failed to come up with an image from elsewhere, and whose container the
-// kubelet has yet to start from the one that it had.
+// putBack is a member that was put back after it had failed to come up with an image from
+// elsewhere, and whose container the kubelet has yet to start from the one that it had.
 func (w world) putBack(name string) {
 	w.cluster.Spec.Image = &api.Image{Repository: "example.com/etcd"}
 	w.cluster.Status.FailedChange = &api.FailedChange{Generation: w.cluster.Generation, Message: "it did not work"}

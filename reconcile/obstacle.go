@@ -32,8 +32,8 @@ type invalidError struct{ error }
 // refuses reports whether the API server has something against what it was asked for.
 func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
-// obstacle is the step that is taken instead, where something stands against the planned one that another try does not get
-// past: something to wait for, or something that only a person can change.
+// obstacle is the step that is taken instead, where something stands against the planned one that
+// another try does not get past: something to wait for, or something that only a person can change.
 func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var foreign *foreignError
 	var certificates *certificatesError

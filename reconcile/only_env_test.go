@@ -9,8 +9,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestOnlyMember: while the only member is started again no member serves. A client watches meanwhile, for which etcd waits when it
-// is asked to end: five seconds and two elections.
+// TestOnlyMember: while the only member is started again no member serves. A client watches
+// meanwhile, for which etcd waits when it is asked to end: five seconds and two elections.
 func TestOnlyMember(t *testing.T) {
 	t.Parallel()
 	const watched = 7 * time.Second

@@ -24,8 +24,8 @@ import (
 // quiet is longer than an operator waits before it looks again at a cluster at rest.
 const quiet = 12 * time.Second
 
-// rests waits for a time in which nothing is written, and fails where none comes: two writers undo each other. What has just become ready
-// may still have something to write down.
+// rests waits for a time in which nothing is written, and fails where none comes: two writers undo
+// each other. What has just become ready may still have something to write down.
 func (s *stage) rests(c *api.EtcdCluster) {
 	s.Helper()
 	for _, pod := range s.pods(c) {
@@ -100,8 +100,8 @@ func ours(o client.Object) bool {
 	return o.GetLabels()[api.LabelCluster] == "db" && o.GetLabels()[api.LabelMember] == o.GetName() && isPod == (o.GetLabels()[api.LabelClients] == api.ClientsIn)
 }
 
-// TestMeddled: whatever others write on Pods and claims, the members stay the same, nothing is started again, and once
-// all is said there is nothing more to write.
+// TestMeddled: whatever others write on Pods and claims, the members stay the same, nothing is
+// started again, and once all is said there is nothing more to write.
 func TestMeddled(t *testing.T) {
 	s := newStage(t)
 	s.wire = &wire{}
@@ -126,7 +126,8 @@ func TestMeddled(t *testing.T) {
 	s.clean(c, namesOf(before)...)
 }
 
-// unmoved fails unless the members are the same, in the same Pods, on the same claims, and no container was started again.
+// unmoved fails unless the members are the same, in the same Pods, on the same claims, and no
+// container was started again.
 func (s *stage) unmoved(c *api.EtcdCluster, members identity, uids map[string]string) {
 	s.Helper()
 	if diff := cmp.Diff(members, identityOf(c)); diff != "" {
@@ -149,7 +150,8 @@ func (s *stage) unrestarted(c *api.EtcdCluster) {
 	}
 }
 
-// TestMutated: a policy of the API server that writes on everything we make and change, and over a label of ours.
+// TestMutated: a policy of the API server that writes on everything we make and change, and over a
+// label of ours.
 func TestMutated(t *testing.T) {
 	s := newStage(t)
 	s.wire = &wire{}
@@ -173,7 +175,8 @@ func TestMutated(t *testing.T) {
 	}
 }
 
-// mutate lets the API server change all Pods and claims of this stage so, when they are made and whenever they change.
+// mutate lets the API server change all Pods and claims of this stage so, when they are made and
+// whenever they change.
 func (s *stage) mutate(expression string) {
 	s.Helper()
 	mutation := admissionregistrationv1.Mutation{

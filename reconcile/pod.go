@@ -82,8 +82,9 @@ func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
 	}
 }
 
-// replaceAfter is spec.recovery.replaceAfter, by default the five minutes after which Kubernetes itself gives up the Pods of
-// a node that does not answer (the tolerations that DefaultTolerationSeconds adds).
+// replaceAfter is spec.recovery.replaceAfter, by default the five minutes after which Kubernetes
+// itself gives up the Pods of a node that does not answer (the tolerations that
+// DefaultTolerationSeconds adds).
 func replaceAfter(c *api.EtcdCluster) time.Duration {
 	d, err := time.ParseDuration(patience(c))
 	if err != nil { // the schema refuses it
@@ -118,9 +119,9 @@ func patience(c *api.EtcdCluster) string {
 	return "5m"
 }
 
-// damaged reports whether it is the member's data, or the node that has it, which keeps it down. An image, also one for another
-// architecture, a quota, a place to run, memory or a flag that etcd does not know are not: for a new member they would be the
-// same.
+// damaged reports whether it is the member's data, or the node that has it, which keeps it down. An
+// image, also one for another architecture, a quota, a place to run, memory or a flag that etcd
+// does not know are not: for a new member they would be the same.
 func damaged(pod *corev1.Pod) bool {
 	if scheduled := podstatus.Condition(pod, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse {
 		return volumeOnLostNode(scheduled.Message)
@@ -141,16 +142,17 @@ func damaged(pod *corev1.Pod) bool {
 	return exit.ExitCode != 0 && !slices.ContainsFunc(notItsData, func(said string) bool { return strings.Contains(exit.Message, said) })
 }
 
-// How the scheduler says that nodes are not those of the volume, today and in earlier releases, and that there is no volume
-// behind the claim any more. Taints it counts apart: those of a control plane, and of nodes that do not answer.
+// How the scheduler says that nodes are not those of the volume, today and in earlier releases, and
+// that there is no volume behind the claim any more. Taints it counts apart: those of a control
+// plane, and of nodes that do not answer.
 var (
 	elsewhere = regexp.MustCompile(`^0/\d+ nodes are available: (?:\d+ node\(s\) (?:had untolerated taint(?:\(s\)| \{[^}]*\})|had volume node affinity conflict|didn't match PersistentVolume's node affinity)(?:, |\.|$))+`)
 	affinity  = regexp.MustCompile(`volume node affinity conflict|didn't match PersistentVolume's node affinity`)
 	noVolume  = regexp.MustCompile(`(?i)bound to non-existent (?:pv\(s\)|persistentvolume)`)
 )
 
-// volumeOnLostNode reports whether the volume is on none of the nodes that answer, or is no more. Where its node is only
-// cordoned or full, the scheduler counts it apart, and it may come back.
+// volumeOnLostNode reports whether the volume is on none of the nodes that answer, or is no more.
+// Where its node is only cordoned or full, the scheduler counts it apart, and it may come back.
 func volumeOnLostNode(reason string) bool {
 	if noVolume.MatchString(reason) {
 		return true
@@ -173,14 +175,15 @@ func saysInconsistent(s *corev1.ContainerStatus) bool {
 	return exit != nil && strings.Contains(exit.Message, "found data inconsistency with peers")
 }
 
-// atGate reports whether the kubelet has done all that comes before the start of a member to come (render.Provisioner), or
-// does not know yet that it may start.
+// atGate reports whether the kubelet has done all that comes before the start of a member to come
+// (render.Provisioner), or does not know yet that it may start.
 func atGate(s *corev1.ContainerStatus) bool {
 	return s != nil && s.State.Waiting != nil && s.State.Waiting.Reason == "CreateContainerConfigError" &&
 		strings.Contains(s.State.Waiting.Message, "missing value for "+render.EnvInitialClusterState)
 }
 
-// failing reports whether the kubelet has tried more than once to run etcd, and puts off the next try.
+// failing reports whether the kubelet has tried more than once to run etcd, and puts off the next
+// try.
 func failing(pod *corev1.Pod) bool {
 	s := containerStatus(pod)
 	if s == nil || s.State.Waiting == nil || atGate(s) || putOff(pod) {
@@ -195,18 +198,20 @@ func failing(pod *corev1.Pod) bool {
 	}
 }
 
-// putOff reports whether the container that the Pod was changed to has not come even once, and the kubelet waits before it starts
-// it: it does so where the same image ran in this Pod lately, however that ended (doBackOff in
-// pkg/kubelet/kuberuntime/kuberuntime_manager.go; the back-off is that of a container as it is specified).
+// putOff reports whether the container that the Pod was changed to has not come even once, and the
+// kubelet waits before it starts it: it does so where the same image ran in this Pod lately,
+// however that ended (doBackOff in pkg/kubelet/kuberuntime/kuberuntime_manager.go; the back-off is
+// that of a container as it is specified).
 func putOff(pod *corev1.Pod) bool {
 	before, _, changed := ranBefore(pod)
 	s := containerStatus(pod)
 	return changed && s != nil && s.ContainerID == before && s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// unsettled reports whether the Pod was changed under its container, and no container that came after that has answered, or
-// the one that answers has not been given its resources yet. One that is away gets them when it comes. Where the volume says that
-// what the Pod is to run has run on it, one has answered.
+// unsettled reports whether the Pod was changed under its container, and no container that came
+// after that has answered, or the one that answers has not been given its resources yet. One that
+// is away gets them when it comes. Where the volume says that what the Pod is to run has run on it,
+// one has answered.
 func unsettled(pod *corev1.Pod, i membership.Instance) bool {
 	before, image, changed := ranBefore(pod)
 	if !changed {
@@ -223,7 +228,8 @@ func unsettled(pod *corev1.Pod, i membership.Instance) bool {
 	return !i.Endpoint.Answered() || s.State.Running == nil
 }
 
-// ended reports whether the kubelet has given the Pod up: evicted it, refused it, or shut the node down. It stays so.
+// ended reports whether the kubelet has given the Pod up: evicted it, refused it, or shut the node
+// down. It stays so.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

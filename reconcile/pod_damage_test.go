@@ -90,8 +90,9 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedWords holds damaged to what real etcd processes have said (testdata/lastwords): a flag that etcd does not take
-// would be the same for a new member, and what is wrong with the data would not.
+// TestDamagedWords holds damaged to what real etcd processes have said (testdata/lastwords): a flag
+// that etcd does not take would be the same for a new member, and what is wrong with the data would
+// not.
 func TestDamagedWords(t *testing.T) {
 	for what, want := range map[string]bool{
 		"unknown-flag": false, "flag-value": false, "flags-disagree": false, "fence": true, "corrupt-db": true, "corrupt-wal": true, "inconsistent": false,

@@ -38,7 +38,8 @@ func unschedulablePod(message string) corev1.PodCondition {
 	return corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message}
 }
 
-// TestPatience holds what is known of a Pod that does not run, of how bad it is, and of how long it has lasted.
+// TestPatience holds what is known of a Pod that does not run, of how bad it is, and of how long it
+// has lasted.
 func TestPatience(t *testing.T) {
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	for3, for6 := now.Add(-3*time.Minute), now.Add(-6*time.Minute) // more than two, and more than five minutes

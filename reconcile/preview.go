@@ -26,7 +26,8 @@ type Outlook struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Members   int    `json:"members"`
-	// Step is what it would do first, or wait for, or why it does nothing; nil where it has nothing to do.
+	// Step is what it would do first, or wait for, or why it does nothing; nil where it has nothing
+	// to do.
 	Step *Upcoming `json:"step,omitempty"`
 	// Objects are those that it would change.
 	Objects []ObjectChange `json:"objects,omitempty"`
@@ -62,8 +63,9 @@ const (
 	EffectCreated   Effect = "Created"
 )
 
-// Preview is what the operator would do to a cluster, by the same judgement. It looks at the objects, and takes what etcd would
-// say from the status, which is what another version of the operator has found. It is given nothing to write with.
+// Preview is what the operator would do to a cluster, by the same judgement. It looks at the
+// objects, and takes what etcd would say from the status, which is what another version of the
+// operator has found. It is given nothing to write with.
 func Preview(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (Outlook, error) {
 	seen, err := look(ctx, reader, c)
 	if err != nil {
@@ -106,7 +108,8 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 	return seen, nil
 }
 
-// grown are the claims as they are once volumes have grown to what the spec asks for: what follows from that is foretold as well.
+// grown are the claims as they are once volumes have grown to what the spec asks for: what follows
+// from that is foretold as well.
 func grown(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) map[string]*corev1.PersistentVolumeClaim {
 	all := maps.Clone(claims)
 	for name, claim := range claims {
@@ -120,7 +123,8 @@ func grown(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) 
 	return all
 }
 
-// remembered is what etcd would say, as far as the status tells: a member that was seen to answer answers.
+// remembered is what etcd would say, as far as the status tells: a member that was seen to answer
+// answers.
 func remembered(c *api.EtcdCluster) answers {
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	var members []membership.Member
@@ -247,7 +251,8 @@ func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	return all, nil
 }
 
-// podChange is what becomes of the Pod of a member for it to be what the spec asks for, now or after what the step waits for.
+// podChange is what becomes of the Pod of a member for it to be what the spec asks for, now or
+// after what the step waits for.
 func podChange(i membership.Instance, step membership.Step) (ObjectChange, bool) {
 	change := i.Pod.Change
 	if step.Action == membership.Update && slices.Contains(step.Members, i.Name) {

@@ -14,8 +14,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestPreview changes something about a cluster that another release has left, and holds what is told of it then. That what is
-// told is what is done shows TestTakenOver, on a real API server.
+// TestPreview changes something about a cluster that another release has left, and holds what is
+// told of it then. That what is told is what is done shows TestTakenOver, on a real API server.
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	remove := func(p *Previous, kind, name string) {

@@ -33,10 +33,11 @@ import (
 	"quorate.dev/render"
 )
 
-// leftBy brings a cluster of an earlier release to life, as that has left it: everything is applied as it was, by the same
-// manager, so that the API server comes to the same managedFields. Only the members are not the same, because their
-// addresses are not; so the Pods are let form a cluster first. Its status says that it is not ready, for the release that takes it over
-// to find out that it is.
+// leftBy brings a cluster of an earlier release to life, as that has left it: everything is applied
+// as it was, by the same manager, so that the API server comes to the same managedFields. Only the
+// members are not the same, because their addresses are not; so the Pods are let form a cluster
+// first. Its status says that it is not ready, for the release that takes it over to find out that
+// it is.
 func (s *stage) leftBy(file string) *api.EtcdCluster {
 	s.Helper()
 	was := reconcile.ReadPrevious(s.T, file)
@@ -153,9 +154,9 @@ func effects(o reconcile.Outlook) map[string]reconcile.Effect {
 	return pods
 }
 
-// TestTakenOver: what an earlier release has left is taken over. No Pod is recreated and no container started again; what is
-// changed instead was told before, and nothing else is. A container that ends starts again, and a change of the spec is made, as it
-// was told before.
+// TestTakenOver: what an earlier release has left is taken over. No Pod is recreated and no
+// container started again; what is changed instead was told before, and nothing else is. A
+// container that ends starts again, and a change of the spec is made, as it was told before.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	next := map[string]string{etcd35: etcd36, etcd36: etcd37}
@@ -221,7 +222,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// onlyForetold fails where anything of an object is not as it was, and was not told before; or was, and is as it was.
+// onlyForetold fails where anything of an object is not as it was, and was not told before; or was,
+// and is as it was.
 func (s *stage) onlyForetold(outlook reconcile.Outlook, before, after []client.Object) {
 	s.Helper()
 	type changeable struct {

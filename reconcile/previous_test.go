@@ -24,9 +24,10 @@ import (
 	"quorate.dev/render"
 )
 
-// testdata/previous has, for each release, clusters as it has left them in an API server: objects with their managedFields and
-// their status. Each release adds its own (make record RELEASE=name). testdata/previous/<release>.yaml says for every place in
-// which Pods are rendered otherwise today, why.
+// testdata/previous has, for each release, clusters as it has left them in an API server: objects
+// with their managedFields and their status. Each release adds its own (make record RELEASE=name).
+// testdata/previous/<release>.yaml says for every place in which Pods are rendered otherwise today,
+// why.
 
 // Previous is one of these clusters.
 type Previous struct {
@@ -157,8 +158,9 @@ func TestPreviousStays(t *testing.T) {
 	}
 }
 
-// TestRenderedOtherwise: what is rendered otherwise than by an earlier release has a reason. The Pods that run stay as they are
-// for it, and a reader of the reason knows with which Pods every later change has to reckon.
+// TestRenderedOtherwise: what is rendered otherwise than by an earlier release has a reason. The
+// Pods that run stay as they are for it, and a reader of the reason knows with which Pods every
+// later change has to reckon.
 func TestRenderedOtherwise(t *testing.T) {
 	t.Parallel()
 	otherwise := map[string]map[string]bool{}

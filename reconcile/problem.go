@@ -13,8 +13,8 @@ import (
 	"quorate.dev/render"
 )
 
-// podProblem is why the Pod does not run etcd, in words that stay the same while the facts do: the kubelet alternates
-// between several of its own while it tries the same thing again.
+// podProblem is why the Pod does not run etcd, in words that stay the same while the facts do: the
+// kubelet alternates between several of its own while it tries the same thing again.
 func podProblem(pod *corev1.Pod) string {
 	if problem := podstatus.Unschedulable(pod); problem != "" {
 		return problem
@@ -56,8 +56,9 @@ func exitProblem(exit *corev1.ContainerStateTerminated) string {
 	return podstatus.Clause(fmt.Sprintf("exited with code %d", exit.ExitCode), lastWords(exit.Message))
 }
 
-// lastWords is why etcd exited, out of the end of its log, of which the kubelet keeps 2 KiB. The very last line seldom tells:
-// a fatal error may be followed by a stack trace, and one about a flag by how etcd is used.
+// lastWords is why etcd exited, out of the end of its log, of which the kubelet keeps 2 KiB. The
+// very last line seldom tells: a fatal error may be followed by a stack trace, and one about a flag
+// by how etcd is used.
 func lastWords(log string) string {
 	log, _, _ = strings.Cut(log, "\nUsage:")
 	lines := strings.Split(strings.TrimSpace(log), "\n")

@@ -14,8 +14,9 @@ import (
 	"quorate.dev/render"
 )
 
-// TestLastWords holds lastWords to what real etcd processes have said: each file is the last 2 KiB of the log of one that
-// was started in the way its name says, as the kubelet puts them into the Pod's status.
+// TestLastWords holds lastWords to what real etcd processes have said: each file is the last 2 KiB
+// of the log of one that was started in the way its name says, as the kubelet puts them into the
+// Pod's status.
 func TestLastWords(t *testing.T) {
 	const (
 		unknownFlag   = "flag provided but not defined: -foo"

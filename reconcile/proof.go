@@ -16,32 +16,37 @@ import (
 	"quorate.dev/render"
 )
 
-// An answer is not yet success. etcd may answer from what its member was changed to, and end a moment later: a limit of memory
-// shows when the database is read, and clients come back. So a member has to stay ready for a while before the next one is
-// changed, and before its volume says that it has served with what it has.
+// An answer is not yet success. etcd may answer from what its member was changed to, and end a
+// moment later: a limit of memory shows when the database is read, and clients come back. So a
+// member has to stay ready for a while before the next one is changed, and before its volume says
+// that it has served with what it has.
 
 // How long a member has to be ready.
 const (
-	// provesInPlace is after its container was started again where it is, or resized. etcd has read its log and answered a
-	// linearizable read by then. It is short, because each member of a rollout waits so long.
+	// provesInPlace is after its container was started again where it is, or resized. etcd has read
+	// its log and answered a linearizable read by then. It is short, because each member of a
+	// rollout waits so long.
 	provesInPlace = 500 * time.Millisecond
-	// probesTake is how long after that its kubelet may take to find it ready. A kubelet finds a container that was started
-	// again as ready as the one before, until its probes begin, each within a second: that says nothing in this time. What
-	// the member itself answers does.
+	// probesTake is how long after that its kubelet may take to find it ready. A kubelet finds a
+	// container that was started again as ready as the one before, until its probes begin, each
+	// within a second: that says nothing in this time. What the member itself answers does.
 	probesTake = 5 * time.Second
-	// provesNew is after a new Pod, which may have other flags and another node: three probes of its readiness, one a second.
+	// provesNew is after a new Pod, which may have other flags and another node: three probes of
+	// its readiness, one a second.
 	provesNew = 3 * time.Second
-	// provesTried is with a lower limit of memory, or after a crash: longer than the first back-off of a kubelet, 10 s, and the
-	// second, 20 s. etcd that crashes again and again is seen to wait by then.
+	// provesTried is with a lower limit of memory, or after a crash: longer than the first back-off
+	// of a kubelet, 10 s, and the second, 20 s. etcd that crashes again and again is seen to wait
+	// by then.
 	provesTried = 30 * time.Second
 )
 
 // rounding is what a time in the API may be too early: it is kept in whole seconds.
 const rounding = time.Second
 
-// proofs remembers since when this process has seen containers do well, by cluster and container. It shortens the wait to what is
-// asked for, and is no truth: the status of a Pod tells the same to the second. But that is the time of its node, whose clock may
-// be behind: of a container that did not do well when it was looked at last it counts from then on.
+// proofs remembers since when this process has seen containers do well, by cluster and container.
+// It shortens the wait to what is asked for, and is no truth: the status of a Pod tells the same to
+// the second. But that is the time of its node, whose clock may be behind: of a container that did
+// not do well when it was looked at last it counts from then on.
 type proofs struct {
 	mu    sync.Mutex
 	looks map[types.NamespacedName]lastLook
@@ -76,7 +81,8 @@ func (p *proofs) seen(key types.NamespacedName, containers []string, now time.Ti
 	return next
 }
 
-// seenWell is since when a container was seen to do well, and when it was last seen not to; zero where it never was.
+// seenWell is since when a container was seen to do well, and when it was last seen not to; zero
+// where it never was.
 type seenWell struct{ since, not time.Time }
 
 // look remembers which containers do well now, and since when.
@@ -104,8 +110,8 @@ func (p *proofs) forget(key types.NamespacedName) {
 	delete(p.first, key)
 }
 
-// prove tells of each member whether it has done well for long enough, and returns how long it takes until the first of those
-// has that do and have not yet; 0 where there is none.
+// prove tells of each member whether it has done well for long enough, and returns how long it
+// takes until the first of those has that do and have not yet; 0 where there is none.
 func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (next time.Duration) {
 	key := client.ObjectKeyFromObject(c)
 	first := r.proving.seen(key, containers(*seen), now)
@@ -146,7 +152,8 @@ func containers(seen observed) (all []string) {
 	return all
 }
 
-// doWell are the members and containers in which etcd does well now: the kubelet finds it ready or, before its probes, etcd itself answers.
+// doWell are the members and containers in which etcd does well now: the kubelet finds it ready or,
+// before its probes, etcd itself answers.
 func doWell(c *api.EtcdCluster, seen observed, first map[string]time.Time, now time.Time) (well []string) {
 	for _, i := range seen.Instances {
 		pod := seen.pods[i.Name]
@@ -165,8 +172,8 @@ func doWell(c *api.EtcdCluster, seen observed, first map[string]time.Time, now t
 	return well
 }
 
-// proves is how long it takes until a member that does well, and was seen to, has done so for long enough. Of one that
-// was probed its kubelet may know that it has been ready for longer.
+// proves is how long it takes until a member that does well, and was seen to, has done so for long
+// enough. Of one that was probed its kubelet may know that it has been ready for longer.
 func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance, seen seenWell, first, now time.Time) time.Duration {
 	since, ready := seen.since, readySince(pod)
 	if ready.Before(seen.not) {
@@ -215,8 +222,8 @@ func provesAfter(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *c
 	}
 }
 
-// endedByItself reports whether the container before this one was not asked to end: etcd exits with 0 after SIGTERM as the first
-// process of its container, and else of the signal.
+// endedByItself reports whether the container before this one was not asked to end: etcd exits with
+// 0 after SIGTERM as the first process of its container, and else of the signal.
 func endedByItself(s *corev1.ContainerStatus) bool {
 	const terminated = 128 + 15
 	exit := podstatus.LastExit(s)
@@ -236,7 +243,8 @@ func lowersMemory(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *
 	return limit.Cmp(*served.Spec.Resources.Limits.Memory()) < 0
 }
 
-// resizedAt is when the cpu and memory of a running Pod were changed, where its member has not served with them yet.
+// resizedAt is when the cpu and memory of a running Pod were changed, where its member has not
+// served with them yet.
 func resizedAt(pod *corev1.Pod, i membership.Instance) (time.Time, bool) {
 	applied := appliedAt(pod)
 	return applied.Add(rounding), slices.Equal(i.Pod.Untried, []string{"resources"}) &&
@@ -253,8 +261,8 @@ func starved(pod *corev1.Pod) bool {
 	return exit != nil && exit.Reason == podstatus.OOMKilled && !exit.FinishedAt.Time.Before(appliedAt(pod))
 }
 
-// again is when to look again, if no watch tells earlier: a member that was changed has proved itself then, and everything else
-// that is waited for meanwhile has a watch.
+// again is when to look again, if no watch tells earlier: a member that was changed has proved
+// itself then, and everything else that is waited for meanwhile has a watch.
 func again(seen observed, step membership.Step, lately bool) time.Duration {
 	wait := after(step, lately)
 	only := step.Action == membership.Wait && step.Reason == membership.Changing && !slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {

@@ -16,7 +16,8 @@ import (
 	"quorate.dev/render"
 )
 
-// TestProves holds how long a member has to be ready before its answers are proof that it runs well.
+// TestProves holds how long a member has to be ready before its answers are proof that it runs
+// well.
 func TestProves(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 9, 0, 30, 0, time.UTC)
@@ -126,8 +127,8 @@ func TestProves(t *testing.T) {
 	}
 }
 
-// TestProvesOnSlowNode: the clock of a node may be behind. A container that did not do well in the last look has not done so for
-// longer than since then, whatever its kubelet says.
+// TestProvesOnSlowNode: the clock of a node may be behind. A container that did not do well in the
+// last look has not done so for longer than since then, whatever its kubelet says.
 func TestProvesOnSlowNode(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 9, 0, 30, 0, time.UTC)

@@ -11,8 +11,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestGrowBeforeServing: a learner that misses that its name was published has its vote before it serves clients, and the next one
-// joins meanwhile. Under load nothing is lost by that.
+// TestGrowBeforeServing: a learner that misses that its name was published has its vote before it
+// serves clients, and the next one joins meanwhile. Under load nothing is lost by that.
 func TestGrowBeforeServing(t *testing.T) {
 	s := newStage(t)
 	s.operate()

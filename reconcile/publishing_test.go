@@ -15,8 +15,9 @@ func publishing(seen *observed, n int) {
 	*e = membership.Endpoint{Publishing: e.MemberID, ClusterID: e.ClusterID, Version: e.Version, Applied: 9}
 }
 
-// TestRecordPublishing: on the volume of a learner that serves no clients yet is written whose data it holds, and then its Pod is told
-// that it must find that when it starts. It is not known with what it has served.
+// TestRecordPublishing: on the volume of a learner that serves no clients yet is written whose data
+// it holds, and then its Pod is told that it must find that when it starts. It is not known with
+// what it has served.
 func TestRecordPublishing(t *testing.T) {
 	t.Parallel()
 	c, seen := newCluster(), healthy()
@@ -47,7 +48,8 @@ func TestRecordPublishing(t *testing.T) {
 	}
 }
 
-// TestPublishing: what is told of a member that serves no clients yet is believed of that member, and counts as no answer.
+// TestPublishing: what is told of a member that serves no clients yet is believed of that member,
+// and counts as no answer.
 func TestPublishing(t *testing.T) {
 	told := membership.Endpoint{Publishing: 0xa2, ClusterID: 0xc0, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Applied: 9}
 	cases := map[string]struct {

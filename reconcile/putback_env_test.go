@@ -51,8 +51,9 @@ func (s *stage) awaitRecreated(name string, than types.UID) {
 	s.awaitPod(pod, "recreated and ready", func() bool { return pod.UID != than && history.Ready(pod) })
 }
 
-// TestPutBackOptions: options with which etcd does not start stop at the first member, which gets back those with which it has
-// served; so does a member that loses a Pod until the spec is mended, and then all get what it asks for.
+// TestPutBackOptions: options with which etcd does not start stop at the first member, which gets
+// back those with which it has served; so does a member that loses a Pod until the spec is mended,
+// and then all get what it asks for.
 func TestPutBackOptions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -111,7 +112,8 @@ func TestPutBackOptions(t *testing.T) {
 	}
 }
 
-// TestPutBackAmongOthers: a writer that writes on a claim as soon as its Pod goes does not keep its member from being put back.
+// TestPutBackAmongOthers: a writer that writes on a claim as soon as its Pod goes does not keep its
+// member from being put back.
 func TestPutBackAmongOthers(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -179,7 +181,8 @@ func (s *stage) warned(c *api.EtcdCluster, note string) {
 	}
 }
 
-// TestPutBackScheduling: a place that no node fits is given up after a while, and the member comes back where it was.
+// TestPutBackScheduling: a place that no node fits is given up after a while, and the member comes
+// back where it was.
 func TestPutBackScheduling(t *testing.T) {
 	s := newStage(t)
 	c, load, _ := healing{}.struck(s)

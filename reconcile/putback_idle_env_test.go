@@ -21,8 +21,8 @@ func muted(c *api.EtcdCluster) {
 	c.Spec.Options = &api.Options{Flags: map[string]string{mute: "8"}}
 }
 
-// TestPutBackIdle: to run is not to serve. A member whose etcd lives on with new options, and never serves, is put back like
-// one whose etcd ends; at once where the spec was set back.
+// TestPutBackIdle: to run is not to serve. A member whose etcd lives on with new options, and never
+// serves, is put back like one whose etcd ends; at once where the spec was set back.
 func TestPutBackIdle(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

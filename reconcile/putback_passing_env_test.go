@@ -26,8 +26,9 @@ func memory(limit string) *api.Resources {
 	return &api.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}}
 }
 
-// endsAgainAndAgain ends etcd of the Pods that are meant, each time a moment after its kubelet has found that it serves, until
-// the test is over. The function that it returns tells in which Pods it did.
+// endsAgainAndAgain ends etcd of the Pods that are meant, each time a moment after its kubelet has
+// found that it serves, until the test is over. The function that it returns tells in which Pods it
+// did.
 func (s *stage) endsAgainAndAgain(c *api.EtcdCluster, meant func(*corev1.Pod) bool, end func(namespace, pod string) error) (struck func() map[types.UID]string) {
 	s.Helper()
 	w, err := s.Watch(s.Context(), &corev1.PodList{}, client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name})
@@ -57,9 +58,9 @@ func (s *stage) endsAgainAndAgain(c *api.EtcdCluster, meant func(*corev1.Pod) bo
 	}
 }
 
-// TestPutBackPassing: etcd answers from what a member was changed to, and then ends, again and again. No answer of it is taken
-// for success: the change does not go on to the next member, and this one gets back what it has served with. The others serve
-// all along.
+// TestPutBackPassing: etcd answers from what a member was changed to, and then ends, again and
+// again. No answer of it is taken for success: the change does not go on to the next member, and
+// this one gets back what it has served with. The others serve all along.
 func TestPutBackPassing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -15,8 +15,8 @@ import (
 	"quorate.dev/render"
 )
 
-// Where the data of a majority is gone for good, an EtcdRestore of what is left is created, if the spec asks for that. It is carried
-// out like any other.
+// Where the data of a majority is gone for good, an EtcdRestore of what is left is created, if the
+// spec asks for that. It is carried out like any other.
 
 // onQuorumLoss is what the spec asks for.
 func onQuorumLoss(c *api.EtcdCluster) api.QuorumLossPolicy {
@@ -43,7 +43,8 @@ func lossPatience(c *api.EtcdCluster) time.Duration {
 	return d
 }
 
-// lossFacts is the loss as the planner sees it. What is known of another cluster ID counts for nothing.
+// lossFacts is the loss as the planner sees it. What is known of another cluster ID counts for
+// nothing.
 func lossFacts(c *api.EtcdCluster, l limits) membership.Loss {
 	loss := c.Status.QuorumLoss
 	if loss == nil || loss.ClusterID != c.Status.ClusterID || onQuorumLoss(c) == api.QuorumLossManual {
@@ -98,7 +99,8 @@ func madeOnLoss(c *api.EtcdCluster, e *api.EtcdRestore) bool {
 	return e.Labels[api.LabelQuorumLoss] == string(c.UID) && e.Spec.ClusterRef.Name == c.Name
 }
 
-// recover creates the EtcdRestore, after a look past the cache. That it is there is written down when it is seen.
+// recover creates the EtcdRestore, after a look past the cache. That it is there is written down
+// when it is seen.
 func (r *Reconciler) recover(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err

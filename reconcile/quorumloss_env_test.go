@@ -28,7 +28,8 @@ func (s *stage) madeFor(c *api.EtcdCluster) *api.EtcdRestore {
 	return e
 }
 
-// TestQuorumLoss: the majority is lost for good, and the spec says what is done then. What is left is restored once.
+// TestQuorumLoss: the majority is lost for good, and the spec says what is done then. What is left
+// is restored once.
 func TestQuorumLoss(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -87,8 +88,8 @@ func TestQuorumLoss(t *testing.T) {
 	}
 }
 
-// TestQuorumLossDeleted: a person deletes the EtcdRestore that was created for the loss before it is completed. Nothing is created again
-// for the same loss.
+// TestQuorumLossDeleted: a person deletes the EtcdRestore that was created for the loss before it
+// is completed. Nothing is created again for the same loss.
 func TestQuorumLossDeleted(t *testing.T) {
 	s := newStage(t, agents)
 	s.operate()

@@ -46,7 +46,8 @@ func nodeGone(pod *corev1.Pod, now time.Time) bool {
 // evicting is how long Kubernetes may take to delete the Pods of a node that it has given up.
 const evicting = time.Minute
 
-// forgotten reports whether nothing has been heard of the node of a Pod for so long that Kubernetes would have deleted the Pod.
+// forgotten reports whether nothing has been heard of the node of a Pod for so long that Kubernetes
+// would have deleted the Pod.
 func forgotten(pod *corev1.Pod, l limits) bool {
 	return pod.DeletionTimestamp.IsZero() && nodeGone(pod, l.now) &&
 		podstatus.Condition(pod, corev1.PodReady).LastTransitionTime.Time.Before(l.forsaken.Add(-evicting))
@@ -166,12 +167,12 @@ func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, un
 	return false, false, started && since.Before(l.overdue) && down.Before(l.overdue)
 }
 
-// retriesPublish is when etcd has tried twice to propose its name, before which it serves no clients: a request to itself times out
-// after 7 s.
+// retriesPublish is when etcd has tried twice to propose its name, before which it serves no
+// clients: a request to itself times out after 7 s.
 const retriesPublish = 10 * time.Second
 
-// idleSince reports whether etcd has run since before then without being ready, though it has read its log, as the probe of its start
-// tells.
+// idleSince reports whether etcd has run since before then without being ready, though it has read
+// its log, as the probe of its start tells.
 func idleSince(pod *corev1.Pod, then time.Time) bool {
 	s := containerStatus(pod)
 	if s == nil || s.Ready || s.State.Running == nil || s.Started == nil || !*s.Started || !pod.DeletionTimestamp.IsZero() || marked(pod) {

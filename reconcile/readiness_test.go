@@ -262,8 +262,8 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// TestAwayForLong: a node of which nothing is heard, and whose Pods nobody deletes, holds up a change. Kubernetes has had its time
-// then, and a person is told.
+// TestAwayForLong: a node of which nothing is heard, and whose Pods nobody deletes, holds up a
+// change. Kubernetes has had its time then, and a person is told.
 func TestAwayForLong(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)

@@ -22,8 +22,9 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// blindness is one disturbance of what an operator asks for: throughout a life, one in so many of these calls fails, at random.
-// None of them changes anything; what is shown is that the operator does not take "I could not see it" for "it is not there".
+// blindness is one disturbance of what an operator asks for: throughout a life, one in so many of
+// these calls fails, at random. None of them changes anything; what is shown is that the operator
+// does not take "I could not see it" for "it is not there".
 type blindness struct {
 	life  string
 	call  string // of calls; allCalls for each of them
@@ -63,8 +64,9 @@ func blindnesses(life string) []*blindness {
 	return all
 }
 
-// newBlindness lets as many calls fail as lets a pass come to its end half of the times, which makes six of one kind, and some
-// twenty of all: the pause between two passes that fail grows to half a minute.
+// newBlindness lets as many calls fail as lets a pass come to its end half of the times, which
+// makes six of one kind, and some twenty of all: the pause between two passes that fail grows to
+// half a minute.
 func newBlindness(life, call string) *blindness {
 	oneOf := 8
 	if call == allCalls {

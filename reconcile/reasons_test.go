@@ -14,8 +14,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestReasons: the reason of a step goes unchanged into conditions, events and logs, so that each is one of the API's and
-// explained there; and the API promises none that is never given.
+// TestReasons: the reason of a step goes unchanged into conditions, events and logs, so that each
+// is one of the API's and explained there; and the API promises none that is never given.
 func TestReasons(t *testing.T) {
 	promised := constants(t, "../api/v1alpha1/conditions.go", "Reason")
 	given := constants(t, "../membership/reason.go", "")

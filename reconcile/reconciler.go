@@ -36,7 +36,8 @@ import (
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Reader reads from the API server itself: nothing is created or deleted on the word of the cache alone.
+	// Reader reads from the API server itself: nothing is created or deleted on the word of the
+	// cache alone.
 	Reader client.Reader
 	// Recorder takes an event for every act.
 	Recorder events.EventRecorder
@@ -47,12 +48,14 @@ type Reconciler struct {
 	DialTLS membership.SecureDialer
 	// Certificates say how certificates are issued.
 	Certificates Certificates
-	// AgentImage is the operator's own image, with which the agent runs that restores a new cluster; empty where it is not known.
+	// AgentImage is the operator's own image, with which the agent runs that restores a new
+	// cluster; empty where it is not known.
 	AgentImage string
 	// StallAfter is how long a member may fail to run before the cluster is called stalled.
 	StallAfter time.Duration
 	// ProxiesFollow is how long the proxies of nodes may take to follow an EndpointSlice: a member
-	// that has left the Service for clients is touched so much later. 0 is for where there are none.
+	// that has left the Service for clients is touched so much later. 0 is for where there are
+	// none.
 	ProxiesFollow time.Duration
 	// MaxChanging is how many clusters change what they run at a time; 0: all that want to.
 	MaxChanging int
@@ -71,12 +74,14 @@ type Reconciler struct {
 	underWay  underWay
 	intents   intents
 	keys      keys
-	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered to our last change.
+	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered
+	// to our last change.
 	identity   string
 	unanswered sync.Map
 }
 
-// How long to wait before the next look, where no watch tells. etcd itself cannot be watched for its health.
+// How long to wait before the next look, where no watch tells. etcd itself cannot be watched for
+// its health.
 const (
 	afterConflict = 50 * time.Millisecond  // another writer was first, or the cache was behind on a Pod or claim, and it soon catches up
 	afterAct      = time.Second            // the watch is faster; this is for a lost event
@@ -91,14 +96,16 @@ const (
 // soon is what etcd brings to an end by itself, and quickly.
 var soon = []membership.Reason{membership.Bootstrapping, membership.Restoring, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Moving, membership.Changing, membership.Downgrading}
 
-// How long to wait after an error: the second time twice as long, and so on. The last is not the quarter of an hour that is
-// usual: no watch tells that a webhook is back, and a member may be down.
+// How long to wait after an error: the second time twice as long, and so on. The last is not the
+// quarter of an hour that is usual: no watch tells that a webhook is back, and a member may be
+// down.
 const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second
 )
 
-// SetupWithManager registers the reconciler, which works on as many clusters at a time as workers says.
+// SetupWithManager registers the reconciler, which works on as many clusters at a time as workers
+// says.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	r.applied = newApplied()
 	host, err := os.Hostname()
@@ -213,8 +220,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))}, nil
 }
 
-// soonAfterConflict looks again soon where another operator was first. Any other error is tried again
-// with growing pauses.
+// soonAfterConflict looks again soon where another operator was first. Any other error is tried
+// again with growing pauses.
 func soonAfterConflict(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
@@ -222,7 +229,8 @@ func soonAfterConflict(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, err
 }
 
-// outcome is what has come of a step: the step, or what is told instead where an obstacle is met that is no error.
+// outcome is what has come of a step: the step, or what is told instead where an obstacle is met
+// that is no error.
 func outcome(ctx context.Context, step membership.Step, err error) (membership.Step, error) {
 	if instead, ok := obstacle(err, step); ok {
 		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
@@ -245,7 +253,8 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.keys.forget(key)
 }
 
-// after is when to look again, if no watch tells earlier; lately is whether the last change was a moment ago.
+// after is when to look again, if no watch tells earlier; lately is whether the last change was a
+// moment ago.
 func after(step membership.Step, lately bool) time.Duration {
 	switch {
 	case step.ChangesMembership() || step.Action == membership.Choose:

@@ -152,8 +152,8 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// TestReconcileErrors holds what a pass does when a write fails: what a person must know is in the status, what a fresh look
-// mends is not, and nothing is tried again without a pause.
+// TestReconcileErrors holds what a pass does when a write fails: what a person must know is in the
+// status, what a fresh look mends is not, and nothing is tried again without a pause.
 func TestReconcileErrors(t *testing.T) {
 	claims := schema.GroupResource{Resource: "persistentvolumeclaims"}
 	conflict := apierrors.NewConflict(claims, "db-0", errors.New("changed"))

@@ -24,8 +24,8 @@ import (
 
 var record = flag.String("record", "", "write clusters of this code into testdata/previous, as those of the release that is called so")
 
-// clustersToRecord are what a later release has to cope with: first members, with hardly anything in the spec and with much;
-// and members that came later.
+// clustersToRecord are what a later release has to cope with: first members, with hardly anything
+// in the spec and with much; and members that came later.
 var clustersToRecord = map[string]func(s *stage) *api.EtcdCluster{
 	"formed": func(s *stage) *api.EtcdCluster {
 		c := s.cluster("db", 3)
@@ -60,7 +60,8 @@ var clustersToRecord = map[string]func(s *stage) *api.EtcdCluster{
 	},
 }
 
-// TestRecord writes what this code leaves in an API server into testdata/previous, where later releases find it.
+// TestRecord writes what this code leaves in an API server into testdata/previous, where later
+// releases find it.
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		t.Skip("it writes only where it is asked to: make record RELEASE=name")

@@ -43,7 +43,8 @@ func noMetrics(context.Context, string, int) (membership.Endpoint, error) {
 	return membership.Endpoint{}, errors.New("no metrics")
 }
 
-// TestRecoverOutcome: what is written down of the EtcdRestore that is created where a majority is lost.
+// TestRecoverOutcome: what is written down of the EtcdRestore that is created where a majority is
+// lost.
 func TestRecoverOutcome(t *testing.T) {
 	t.Parallel()
 	restores := schema.GroupResource{Group: "etcd.quorate.dev", Resource: "etcdrestores"}

@@ -27,8 +27,9 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// recovery is a walk to a bad value and back. What ran goes on, or serves again within a bound; the status says what is wrong and
-// by its name, and no more when that is taken back; the end is a cluster that was made so.
+// recovery is a walk to a bad value and back. What ran goes on, or serves again within a bound; the
+// status says what is wrong and by its name, and no more when that is taken back; the end is a
+// cluster that was made so.
 type recovery struct {
 	bad
 	size   int32
@@ -231,7 +232,8 @@ const (
 	turnsPause  = 10 * time.Millisecond
 )
 
-// writesOf are those to the API server that a walk may cost: some for each member that is recreated, twice, and the status.
+// writesOf are those to the API server that a walk may cost: some for each member that is
+// recreated, twice, and the status.
 func (w recovery) writesOf() int {
 	members := int(w.size)
 	if w.during == "Size" || w.path == "replicas" {
@@ -301,8 +303,8 @@ func (w recovery) run(t *testing.T, made map[string][]string) ending {
 	return ending{met: true, writes: writes}
 }
 
-// compared is what must be the same in the end: all of it, but claims that go on asking for what they never got, and what says the
-// same in other words.
+// compared is what must be the same in the end: all of it, but claims that go on asking for what
+// they never got, and what says the same in other words.
 func (w recovery) compared(picture []string) []string {
 	lines := make([]string, 0, len(picture))
 	for _, line := range picture {
@@ -319,8 +321,8 @@ func (w recovery) compared(picture []string) []string {
 
 var servedWith = regexp.MustCompile(`"` + api.AnnotationServed + `":"(\\.|[^"\\])*",`)
 
-// rests waits until the value has shown what it does. Where it stalls the cluster, its name is told, no turn is kept and little
-// is written from then on.
+// rests waits until the value has shown what it does. Where it stalls the cluster, its name is
+// told, no turn is kept and little is written from then on.
 func (w recovery) rests(s *stage, c *api.EtcdCluster, operator *reconcile.Reconciler) {
 	s.Helper()
 	s.await(c, "at rest, and told why if it stalls", func() bool {
@@ -342,7 +344,8 @@ func (w recovery) rests(s *stage, c *api.EtcdCluster, operator *reconcile.Reconc
 	}
 }
 
-// foretells asks a preview what the value does, while nothing goes on. The function that it returns judges that when it is done.
+// foretells asks a preview what the value does, while nothing goes on. The function that it returns
+// judges that when it is done.
 func (w recovery) foretells(s *stage, c *api.EtcdCluster) func(*stage, *api.EtcdCluster) {
 	s.Helper()
 	if w.midway || w.during != "" {
@@ -378,7 +381,8 @@ func (w recovery) foretells(s *stage, c *api.EtcdCluster) func(*stage, *api.Etcd
 	}
 }
 
-// turnsBack waits until the operator has given back every turn, a moment after it has written the status.
+// turnsBack waits until the operator has given back every turn, a moment after it has written the
+// status.
 func (s *stage) turnsBack(operator *reconcile.Reconciler) {
 	s.Helper()
 	late := time.After(patience)

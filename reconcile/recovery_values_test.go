@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Values of every field of an EtcdCluster's spec that are extreme, or wrong and accepted: of TestRecovery. Where the schema tells
-// the ends of a field they are generated, and the others are written down here.
+// Values of every field of an EtcdCluster's spec that are extreme, or wrong and accepted: of
+// TestRecovery. Where the schema tells the ends of a field they are generated, and the others are
+// written down here.
 
 // bad is such a value. What its spec says otherwise is that of any other walk.
 type bad struct {

@@ -69,9 +69,9 @@ type refusal struct {
 
 const putBackMessage = ". It was put back, and all members run what they ran before; set the spec right, or back"
 
-// TestRefused: what cannot be is told, by the API server where the spec alone shows it, and else by the condition Stalled.
-// What ran goes on, and at most one member was touched. Set back, the cluster is what it was. These are the messages of
-// docs/upgrades.md.
+// TestRefused: what cannot be is told, by the API server where the spec alone shows it, and else by
+// the condition Stalled. What ran goes on, and at most one member was touched. Set back, the
+// cluster is what it was. These are the messages of docs/upgrades.md.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	version := func(v string) func(*api.EtcdClusterSpec) { return func(s *api.EtcdClusterSpec) { s.Version = v } }

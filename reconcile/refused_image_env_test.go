@@ -80,7 +80,8 @@ func (s *stage) denyImage(version string) {
 
 const unsigned = "this image is not signed"
 
-// deny has the API server refuse what the expression does not hold of, and waits until it says so of the try.
+// deny has the API server refuse what the expression does not hold of, and waits until it says so
+// of the try.
 func (s *stage) deny(resources []string, on []admissionregistrationv1.OperationType, holds, message string, try func() error) {
 	s.Helper()
 	s.create(&admissionregistrationv1.ValidatingAdmissionPolicy{

@@ -12,8 +12,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestPausedChanges: a change that the API server refuses in earnest is tried ever more seldom, until the
-// spec changes or the change is made.
+// TestPausedChanges: a change that the API server refuses in earnest is tried ever more seldom,
+// until the spec changes or the change is made.
 func TestPausedChanges(t *testing.T) {
 	t.Parallel()
 	denied := forbiddenBy("pods", "db-0", "policy: image is not signed")

@@ -16,8 +16,9 @@ import (
 	"quorate.dev/render"
 )
 
-// resize gives a running container other cpu and memory. To the API server an applier is another one for each subresource, so
-// both own them from then on, and what the Pod was made of is applied after that.
+// resize gives a running container other cpu and memory. To the API server an applier is another
+// one for each subresource, so both own them from then on, and what the Pod was made of is applied
+// after that.
 func (r *Reconciler) resize(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) error {
 	if err := r.askResize(ctx, c, pod, pod.ResourceVersion); err != nil {
 		return err
@@ -30,7 +31,8 @@ func (r *Reconciler) resize(ctx context.Context, c *api.EtcdCluster, pod *corev1
 	return err
 }
 
-// askResize asks the API server for other cpu and memory of this very Pod, as it was in that resource version; empty is any.
+// askResize asks the API server for other cpu and memory of this very Pod, as it was in that
+// resource version; empty is any.
 func (r *Reconciler) askResize(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, version string, options ...client.SubResourceApplyOption) error {
 	resized, err := render.PodResources(pod, c)
 	if err != nil {
@@ -46,9 +48,11 @@ func (r *Reconciler) askResize(ctx context.Context, c *api.EtcdCluster, pod *cor
 	return nil
 }
 
-// tryResize finds out whose node has less than is asked for, whatever else runs there: that Pod is recreated, on any node with room.
-// The kubelet says so when it has been asked (render.Infeasible). A newer API server, which knows the nodes, does not let that come to
-// the kubelet (plugin/pkg/admission/podresize), so it is asked for what would be asked for, and does nothing (dry run).
+// tryResize finds out whose node has less than is asked for, whatever else runs there: that Pod is
+// recreated, on any node with room. The kubelet says so when it has been asked (render.Infeasible).
+// A newer API server, which knows the nodes, does not let that come to the kubelet
+// (plugin/pkg/admission/podresize), so it is asked for what would be asked for, and does nothing
+// (dry run).
 func (r *Reconciler) tryResize(ctx context.Context, c *api.EtcdCluster, seen observed) error {
 	if givenUp(c) != "" { // it is not asked for again
 		return nil
@@ -72,7 +76,8 @@ func (r *Reconciler) tryResize(ctx context.Context, c *api.EtcdCluster, seen obs
 // nodeCapacity is podresize.ReasonNodeCapacity: the node of a Pod has less than it asks for.
 const nodeCapacity metav1.CauseType = "NodeCapacity"
 
-// deferredSince reports whether the node has had no room for the cpu and memory that a Pod asks for since before then.
+// deferredSince reports whether the node has had no room for the cpu and memory that a Pod asks for
+// since before then.
 func deferredSince(pod *corev1.Pod, then time.Time) bool {
 	c := podstatus.Condition(pod, corev1.PodResizePending)
 	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonDeferred && c.LastTransitionTime.Time.Before(then)

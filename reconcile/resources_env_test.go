@@ -14,8 +14,8 @@ import (
 	"quorate.dev/e2e/hostlet"
 )
 
-// TestResources: cpu changes while etcd runs, under load; where a member's node has less than is asked for, its Pod is recreated,
-// on another one.
+// TestResources: cpu changes while etcd runs, under load; where a member's node has less than is
+// asked for, its Pod is recreated, on another one.
 func TestResources(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

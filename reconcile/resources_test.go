@@ -16,8 +16,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestTryResize: the API server is asked whether a Pod's node has what the spec asks for, only where that would be asked for in
-// earnest, and what it says is a fact.
+// TestTryResize: the API server is asked whether a Pod's node has what the spec asks for, only
+// where that would be asked for in earnest, and what it says is a fact.
 func TestTryResize(t *testing.T) {
 	t.Parallel()
 	pods := schema.GroupResource{Resource: "pods"}
@@ -76,8 +76,8 @@ func TestTryResize(t *testing.T) {
 	}
 }
 
-// TestDeferredResize: a node that is full gives a Pod its cpu and memory later, or never. What waits for that can be set back, or
-// to something else, and a person is told.
+// TestDeferredResize: a node that is full gives a Pod its cpu and memory later, or never. What
+// waits for that can be set back, or to something else, and a person is told.
 func TestDeferredResize(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)

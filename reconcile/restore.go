@@ -16,8 +16,9 @@ import (
 	"quorate.dev/render"
 )
 
-// A cluster with spec.bootstrap.restore, or one that is restored in place, starts from a stored snapshot. A Job finds it, its name and hash are written to
-// status.restored and onto the volumes before any Pod is made, and an init container makes the data of each first member of that.
+// A cluster with spec.bootstrap.restore, or one that is restored in place, starts from a stored
+// snapshot. A Job finds it, its name and hash are written to status.restored and onto the volumes
+// before any Pod is made, and an init container makes the data of each first member of that.
 
 // snapshotFacts is a snapshot as the planner sees it.
 func snapshotFacts(s *api.RestoredSnapshot) membership.Snapshot {
@@ -37,8 +38,8 @@ func snapshotFacts(s *api.RestoredSnapshot) membership.Snapshot {
 	return facts
 }
 
-// restoredFrom is what the status is to say where it does not say from what the cluster was started: what was chosen in this
-// step, or what the volumes say.
+// restoredFrom is what the status is to say where it does not say from what the cluster was
+// started: what was chosen in this step, or what the volumes say.
 func restoredFrom(seen observed, step membership.Step) *api.RestoredSnapshot {
 	if step.Action == membership.Choose {
 		return seen.found
@@ -52,7 +53,8 @@ func restoredFrom(seen observed, step membership.Step) *api.RestoredSnapshot {
 	return nil
 }
 
-// searches reports whether a snapshot is looked for: a new cluster is to start from it, or it is to be restored in place.
+// searches reports whether a snapshot is looked for: a new cluster is to start from it, or it is to
+// be restored in place.
 func searches(c *api.EtcdCluster, seen observed) bool {
 	if c.RestoreSource() == nil || size(c) == 0 || !c.DeletionTimestamp.IsZero() {
 		return false
@@ -133,7 +135,8 @@ func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result,
 	return notStarted(pod, overdue)
 }
 
-// allowUnverified is what to do for a snapshot to be taken that was not verified. The spec of an EtcdRestore cannot be changed.
+// allowUnverified is what to do for a snapshot to be taken that was not verified. The spec of an
+// EtcdRestore cannot be changed.
 func allowUnverified(c *api.EtcdCluster) string {
 	if r := c.Status.Restore; r != nil && c.RestoreSource() == &r.Source {
 		return "delete EtcdRestore " + r.Name + ", and apply it again with spec.source.unverified Allow"
@@ -166,7 +169,8 @@ const (
 	reasonIdentity = "Identity"
 )
 
-// find begins the search: it creates the Job, or makes room for it where there is one of another search.
+// find begins the search: it creates the Job, or makes room for it where there is one of another
+// search.
 func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membership.Step) error {
 	if r.AgentImage == "" {
 		return &invalidError{errNoAgentImage}
@@ -178,8 +182,8 @@ func (r *Reconciler) find(ctx context.Context, c *api.EtcdCluster, step membersh
 	return r.beginJob(ctx, c, step, want)
 }
 
-// choose writes down the snapshot that was found, under the condition that the EtcdCluster has not changed since it was
-// read: what was chosen before stays.
+// choose writes down the snapshot that was found, under the condition that the EtcdCluster has not
+// changed since it was read: what was chosen before stays.
 func (r *Reconciler) choose(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if c.Status.Restored != nil {
 		return apply.ErrChanged

@@ -312,7 +312,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestChoose: what was chosen is written once, before anything is made of it, and under the condition that no other writer was first.
+// TestChoose: what was chosen is written once, before anything is made of it, and under the
+// condition that no other writer was first.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	step := membership.Step{Action: membership.Choose, Reason: membership.Restoring, Message: "restoring snapshot db-monday"}
@@ -354,7 +355,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestRestoredStatus: what was chosen stays in the status, and comes back from the volumes where that is lost.
+// TestRestoredStatus: what was chosen stays in the status, and comes back from the volumes where
+// that is lost.
 func TestRestoredStatus(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -429,7 +431,8 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// TestRestoring: what the Pod of a member that is being restored tells, and that no client comes while one could be restored again.
+// TestRestoring: what the Pod of a member that is being restored tells, and that no client comes
+// while one could be restored again.
 func TestRestoring(t *testing.T) {
 	t.Parallel()
 	said := `{"error":{"reason":"Damaged","message":"snapshot db-monday is damaged: sha256"}}`

@@ -15,7 +15,8 @@ type roster struct {
 	instances map[string]*membership.Instance
 }
 
-// at puts a member on the roster, and adds what is known of it. A name that can be none of ours is passed over.
+// at puts a member on the roster, and adds what is known of it. A name that can be none of ours is
+// passed over.
 func (r roster) at(name string, add func(*membership.Instance)) {
 	ordinal, ok := r.cluster.Ordinal(name)
 	if !ok {
@@ -29,8 +30,8 @@ func (r roster) at(name string, add func(*membership.Instance)) {
 	}
 }
 
-// expect puts those on the roster that a first start began with, and before the cluster has formed those that the spec
-// asks for.
+// expect puts those on the roster that a first start began with, and before the cluster has formed
+// those that the spec asks for.
 func (r roster) expect(formed bool) {
 	var starts []membership.First
 	if !formed {
@@ -50,8 +51,9 @@ func (r roster) expect(formed bool) {
 	}
 }
 
-// identify gives each member the ID that etcd knows it by: from etcd's list, or else from what the status remembers of it,
-// or else, where it remembers none, from its volume. No two members have one ID.
+// identify gives each member the ID that etcd knows it by: from etcd's list, or else from what the
+// status remembers of it, or else, where it remembers none, from its volume. No two members have
+// one ID.
 func (r roster) identify(members []membership.Member, remembered bool) {
 	ids, has := map[string]membership.ID{}, map[membership.ID]string{} // has: the member that has an ID, as etcd lists it
 	for _, m := range r.cluster.Status.Members {
@@ -132,8 +134,9 @@ func (r roster) sorted() []membership.Instance {
 	return sorted
 }
 
-// fresh are the names of members to come: those behind all that were ever seen. One that was written down for a member
-// without a volume, and of which nothing is known since, is the first of them still.
+// fresh are the names of members to come: those behind all that were ever seen. One that was
+// written down for a member without a volume, and of which nothing is known since, is the first of
+// them still.
 func (r roster) fresh(seen []membership.Instance) []string {
 	next := nextOrdinal(r.cluster, seen)
 	if op := r.cluster.Status.Operation; op != nil && op.Step == string(membership.AddLearner) {
@@ -150,7 +153,8 @@ func (r roster) fresh(seen []membership.Instance) []string {
 	return names
 }
 
-// nextOrdinal is the high-water mark of ordinals: what the status says, or more where more was seen.
+// nextOrdinal is the high-water mark of ordinals: what the status says, or more where more was
+// seen.
 func nextOrdinal(c *api.EtcdCluster, instances []membership.Instance) int {
 	next := int(c.Status.NextOrdinal)
 	for _, i := range instances {

@@ -14,17 +14,19 @@ import (
 	"quorate.dev/render"
 )
 
-// What a Pod is made of. What the spec says came from a person a moment ago, and may be such that etcd does not start or no
-// node fits. So it comes to a member that can be spared, by an Update that says so on the volume first (AnnotationNextWith), or to
-// one that is stuck with what it has. For any other reason, a deletion, a drain or a put-back, a Pod is
-// made of what the member has served with (AnnotationServed).
+// What a Pod is made of. What the spec says came from a person a moment ago, and may be such that
+// etcd does not start or no node fits. So it comes to a member that can be spared, by an Update
+// that says so on the volume first (AnnotationNextWith), or to one that is stuck with what it has.
+// For any other reason, a deletion, a drain or a put-back, a Pod is made of what the member has
+// served with (AnnotationServed).
 //
-// What a member is being changed to stays the same until it has proved to run well, or is put back, whatever the spec says by then: etcd may
-// have run on the volume with it, and if it did not come up with something else, that could not be told, and it would be put back to a
-// version that cannot read the data any more.
+// What a member is being changed to stays the same until it has proved to run well, or is put back,
+// whatever the spec says by then: etcd may have run on the volume with it, and if it did not come
+// up with something else, that could not be told, and it would be put back to a version that cannot
+// read the data any more.
 
-// made is the EtcdCluster as the Pod of a member is made of it, and whether a volume says so (render.Member.Proved). Members to come
-// are made of what another one serves with.
+// made is the EtcdCluster as the Pod of a member is made of it, and whether a volume says so
+// (render.Member.Proved). Members to come are made of what another one serves with.
 func made(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, i membership.Instance) (of *api.EtcdCluster, proved bool) {
 	if i.Volume.Next != (membership.Version{}) {
 		if claim := claims[i.Name]; claim != nil {
@@ -48,8 +50,8 @@ func made(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, i
 	return c, false
 }
 
-// fitting is what a member to come is made of: its volume is as the spec says by now, and a quota that is no less than that would
-// fill its disk.
+// fitting is what a member to come is made of: its volume is as the spec says by now, and a quota
+// that is no less than that would fill its disk.
 func fitting(c, served *api.EtcdCluster) *api.EtcdCluster {
 	o := served.Spec.Options
 	if o != nil && o.QuotaBackendSize != nil && o.QuotaBackendSize.Cmp(c.Spec.Storage.Size) >= 0 {
@@ -71,8 +73,9 @@ func said(claim *corev1.PersistentVolumeClaim) string {
 	return claim.Annotations[api.AnnotationServed]
 }
 
-// refused tells of members that have no Pod because the API server takes none that is made like theirs: a priority class is not
-// there, a quota is used up, a policy says no. It said so of this spec in the last look.
+// refused tells of members that have no Pod because the API server takes none that is made like
+// theirs: a priority class is not there, a quota is used up, a policy says no. It said so of this
+// spec in the last look.
 func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*corev1.PersistentVolumeClaim, l limits) {
 	stalled := refusal(c)
 	if stalled == nil {
@@ -102,8 +105,9 @@ func refusal(c *api.EtcdCluster) *metav1.Condition {
 	return stalled
 }
 
-// nextWith is what the claim of a member is to say that it is being changed to; nothing where it is not known what it has served with,
-// for then there is nothing to go back to. In place only the image changes.
+// nextWith is what the claim of a member is to say that it is being changed to; nothing where it is
+// not known what it has served with, for then there is nothing to go back to. In place only the
+// image changes.
 func nextWith(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, change membership.Change) string {
 	next, ok := render.AsServed(c, said(claim))
 	switch {
@@ -117,8 +121,9 @@ func nextWith(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, change me
 	}
 }
 
-// serves is what the claim of a member is to say of what it has served with: what its Pod is made of, where it has stayed ready with
-// that for long enough and that is known, or else what it says. Where it says nothing, there is nothing to lose.
+// serves is what the claim of a member is to say of what it has served with: what its Pod is made
+// of, where it has stayed ready with that for long enough and that is known, or else what it says.
+// Where it says nothing, there is nothing to lose.
 func serves(c *api.EtcdCluster, seen observed, name string) string {
 	i, _ := seen.Instance(name)
 	pod, claim := seen.pods[name], seen.claims[name]

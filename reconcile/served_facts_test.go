@@ -9,8 +9,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestUntried holds what the planner is told of a Pod beside what its member has served with, in a world in which the spec asks
-// for other options than all have served with.
+// TestUntried holds what the planner is told of a Pod beside what its member has served with, in a
+// world in which the spec asks for other options than all have served with.
 func TestUntried(t *testing.T) {
 	t.Parallel()
 	recreated := func(w *world) { w.pods["db-0"] = w.pod("db-0") }

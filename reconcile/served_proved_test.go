@@ -11,8 +11,9 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestStartsProved: a Pod that is gone is made again of what its member has served with, or is being changed to, though the spec is
-// such that nothing can be made of it, or not of that. What is wrong with the spec is told as well.
+// TestStartsProved: a Pod that is gone is made again of what its member has served with, or is
+// being changed to, though the spec is such that nothing can be made of it, or not of that. What is
+// wrong with the spec is told as well.
 func TestStartsProved(t *testing.T) {
 	t.Parallel()
 	const large = `{"version":"3.6.16","options":{"quotaBackendSize":"3Gi"}}`

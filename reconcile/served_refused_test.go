@@ -13,7 +13,8 @@ import (
 	"quorate.dev/reconcile/apply"
 )
 
-// TestRefused goes from a world in which a member has no Pod, and the API server has refused one, to the step and what is written.
+// TestRefused goes from a world in which a member has no Pod, and the API server has refused one,
+// to the step and what is written.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	const said = "the API server refuses what the spec asks for: no PriorityClass"

@@ -23,9 +23,10 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// settled waits until the cluster has what its spec asks for and nothing is left to do, and fails unless all that could
-// tell otherwise agree: what was acknowledged is there, etcd's members are those of the spec, in one cluster and with the
-// same data, and each has its volume and there is no other.
+// settled waits until the cluster has what its spec asks for and nothing is left to do, and fails
+// unless all that could tell otherwise agree: what was acknowledged is there, etcd's members are
+// those of the spec, in one cluster and with the same data, and each has its volume and there is no
+// other.
 func (s *stage) settled(c *api.EtcdCluster, kept data) {
 	s.Helper()
 	size := int(*c.Spec.Replicas)
@@ -87,7 +88,8 @@ func (s *stage) sound(c *api.EtcdCluster, members []string, kept data) {
 			s.Fatal(err)
 		}
 		tells := said{Lost: data{}}
-		// A linearizable read: it has everything that was acknowledged before, and so has the next member at that revision.
+		// A linearizable read: it has everything that was acknowledged before, and so has the next
+		// member at that revision.
 		r, err := etcd.Get(ctx, "key", clientv3.WithPrefix())
 		if err != nil {
 			s.Fatalf("read from %s: %v", pod.Name, err)
@@ -130,8 +132,9 @@ func (s *stage) sound(c *api.EtcdCluster, members []string, kept data) {
 	}
 }
 
-// picture is all that the operator has made of the cluster, in words that are the same for every cluster of that spec:
-// members by their rank, without what names an incarnation or tells of versions that ran before.
+// picture is all that the operator has made of the cluster, in words that are the same for every
+// cluster of that spec: members by their rank, without what names an incarnation or tells of
+// versions that ran before.
 func (s *stage) picture(c *api.EtcdCluster) []string {
 	s.Helper()
 	rank := map[string]string{}
@@ -186,8 +189,8 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 	return lines
 }
 
-// withoutGate is the spec of a Pod as if its member had never been one to come, which waited at a gate (render.Provisioner): a
-// Pod that is recreated over the data has none.
+// withoutGate is the spec of a Pod as if its member had never been one to come, which waited at a
+// gate (render.Provisioner): a Pod that is recreated over the data has none.
 func withoutGate(spec corev1.PodSpec) corev1.PodSpec {
 	const gate = "start"
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == gate })

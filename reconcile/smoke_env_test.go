@@ -28,8 +28,8 @@ var stories = map[string]life{
 	"Return":  lives["retain"],
 }
 
-// TestSmoke plays the stories of the fast loop, under clients whose history is checked. The API server is of the minor that was asked
-// for.
+// TestSmoke plays the stories of the fast loop, under clients whose history is checked. The API
+// server is of the minor that was asked for.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
 	client, err := discovery.NewDiscoveryClientForConfig(apiServer)
@@ -54,8 +54,8 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// refit gives running containers more cpu: the Pods and the containers stay. Then it gives the members other flags, for which every
-// Pod is recreated.
+// refit gives running containers more cpu: the Pods and the containers stay. Then it gives the
+// members other flags, for which every Pod is recreated.
 func refit(s *stage, f *fault) (*api.EtcdCluster, data) {
 	c := s.cluster("db", 3)
 	c.Spec.Resources = &api.Resources{Requests: hostlet.CPU(1)}

@@ -15,9 +15,10 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestApplyToWhatIsGone shows what the API server makes of an apply on the word of a cache that is behind. It is why
-// metadata is applied with the UID of the object that was seen: the resource version alone does not keep an apply from
-// creating the object again, and for a claim that would be an empty one that says whose data it holds.
+// TestApplyToWhatIsGone shows what the API server makes of an apply on the word of a cache that is
+// behind. It is why metadata is applied with the UID of the object that was seen: the resource
+// version alone does not keep an apply from creating the object again, and for a claim that would
+// be an empty one that says whose data it holds.
 func TestApplyToWhatIsGone(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -19,8 +19,9 @@ import (
 	"quorate.dev/render"
 )
 
-// start creates the Pods of members over their volumes, where there are none: one that is there may run something else by now.
-// Where the API server has refused one for long that is made of what the member has served with, it is made of what the spec says.
+// start creates the Pods of members over their volumes, where there are none: one that is there may
+// run something else by now. Where the API server has refused one for long that is made of what the
+// member has served with, it is made of what the spec says.
 func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	for _, name := range step.Members {
 		if i, _ := seen.Instance(name); i.Pod.Outdated && i.Pod.Overdue {
@@ -29,8 +30,8 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 			}
 		}
 	}
-	// A claim that has come instead of the one that was seen may hold another day's data. The others
-	// start meanwhile.
+	// A claim that has come instead of the one that was seen may hold another day's data. The
+	// others start meanwhile.
 	var changed error
 	same := step
 	same.Members = slices.DeleteFunc(slices.Clone(step.Members), func(name string) bool {
@@ -50,8 +51,8 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 	}), changed)
 }
 
-// create applies one object for each member of the step, all at once, and tells in one event for which it was not there: the
-// API server counts events that differ only in their words as one.
+// create applies one object for each member of the step, all at once, and tells in one event for
+// which it was not there: the API server counts events that differ only in their words as one.
 func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step membership.Step, object func(string) (runtime.ApplyConfiguration, error)) error {
 	created := make([]bool, len(step.Members))
 	err := each(step.Members, func(name string) error {
@@ -95,8 +96,9 @@ func (r *Reconciler) createOne(ctx context.Context, c *api.EtcdCluster, desired 
 	return created, err
 }
 
-// announceMended writes on the volume of a member that is stuck with what it has served with that it is being changed to what the
-// spec asks for, unless that was given up. It reports whether it did.
+// announceMended writes on the volume of a member that is stuck with what it has served with that
+// it is being changed to what the spec asks for, unless that was given up. It reports whether it
+// did.
 func (r *Reconciler) announceMended(ctx context.Context, c *api.EtcdCluster, seen observed, name string) (bool, error) {
 	i, _ := seen.Instance(name)
 	claim := seen.claims[name]

@@ -22,8 +22,8 @@ import (
 	"quorate.dev/render"
 )
 
-// report writes the status where it differs, under the condition that the object has not changed since it was read: a
-// status made of an old look must not take back what a newer one has written.
+// report writes the status where it differs, under the condition that the object has not changed
+// since it was read: a status made of an old look must not take back what a newer one has written.
 func (r *Reconciler) report(ctx context.Context, c *api.EtcdCluster, next api.EtcdClusterStatus) error {
 	if equality.Semantic.DeepEqual(c.Status, next) {
 		return nil
@@ -113,8 +113,9 @@ func setMembers(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	}
 }
 
-// isMember reports whether an instance is a member, as far as is known, or is to be one of the first: not one that was asked
-// for and of which nothing is there yet, a volume for a member to come, or what a member has left behind.
+// isMember reports whether an instance is a member, as far as is known, or is to be one of the
+// first: not one that was asked for and of which nothing is there yet, a volume for a member to
+// come, or what a member has left behind.
 func isMember(i membership.Instance, seen observed) bool {
 	if seen.Formed() && seen.Reach == membership.ReachQuorum {
 		return seen.Member(i.ID) != nil
@@ -178,8 +179,8 @@ func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
 	return m
 }
 
-// roundedUp is a size that changes seldom, so that a cluster at work does not write its status at every look: from 8 MiB on at
-// most one eighth more than the true one.
+// roundedUp is a size that changes seldom, so that a cluster at work does not write its status at
+// every look: from 8 MiB on at most one eighth more than the true one.
 func roundedUp(size int64) *resource.Quantity {
 	unit := int64(1 << 20)
 	size = min(size, 1<<60) // a member may say anything
@@ -189,12 +190,12 @@ func roundedUp(size int64) *resource.Quantity {
 	return resource.NewQuantity((size+unit-1)/unit*unit, resource.BinarySI)
 }
 
-// mostMessage is how long the message of a condition may be, as the schema has it. A longer one would
-// keep all of the status from being written.
+// mostMessage is how long the message of a condition may be, as the schema has it. A longer one
+// would keep all of the status from being written.
 const mostMessage = 32 << 10
 
-// setConditions says the same in the words of kstatus: Ready, Available and Degraded always; Reconciling or Stalled only
-// while True.
+// setConditions says the same in the words of kstatus: Ready, Available and Degraded always;
+// Reconciling or Stalled only while True.
 func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, step membership.Step) {
 	set := func(kind string, value metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
@@ -241,9 +242,9 @@ func degradation(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, st
 		}
 		return metav1.ConditionTrue, api.ReasonDataDiffers, "etcd says that the data of the members differs (alarm CORRUPT); " + step.Message
 	case seen.Differ(), slices.ContainsFunc(s.Members, lacks), meta.IsStatusConditionTrue(s.Conditions, api.ConditionDegraded) && int(s.ReadyReplicas) < size(c):
-		// Where data differs, one member is not healthy, whichever it is.
-		// Once it lacks a member it stays degraded until it has another one. Growing because the spec says so is no such lack, nor
-		// is a member that follows and does not serve yet.
+		// Where data differs, one member is not healthy, whichever it is. Once it lacks a member it
+		// stays degraded until it has another one. Growing because the spec says so is no such
+		// lack, nor is a member that follows and does not serve yet.
 		return metav1.ConditionTrue, string(step.Reason), step.Message
 	case seen.credentials.warns() != nil:
 		return metav1.ConditionTrue, seen.credentials.warning.reason, seen.credentials.warning.message
@@ -252,7 +253,8 @@ func degradation(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, st
 	}
 }
 
-// availability is whether linearizable reads and writes are served now. Listing the members was such a read.
+// availability is whether linearizable reads and writes are served now. Listing the members was
+// such a read.
 func availability(seen observed, step membership.Step) (metav1.ConditionStatus, string, string) {
 	switch {
 	case !seen.Formed() && (seen.InPlace.Begun || seen.InPlace.Reverted):

@@ -15,8 +15,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestStatusContract goes through all actions and reasons over facts of all kinds, whether they can come together or not:
-// what the status promises to other tools holds without exception.
+// TestStatusContract goes through all actions and reasons over facts of all kinds, whether they can
+// come together or not: what the status promises to other tools holds without exception.
 func TestStatusContract(t *testing.T) {
 	facts := map[string]func(*observed){
 		"Healthy": func(*observed) {}, "Empty": empty, "Down": func(seen *observed) { down(seen, 1) },

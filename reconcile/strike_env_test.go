@@ -100,7 +100,8 @@ func pause(s *stage, c *api.EtcdCluster, victim string) {
 	s.must(s.hostlet.Resume(s.ns, victim))
 }
 
-// loseNode is the end of a node, which the node controller notices, and the deletion of its Pods, which no kubelet confirms.
+// loseNode is the end of a node, which the node controller notices, and the deletion of its Pods,
+// which no kubelet confirms.
 func loseNode(s *stage, _ *api.EtcdCluster, victim string) {
 	s.Helper()
 	s.must(s.hostlet.LoseNode(s.ns, victim))
@@ -124,8 +125,8 @@ func removeByHand(s *stage, c *api.EtcdCluster, victim string) {
 	}, rpctypes.ErrMemberNotFound)
 }
 
-// byHand makes a change of members as a person would, trying again where etcd wants more time, or has gone away with the
-// answer. The error in done says that an earlier try was carried out.
+// byHand makes a change of members as a person would, trying again where etcd wants more time, or
+// has gone away with the answer. The error in done says that an earlier try was carried out.
 func (s *stage) byHand(change func(context.Context) error, done error) {
 	s.Helper()
 	pace := time.NewTicker(loadTimeout / 10)
@@ -186,8 +187,8 @@ func (s *stage) awaitMembers(c *api.EtcdCluster, names ...string) {
 	})
 }
 
-// clean fails unless etcd has these members, all of them voters, and no alarm, and there are Pods and claims of them and of
-// no other, or only such as are going.
+// clean fails unless etcd has these members, all of them voters, and no alarm, and there are Pods
+// and claims of them and of no other, or only such as are going.
 func (s *stage) clean(c *api.EtcdCluster, names ...string) {
 	s.Helper()
 	for _, pod := range s.pods(c) {

@@ -10,11 +10,12 @@ import (
 	"quorate.dev/membership"
 )
 
-// Where a majority is lost for good, a cluster can be restored in place from what one member has that is left (spec.source.survivor
-// of an EtcdRestore). Its data is what is restored, as if it were a stored snapshot.
+// Where a majority is lost for good, a cluster can be restored in place from what one member has
+// that is left (spec.source.survivor of an EtcdRestore). Its data is what is restored, as if it
+// were a stored snapshot.
 
-// survivor is the data from which the cluster is restored, or why there is none. One that is not named must tell itself that it is no
-// learner: that may have any part of the data.
+// survivor is the data from which the cluster is restored, or why there is none. One that is not
+// named must tell itself that it is no learner: that may have any part of the data.
 func survivor(c *api.EtcdCluster, o membership.Observed) (*api.RestoredSnapshot, string) {
 	left := slices.DeleteFunc(slices.Clone(o.Instances), func(i membership.Instance) bool { return notLeft(o, i) != "" })
 	if asked := c.Status.Restore.Survivor.Member; asked != "" {
@@ -127,7 +128,8 @@ func dataOf(c *api.EtcdCluster, i membership.Instance) *api.RestoredSnapshot {
 	return s
 }
 
-// lastRan is the newest version that may have written the data of a member: the next minor reads it as well, one before does not.
+// lastRan is the newest version that may have written the data of a member: the next minor reads it
+// as well, one before does not.
 func lastRan(c *api.EtcdCluster, i membership.Instance) membership.Version {
 	newest := i.Volume.Version
 	next := i.Volume.Next

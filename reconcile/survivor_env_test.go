@@ -21,8 +21,8 @@ func survivorOf(member string) func(*api.EtcdRestoreSpec) {
 	}
 }
 
-// TestInPlaceSurvivor: two of three volumes are gone for good, and there is no snapshot. The cluster goes on with what the third
-// member has, which is all that was ever acknowledged.
+// TestInPlaceSurvivor: two of three volumes are gone for good, and there is no snapshot. The
+// cluster goes on with what the third member has, which is all that was ever acknowledged.
 func TestInPlaceSurvivor(t *testing.T) {
 	s := newStage(t, agents)
 	s.operate()

@@ -15,8 +15,8 @@ import (
 	"quorate.dev/e2e/contract"
 )
 
-// TestResizeSuspended: while the cluster is suspended its size changes in the spec alone. The condition says what would come
-// next, and when the suspension ends it comes.
+// TestResizeSuspended: while the cluster is suspended its size changes in the spec alone. The
+// condition says what would come next, and when the suspension ends it comes.
 func TestResizeSuspended(t *testing.T) {
 	t.Parallel()
 	type wish struct {

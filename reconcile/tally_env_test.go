@@ -21,19 +21,21 @@ type trial struct {
 	do   func(*testing.T) ending
 }
 
-// ending of a plan that came to its end: whether there was what it was to disturb, how many calls that only read failed, and
-// what became of the clients' writes.
+// ending of a plan that came to its end: whether there was what it was to disturb, how many calls
+// that only read failed, and what became of the clients' writes.
 type ending struct {
 	met    bool
 	unread int
 	writes history.Result
 }
 
-// floor is the share of plans that must have met what they were to disturb. A plan that met nothing has shown nothing; but how often
-// the status is written, for example, depends on which of two events the operator hears first.
+// floor is the share of plans that must have met what they were to disturb. A plan that met nothing
+// has shown nothing; but how often the status is written, for example, depends on which of two
+// events the operator hears first.
 const floor = 0.8
 
-// tally counts plans. At the end of its test it tells what it counted, and fails the test below the floor.
+// tally counts plans. At the end of its test it tells what it counted, and fails the test below the
+// floor.
 type tally struct {
 	test   *testing.T
 	begun  time.Time
@@ -79,8 +81,8 @@ func (y *tally) together(t *testing.T, ps together, do func(*testing.T) []ending
 	})
 }
 
-// until runs plans in their order, by so many workers, and begins none when span is over; 0 is as long as it takes. Span begins
-// when the first worker has its turn among the other tests.
+// until runs plans in their order, by so many workers, and begins none when span is over; 0 is as
+// long as it takes. Span begins when the first worker has its turn among the other tests.
 func (y *tally) until(t *testing.T, span time.Duration, workers int, plans []trial) {
 	y.offer(len(plans))
 	queue := make(chan trial, len(plans))

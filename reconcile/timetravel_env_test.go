@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTimeTravel: an operator that is started again may be told, by an API server that is behind, of a world in which what
-// its predecessor has done is not done yet. It changes no member on that word and destroys nothing, and when the world is
-// up to date there is nothing left to do.
+// TestTimeTravel: an operator that is started again may be told, by an API server that is behind,
+// of a world in which what its predecessor has done is not done yet. It changes no member on that
+// word and destroys nothing, and when the world is up to date there is nothing left to do.
 func TestTimeTravel(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

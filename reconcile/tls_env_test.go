@@ -46,8 +46,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSRefuses: without a certificate of the cluster's own authority a client gets nothing, at either
-// port.
+// TestTLSRefuses: without a certificate of the cluster's own authority a client gets nothing, at
+// either port.
 func TestTLSRefuses(t *testing.T) {
 	s := newStage(t)
 	s.secured = true

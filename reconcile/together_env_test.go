@@ -46,9 +46,10 @@ func (ps together) names() []string {
 	return names
 }
 
-// run fails unless the end is that of the undisturbed run, and no client was told what is not so; and unless, when a later effect is
-// disturbed, members have come and gone as in the story of the undisturbed run. A plan has met its effect if that came after those
-// of the plans before it were there.
+// run fails unless the end is that of the undisturbed run, and no client was told what is not so;
+// and unless, when a later effect is disturbed, members have come and gone as in the story of the
+// undisturbed run. A plan has met its effect if that came after those of the plans before it were
+// there.
 func (ps together) run(t *testing.T, want, story []string) []ending {
 	s := newStageAlone(t, agents)
 	s.backsUp = lives[ps[0].life].backsUp
@@ -126,8 +127,8 @@ func asOne(endings []ending) ending {
 	return one
 }
 
-// runEach runs all together, and then by itself each that met nothing beside the others: what comes before an effect may change
-// the story.
+// runEach runs all together, and then by itself each that met nothing beside the others: what comes
+// before an effect may change the story.
 func (ps together) runEach(t *testing.T, want, story []string) []ending {
 	endings := ps.run(t, want, story)
 	if len(ps) == 1 || t.Failed() {
@@ -145,12 +146,12 @@ func (ps together) runEach(t *testing.T, want, story []string) []ending {
 	return endings
 }
 
-// apart is how many effects lie between two that are disturbed in one run, at least: the operator has written down what came of
-// the first, and what it does next, and has begun with that.
+// apart is how many effects lie between two that are disturbed in one run, at least: the operator
+// has written down what came of the first, and what it does next, and has begun with that.
 const apart = 3
 
-// pairs puts two plans of a life together where they lie far enough apart in its story. Both are of the same mode: a death would
-// heal an operator that lives on with what it does not know.
+// pairs puts two plans of a life together where they lie far enough apart in its story. Both are of
+// the same mode: a death would heal an operator that lives on with what it does not know.
 func pairs(effects map[string][]string, plans []plan) []together {
 	type group struct {
 		life string

@@ -21,7 +21,8 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// tracer records the effects that an operator has on members, one at a time, each with a look past the cache right before it.
+// tracer records the effects that an operator has on members, one at a time, each with a look past
+// the cache right before it.
 type tracer struct {
 	*stage
 	operator *reconcile.Reconciler
@@ -39,11 +40,13 @@ type traceEntry struct {
 	Answer   string `json:",omitempty"`
 }
 
-// errPassed: between the operator's look and ours something has happened that leads to another step.
+// errPassed: between the operator's look and ours something has happened that leads to another
+// step.
 var errPassed = errors.New("the facts have changed")
 
-// do has the effect, and records it. Writes to objects that belong to no member are none. A call to etcd to which the look
-// does not lead is not made: the operator looks again, and either decides otherwise or is back.
+// do has the effect, and records it. Writes to objects that belong to no member are none. A call to
+// etcd to which the look does not lead is not made: the operator looks again, and either decides
+// otherwise or is back.
 func (t *tracer) do(what string, effect func() error) error {
 	verb, object, _ := strings.Cut(what, ".")
 	kind, name, _ := strings.Cut(object, ".")
@@ -105,8 +108,8 @@ func traced() []tracedLife {
 	return all
 }
 
-// TestTrace holds the model that package membership explores against what etcd and Kubernetes do: each state that is seen, and
-// each effect with its outcome, is one of the model.
+// TestTrace holds the model that package membership explores against what etcd and Kubernetes do:
+// each state that is seen, and each effect with its outcome, is one of the model.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -130,8 +133,8 @@ func TestTrace(t *testing.T) {
 			})
 		}
 	})
-	// The model is test code of that package, and can be reached from nowhere else. That it is read makes go test run this
-	// again when it has changed.
+	// The model is test code of that package, and can be reached from nowhere else. That it is read
+	// makes go test run this again when it has changed.
 	const model = "../membership"
 	if _, err := os.ReadDir(model); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,8 @@ import (
 	"quorate.dev/e2e/share"
 )
 
-// turned is a change of the version, at an effect of which the spec asks for yet another one: back, on, or elsewhere.
+// turned is a change of the version, at an effect of which the spec asks for yet another one: back,
+// on, or elsewhere.
 type turned struct {
 	from, to, then string
 	effect         string
@@ -51,7 +52,8 @@ func (p turned) effects(s *stage) []string {
 	return slices.DeleteFunc(f.effects(), func(effect string) bool { return strings.HasPrefix(effect, "status.") })
 }
 
-// run fails unless the end is that of a cluster that was made with the last version, with all that was written on the way.
+// run fails unless the end is that of a cluster that was made with the last version, with all that
+// was written on the way.
 func (p turned) run(t *testing.T, want []string) ending {
 	s := newStageAlone(t)
 	s.loaded = true
@@ -112,7 +114,8 @@ func (p turned) run(t *testing.T, want []string) ending {
 
 var firstGo = regexp.MustCompile(`set spec.version to ([0-9.]+) first`)
 
-// arrives waits until the cluster runs the version, or something else is so. Where there is no way it goes the one that it is told.
+// arrives waits until the cluster runs the version, or something else is so. Where there is no way
+// it goes the one that it is told.
 func (s *stage) arrives(c *api.EtcdCluster, version string, or func() bool) {
 	s.Helper()
 	arrived := func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) && c.Status.Version == version }
@@ -146,7 +149,8 @@ func untouched(t *testing.T, size int32, spec func(*api.EtcdClusterSpec)) []stri
 	return s.picture(c)
 }
 
-// turnedRuns are the plans that the effects of the changes give; each effect turns before it is there, or after.
+// turnedRuns are the plans that the effects of the changes give; each effect turns before it is
+// there, or after.
 func turnedRuns(t *testing.T) (plans []turned, ends map[string][]string) {
 	ends = map[string][]string{}
 	effects := map[string][]string{}
@@ -204,8 +208,8 @@ func turnedTrials(t *testing.T) []trial {
 	return runs
 }
 
-// TestTurned changes the version once more while a change of it is under way, at effects of that change; make chaos does so at
-// each of them.
+// TestTurned changes the version once more while a change of it is under way, at effects of that
+// change; make chaos does so at each of them.
 func TestTurned(t *testing.T) {
 	if inChaos() {
 		t.Skip("TestChaos runs these and more")

@@ -31,7 +31,8 @@ type turns struct {
 	mu      sync.Mutex
 	resumed bool
 	taken   map[types.NamespacedName]bool
-	// saving are the clusters that take a snapshot before a change, and since when this process knows.
+	// saving are the clusters that take a snapshot before a change, and since when this process
+	// knows.
 	saving map[types.NamespacedName]time.Time
 	// last is the last step that each cluster with a turn has taken.
 	last    map[types.NamespacedName]lastStep
@@ -56,8 +57,8 @@ type lastStep struct {
 	at   time.Time
 }
 
-// asker is a cluster that waits for its turn. One that has something else to do first, such as to wait for a member, does not
-// ask meanwhile: it holds up no other, and keeps its place.
+// asker is a cluster that waits for its turn. One that has something else to do first, such as to
+// wait for a member, does not ask meanwhile: it holds up no other, and keeps its place.
 type asker struct {
 	types.NamespacedName
 	asks bool
@@ -75,9 +76,10 @@ func (e queuedError) Error() string {
 	return fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing)", e.limit)
 }
 
-// resume takes over from the operator before this one, as the status of each cluster tells. A cluster that was not
-// at rest may have members away and counts. One that waited goes on waiting, in the same order. Those
-// with a turn, or next for one, are looked at before all others, of which there may be many.
+// resume takes over from the operator before this one, as the status of each cluster tells. A
+// cluster that was not at rest may have members away and counts. One that waited goes on waiting,
+// in the same order. Those with a turn, or next for one, are looked at before all others, of which
+// there may be many.
 func (t *turns) resume(ctx context.Context, reader client.Reader, limit int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,7 +222,8 @@ func (t *turns) savesLong(key types.NamespacedName, step membership.Step, now ti
 	return false
 }
 
-// shown is the step as the status tells it: what the API server has refused stays refused while it waits to be tried again.
+// shown is the step as the status tells it: what the API server has refused stays refused while it
+// waits to be tried again.
 func shown(c *api.EtcdCluster, step membership.Step) membership.Step {
 	if said := refusal(c); said != nil && step.Reason == membership.Reason(api.ReasonQueued) {
 		return membership.Step{Action: membership.Stall, Reason: membership.Reason(said.Reason), Message: said.Message}

@@ -25,7 +25,8 @@ func turnOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "ns", Name: name}
 }
 
-// TestTurns: so many clusters change at a time, in the order in which they asked, each until it has come to rest.
+// TestTurns: so many clusters change at a time, in the order in which they asked, each until it has
+// come to rest.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	var turns turns
@@ -204,7 +205,8 @@ func TestTurnsFair(t *testing.T) {
 	}
 }
 
-// TestTurnsResumed: an operator that starts counts the clusters that may have members away, and keeps the order of those that wait.
+// TestTurnsResumed: an operator that starts counts the clusters that may have members away, and
+// keeps the order of those that wait.
 func TestTurnsResumed(t *testing.T) {
 	t.Parallel()
 	var objects []client.Object
@@ -250,7 +252,8 @@ func TestTurnsResumed(t *testing.T) {
 	}
 }
 
-// TestTurnOf: one pass over a cluster whose spec asks for a change, while another one has the only turn or none has.
+// TestTurnOf: one pass over a cluster whose spec asks for a change, while another one has the only
+// turn or none has.
 func TestTurnOf(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	forbidden := apierrors.NewForbidden(pods, "db-0", errors.New("images of that registry are not allowed"))

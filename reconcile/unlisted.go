@@ -12,9 +12,10 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// What is not found by its label, since it was taken away or changed, is looked for by name: no member is down or lost by
-// that, and the label comes back with the next apply. Whose it is shows all the same: a Pod has its owner, and a claim says
-// whose data it holds. Nothing is asked for while all is found by label.
+// What is not found by its label, since it was taken away or changed, is looked for by name: no
+// member is down or lost by that, and the label comes back with the next apply. Whose it is shows
+// all the same: a Pod has its owner, and a claim says whose data it holds. Nothing is asked for
+// while all is found by label.
 
 // unlabelledPods adds the Pods of members. In hibernation there are none to be found.
 func (r *Reconciler) unlabelledPods(ctx context.Context, c *api.EtcdCluster, seen observed) error {
@@ -52,9 +53,10 @@ func (r *Reconciler) unlabelledClaims(ctx context.Context, c *api.EtcdCluster, s
 	return nil
 }
 
-// newClaims adds the claims of members to come whose Pods are seen already: the caches of Pods and of claims are not of the
-// same time, after a loss of the API server by half a minute. Without its claim such a Pod would be what a member has left
-// behind, and be stopped, and the next one made in its place under the next name.
+// newClaims adds the claims of members to come whose Pods are seen already: the caches of Pods and
+// of claims are not of the same time, after a loss of the API server by half a minute. Without its
+// claim such a Pod would be what a member has left behind, and be stopped, and the next one made in
+// its place under the next name.
 func (r *Reconciler) newClaims(ctx context.Context, c *api.EtcdCluster, seen observed) error {
 	for name, pod := range seen.pods {
 		if pod.Annotations[api.AnnotationProvisions] == "" || !pod.DeletionTimestamp.IsZero() || seen.claims[name] != nil {

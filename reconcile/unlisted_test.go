@@ -12,7 +12,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestUnlabelled takes labels from the objects of a healthy cluster: what the next step is then, and which objects are seen.
+// TestUnlabelled takes labels from the objects of a healthy cluster: what the next step is then,
+// and which objects are seen.
 func TestUnlabelled(t *testing.T) {
 	all := []string{"db-0", "db-1", "db-2"}
 	rest := []string{"db-0", "db-2"}
@@ -103,8 +104,9 @@ func TestLabelledAgain(t *testing.T) {
 	}
 }
 
-// TestClaimCacheBehind: the caches of Pods and claims are not of the same time. A member to come whose Pod is seen and whose
-// claim is not yet must not go again for that, and another one with it for each look.
+// TestClaimCacheBehind: the caches of Pods and claims are not of the same time. A member to come
+// whose Pod is seen and whose claim is not yet must not go again for that, and another one with it
+// for each look.
 func TestClaimCacheBehind(t *testing.T) {
 	cases := map[string]struct {
 		reason string

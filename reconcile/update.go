@@ -18,8 +18,8 @@ import (
 	"quorate.dev/render"
 )
 
-// update changes what one member runs, after it was written down and looked at again: two operators, or one with an old view,
-// must never have two members away at a time.
+// update changes what one member runs, after it was written down and looked at again: two
+// operators, or one with an old view, must never have two members away at a time.
 func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if err := r.drain(ctx, c, seen); err != nil {
 		return err
@@ -52,8 +52,9 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	return err
 }
 
-// handOver moves the leadership away from a member that is about to go, to the one that has most of the log. Where that fails
-// etcd does it by itself when it ends, to one of its own choice; so it never keeps a change up.
+// handOver moves the leadership away from a member that is about to go, to the one that has most of
+// the log. Where that fails etcd does it by itself when it ends, to one of its own choice; so it
+// never keeps a change up.
 func (r *Reconciler) handOver(ctx context.Context, c *api.EtcdCluster, seen observed, name string) {
 	leader, _ := seen.Instance(name)
 	heir, ok := seen.Heir(name)
@@ -70,7 +71,8 @@ func (r *Reconciler) handOver(ctx context.Context, c *api.EtcdCluster, seen obse
 	}
 }
 
-// changeImage changes the image of this very Pod as it was seen, and with it the flags of its version.
+// changeImage changes the image of this very Pod as it was seen, and with it the flags of its
+// version.
 func (r *Reconciler) changeImage(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, image, previous string) error {
 	m.Previous = previous
 	changed, err := render.PodImage(pod, c, m, image)
@@ -101,9 +103,9 @@ func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
 	return container, image, images != "" && cmp.Or(ran, image) != etcdImage(pod)
 }
 
-// announce writes on the volume of a member what is to run on it: its Pod is recreated with that, for whatever reason. Once
-// etcd has run what it is changed to, it may never start with what ran before. A Pod that is recreated is made of what the spec
-// says.
+// announce writes on the volume of a member what is to run on it: its Pod is recreated with that,
+// for whatever reason. Once etcd has run what it is changed to, it may never start with what ran
+// before. A Pod that is recreated is made of what the spec says.
 func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
 	announcement := announcement(c, seen, m, step)
 	if announcement == nil {
@@ -123,8 +125,8 @@ func announcement(c *api.EtcdCluster, seen observed, m render.Member, step membe
 	return render.Volume(c, m)
 }
 
-// putBack gives a member back what it ran before a change that does not work, and remembers that the spec asks for that change:
-// it is not tried again before the spec asks for something else.
+// putBack gives a member back what it ran before a change that does not work, and remembers that
+// the spec asks for that change: it is not tried again before the spec asks for something else.
 func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	name := step.Members[0]
 	i, _ := seen.Instance(name)
@@ -145,7 +147,8 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	if err := r.intend(ctx, c, seen, step, podUID); err != nil {
 		return err
 	}
-	// The Pod first: one that comes up after all, and serves, must not be recreated as what it was before.
+	// The Pod first: one that comes up after all, and serves, must not be recreated as what it was
+	// before.
 	m := member(c, seen, name)
 	switch {
 	case pod == nil: // the API server takes none
@@ -180,8 +183,9 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
 }
 
-// tryPutBack asks the API server for what a put-back writes on the volume, and does nothing (dry run): where that is refused, the Pod
-// would be made again of what does not come up, and deleted again.
+// tryPutBack asks the API server for what a put-back writes on the volume, and does nothing (dry
+// run): where that is refused, the Pod would be made again of what does not come up, and deleted
+// again.
 func (r *Reconciler) tryPutBack(ctx context.Context, c *api.EtcdCluster, seen observed, name string) error {
 	i, _ := seen.Instance(name)
 	claim, m := seen.claims[name], member(c, seen, name)

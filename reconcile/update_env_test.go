@@ -52,8 +52,8 @@ func (s *stage) oneRuns(c *api.EtcdCluster, version string) {
 	})
 }
 
-// TestVersions: the version changes under load, and back. The Pods stay, their containers are started again once for each
-// version on the way, and the members stay the same.
+// TestVersions: the version changes under load, and back. The Pods stay, their containers are
+// started again once for each version on the way, and the members stay the same.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -105,8 +105,8 @@ func (s *stage) same(c *api.EtcdCluster, who identity) {
 	}
 }
 
-// TestRollBack: the spec is set back when one member has changed, and the cluster is mixed; and then forward again, to an image that
-// ran a moment ago, which the kubelet is in no hurry to start.
+// TestRollBack: the spec is set back when one member has changed, and the cluster is mixed; and
+// then forward again, to an image that ran a moment ago, which the kubelet is in no hurry to start.
 func TestRollBack(t *testing.T) {
 	s := newStage(t, patient)
 	c, load, _ := healing{version: etcd35}.struck(s)
@@ -176,8 +176,9 @@ func TestOptions(t *testing.T) {
 
 func argsOf(pod *corev1.Pod) []string { return pod.Spec.Containers[0].Args }
 
-// TestVolumes: volumes grow under running members where their class can do that, and then the limit of a small database with
-// them; elsewhere the API server's refusal is told, and the cluster serves on.
+// TestVolumes: volumes grow under running members where their class can do that, and then the limit
+// of a small database with them; elsewhere the API server's refusal is told, and the cluster serves
+// on.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	t.Run("Expandable", func(t *testing.T) {

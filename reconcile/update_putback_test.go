@@ -15,7 +15,8 @@ import (
 	"quorate.dev/reconcile/apply"
 )
 
-// TestPutBackChange goes from a world in which a member does not come up with what it was changed to, to what is written.
+// TestPutBackChange goes from a world in which a member does not come up with what it was changed
+// to, to what is written.
 func TestPutBackChange(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "etcdclusters"}, "db", errors.New("changed"))
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-0", errors.New("denied by a policy"))

@@ -72,7 +72,8 @@ func TestAdjust(t *testing.T) {
 	}
 }
 
-// TestRecordChanged holds what is written on the volume of a member that has answered from what it was changed to.
+// TestRecordChanged holds what is written on the volume of a member that has answered from what it
+// was changed to.
 func TestRecordChanged(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -129,7 +130,8 @@ func TestRecordChanged(t *testing.T) {
 	}
 }
 
-// TestFailedChange: a change that did not work is given up for the spec that asks for it, and for no other.
+// TestFailedChange: a change that did not work is given up for the spec that asks for it, and for
+// no other.
 func TestFailedChange(t *testing.T) {
 	t.Parallel()
 	for _, generation := range []int64{6, 7} {

@@ -25,8 +25,8 @@ const (
 	image37 = "gcr.io/etcd-development/etcd:v3.7.3"
 )
 
-// managed gives the Pods of the world what an API server has written down of their applies, without which nothing can be
-// taken over from them, and containers that run.
+// managed gives the Pods of the world what an API server has written down of their applies, without
+// which nothing can be taken over from them, and containers that run.
 func (w world) managed() {
 	for name, pod := range w.pods {
 		manage(w.t, pod)

@@ -17,8 +17,9 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// anotherVersion makes an operator what one of another release may be: it calls a cluster stalled at another time, and gives
-// what it makes a label more. To the code it looks as if the spec said so.
+// anotherVersion makes an operator what one of another release may be: it calls a cluster stalled
+// at another time, and gives what it makes a label more. To the code it looks as if the spec said
+// so.
 func anotherVersion(r *reconcile.Reconciler) {
 	r.StallAfter = time.Hour
 	r.Client = &readsOtherwise{Client: r.Client, reader: r.Client}
@@ -44,9 +45,9 @@ func (o *readsOtherwise) List(ctx context.Context, list client.ObjectList, opts 
 	return o.reader.List(ctx, list, opts...)
 }
 
-// turnstile sees which changes of etcd's members are under way, of any operator. For the same one both may ask: the
-// second takes over what the first has begun. Once etcd has made it the other request is of no matter, and etcd may leave it
-// without an answer for seconds.
+// turnstile sees which changes of etcd's members are under way, of any operator. For the same one
+// both may ask: the second takes over what the first has begun. Once etcd has made it the other
+// request is of no matter, and etcd may leave it without an answer for seconds.
 type turnstile struct {
 	*stage
 	mu    sync.Mutex
@@ -102,9 +103,9 @@ func (c *turning) MoveLeader(ctx context.Context, to membership.ID) error {
 	return c.turnstile.pass("MoveLeader "+to.String(), func() error { return c.Client.MoveLeader(ctx, to) })
 }
 
-// TestTwoVersions: while an operator is replaced by one of another version, both may be at work. They take back what the
-// other one writes on Pods and volumes, and are never about different changes of members at the same time; the one that
-// stays has the last word.
+// TestTwoVersions: while an operator is replaced by one of another version, both may be at work.
+// They take back what the other one writes on Pods and volumes, and are never about different
+// changes of members at the same time; the one that stays has the last word.
 func TestTwoVersions(t *testing.T) {
 	s := newStage(t)
 	u := &turnstile{stage: s, under: map[string]int{}, made: map[string]bool{}}
@@ -133,7 +134,8 @@ func TestTwoVersions(t *testing.T) {
 		s.unlabelled(c, list)
 	}
 	s.settled(c, kept)
-	// As with two of the same version, one may make a spare too many, which is taken away again; and no name is given twice.
+	// As with two of the same version, one may make a spare too many, which is taken away again;
+	// and no name is given twice.
 	names := memberNames(c)
 	if len(names) != 3 || names[0] != "db-0" || slices.Contains(names, "db-1") || slices.Contains(names, "db-2") || c.Status.NextOrdinal > 7 {
 		t.Errorf("members: %v, next ordinal %d", names, c.Status.NextOrdinal)

@@ -17,7 +17,8 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// held is a cache that can be held back: what a cluster and its members consist of is then as it was at that moment.
+// held is a cache that can be held back: what a cluster and its members consist of is then as it
+// was at that moment.
 type held struct {
 	client.Client
 	stage *stage

@@ -15,9 +15,10 @@ import (
 	"quorate.dev/render"
 )
 
-// unfit is why a volume is not what the spec asks for, and cannot become that by growing; empty where it is or can, and where the
-// spec does not want its member to be replaced for that. A spec that names no class is content with any: which one is the
-// default may change, and is no reason to move data. Nor is what the API server has made of this very spec.
+// unfit is why a volume is not what the spec asks for, and cannot become that by growing; empty
+// where it is or can, and where the spec does not want its member to be replaced for that. A spec
+// that names no class is content with any: which one is the default may change, and is no reason to
+// move data. Nor is what the API server has made of this very spec.
 func unfit(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) string {
 	if !replaces(c) || claim.Annotations[api.AnnotationStorage] == render.MadeOf(c) {
 		return ""
@@ -42,9 +43,10 @@ func unfit(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) string {
 
 func replaces(c *api.EtcdCluster) bool { return c.Spec.Storage.ChangePolicy == api.ChangeReplace }
 
-// tryGrowth finds out which volumes that are too small cannot grow, where their members are to be replaced then. Whether a class
-// can expand its volumes only the API server can tell: a StorageClass is none of a namespace's objects. So it is asked
-// for what would be asked for, and does nothing (dry run).
+// tryGrowth finds out which volumes that are too small cannot grow, where their members are to be
+// replaced then. Whether a class can expand its volumes only the API server can tell: a
+// StorageClass is none of a namespace's objects. So it is asked for what would be asked for, and
+// does nothing (dry run).
 func (r *Reconciler) tryGrowth(ctx context.Context, c *api.EtcdCluster, seen observed) error {
 	if !replaces(c) {
 		return nil
@@ -88,7 +90,8 @@ func cannotExpand(err error) bool {
 // (plugin/pkg/admission/storage/persistentvolume/resize).
 const mustSupportResize = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 
-// larger is the claim of a member, of the size that the spec asks for. From then on it is not what it was made of.
+// larger is the claim of a member, of the size that the spec asks for. From then on it is not what
+// it was made of.
 func larger(c *api.EtcdCluster, seen observed, name string) *corev1ac.PersistentVolumeClaimApplyConfiguration {
 	m := member(c, seen, name)
 	m.VolumeSize, m.Storage = &c.Spec.Storage.Size, ""

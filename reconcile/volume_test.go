@@ -142,7 +142,8 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestLarger: a claim that is asked to grow keeps its class, and is not what it was made of any more.
+// TestLarger: a claim that is asked to grow keeps its class, and is not what it was made of any
+// more.
 func TestLarger(t *testing.T) {
 	t.Parallel()
 	c, seen := newCluster(), healthy()
@@ -158,7 +159,8 @@ func TestLarger(t *testing.T) {
 	}
 }
 
-// TestTryGrowth: the API server is asked whether volumes can grow, only where it matters, and what it says is a fact.
+// TestTryGrowth: the API server is asked whether volumes can grow, only where it matters, and what
+// it says is a fact.
 func TestTryGrowth(t *testing.T) {
 	t.Parallel()
 	claims := schema.GroupResource{Resource: "persistentvolumeclaims"}

@@ -24,7 +24,8 @@ type turn struct {
 	Replicas   int32
 	WhenScaled api.RetentionPolicy
 	Suspend    bool
-	// Writes of the status after which the next change comes, whatever has come of this one; 0 is when it is done.
+	// Writes of the status after which the next change comes, whatever has come of this one; 0 is
+	// when it is done.
 	Writes int
 }
 
@@ -71,8 +72,9 @@ func (w *turn) over(c *api.EtcdCluster) bool {
 	return is(c, api.ConditionReady, metav1.ConditionTrue) && (w.Replicas == 0 || len(c.Status.Members) == int(w.Replicas))
 }
 
-// TestWalk changes the spec at random, half of the times before the last change has come to its end. The end is what the
-// last spec would have made of nothing, with all that was acknowledged on the way.
+// TestWalk changes the spec at random, half of the times before the last change has come to its
+// end. The end is what the last spec would have made of nothing, with all that was acknowledged on
+// the way.
 func TestWalk(t *testing.T) {
 	if inChaos() {
 		t.Skip("TestChaos runs these and more")

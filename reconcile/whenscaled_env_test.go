@@ -16,8 +16,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestWhenScaledFlipped: what becomes of a former member's volume is decided by the spec when it is discarded. A change of
-// mind between two of them counts for the second, and gives back nothing of the first.
+// TestWhenScaledFlipped: what becomes of a former member's volume is decided by the spec when it is
+// discarded. A change of mind between two of them counts for the second, and gives back nothing of
+// the first.
 func TestWhenScaledFlipped(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

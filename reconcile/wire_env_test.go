@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// wire is the way between operators and the API server: what is asked for on it is counted, answered by another, or
-// not at all.
+// wire is the way between operators and the API server: what is asked for on it is counted,
+// answered by another, or not at all.
 type wire struct {
 	mu      sync.Mutex
 	instead answerer // nil while the API server answers all
@@ -104,8 +104,9 @@ func (w *wire) cut() {
 
 func (w *wire) mend() { w.answer(nil) }
 
-// tooMany answers one in so many requests as an API server does that has too much to do; which one is left to chance, lest
-// it be the same of every attempt. Only where it says when to come again, the client does so by itself.
+// tooMany answers one in so many requests as an API server does that has too much to do; which one
+// is left to chance, lest it be the same of every attempt. Only where it says when to come again,
+// the client does so by itself.
 func tooMany(of int, header http.Header) answerer {
 	random := rand.New(rand.NewPCG(0, 0))
 	return func(r *http.Request) (bool, *http.Response, error) {

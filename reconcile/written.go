@@ -11,8 +11,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// written remembers the last write of each EtcdCluster by this process. It saves time and guards nothing: that is what resource
-// versions do. controller-runtime's own EnableReadYourWritesConsistency waits without a bound, and is not for several namespaces.
+// written remembers the last write of each EtcdCluster by this process. It saves time and guards
+// nothing: that is what resource versions do. controller-runtime's own
+// EnableReadYourWritesConsistency waits without a bound, and is not for several namespaces.
 type written struct{ last sync.Map } // lastWrite by types.NamespacedName
 
 type lastWrite struct {
@@ -20,11 +21,12 @@ type lastWrite struct {
 	at      time.Time
 }
 
-// catchUp is how long the cache is waited for. Versions that are lower for longer come of an API server whose data were restored.
+// catchUp is how long the cache is waited for. Versions that are lower for longer come of an API
+// server whose data were restored.
 const catchUp = time.Second
 
-// quick is for how long after a write a learner is looked at more often. One that takes longer has more to fetch than a few
-// looks matter for.
+// quick is for how long after a write a learner is looked at more often. One that takes longer has
+// more to fetch than a few looks matter for.
 const quick = 5 * time.Second
 
 func (w *written) remember(c *api.EtcdCluster) {
@@ -33,8 +35,8 @@ func (w *written) remember(c *api.EtcdCluster) {
 
 func (w *written) forget(key types.NamespacedName) { w.last.Delete(key) }
 
-// behind reports whether what was read is older than what was written: whatever was decided on it would end in a conflict, after
-// every member had been asked for nothing.
+// behind reports whether what was read is older than what was written: whatever was decided on it
+// would end in a conflict, after every member had been asked for nothing.
 func (w *written) behind(c *api.EtcdCluster) bool {
 	last := w.of(client.ObjectKeyFromObject(c))
 	order, err := resourceversion.CompareResourceVersion(c.ResourceVersion, last.version)

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestBehind: a pass that would begin with less than what was written waits for the cache, and asks no member. It does not wait for ever.
+// TestBehind: a pass that would begin with less than what was written waits for the cache, and asks
+// no member. It does not wait for ever.
 func TestBehind(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -44,7 +45,8 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestReconcileBehind: until the cache has caught up nothing is read or written but the EtcdCluster.
+// TestReconcileBehind: until the cache has caught up nothing is read or written but the
+// EtcdCluster.
 func TestReconcileBehind(t *testing.T) {
 	t.Parallel()
 	c := newCluster()

@@ -88,8 +88,8 @@ func TestWrong(t *testing.T) {
 func (w wrongRun) run(s *stage) {
 	crash := s.operate()
 	c := s.cluster("db", w.members)
-	// A new member is to get the data of the leader, and not all of the log, from which it would make
-	// its own.
+	// A new member is to get the data of the leader, and not all of the log, from which it would
+	// make its own.
 	flags := map[string]string{"snapshot-catchup-entries": "5"}
 	if w.periodic {
 		flags["corrupt-check-time"] = "1s"

@@ -41,9 +41,9 @@ func AppliedImage(c *api.EtcdCluster, live *corev1.Pod) string {
 	if !Rewritten(c, live) {
 		return etcd.Image
 	}
-	// The image is no field of Quorate's any more once another manager has set it. It stays one where a
-	// policy has rewritten it: that is done to the request after the API server has noted which fields
-	// it sets.
+	// The image is no field of Quorate's any more once another manager has set it. It stays one
+	// where a policy has rewritten it: that is done to the request after the API server has noted
+	// which fields it sets.
 	if _, ours, err := appliedPod(live); err != nil || ours.Image == nil {
 		return etcd.Image
 	}

@@ -17,8 +17,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Where a member keeps its data. etcd wants a directory of mode 0700 to itself, and the root of a volume is neither: its
-// mode is fsGroup's, and file systems put lost+found into it.
+// Where a member keeps its data. etcd wants a directory of mode 0700 to itself, and the root of a
+// volume is neither: its mode is fsGroup's, and file systems put lost+found into it.
 const (
 	dataVolume = "data"
 	dataMount  = "/var/lib/etcd"
@@ -27,8 +27,8 @@ const (
 	etcdProgram = "/usr/local/bin/etcd" // in its images
 )
 
-// The environment of the container that its arguments refer to. The names lack etcd's prefix ETCD_, so that etcd itself
-// does not read them.
+// The environment of the container that its arguments refer to. The names lack etcd's prefix ETCD_,
+// so that etcd itself does not read them.
 const (
 	envInitialCluster = "INITIAL_CLUSTER"
 	// EnvInitialClusterState is what a member to come waits for (see Provisioner).
@@ -43,7 +43,8 @@ const snapshotCount = 10000
 // defaultQuota is etcd's own limit of the database's size.
 const defaultQuota = 2 << 30
 
-// args are etcd's arguments, one flag each: identity, addresses, the first start, safety, options, further flags.
+// args are etcd's arguments, one flag each: identity, addresses, the first start, safety, options,
+// further flags.
 //
 // 0.0.0.0 makes etcd, being a Go program, listen on all addresses of both IP families.
 func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
@@ -74,11 +75,13 @@ func urlScheme(encrypted bool) string {
 	return "http"
 }
 
-// integrityFlags make a member compare its data with the others' before it serves, if it is to, and the leader the hashes of
-// compacted revisions, so that diverged data raises an alarm instead of being served. Both are off in etcd by default.
+// integrityFlags make a member compare its data with the others' before it serves, if it is to, and
+// the leader the hashes of compacted revisions, so that diverged data raises an alarm instead of
+// being served. Both are off in etcd by default.
 //
-// They are what differs between the versions of etcd, and so no arguments, which never change, but annotations: the image of
-// a Pod can be changed under it. From 3.6 on one flag says it all, and the other one says what is etcd's own default.
+// They are what differs between the versions of etcd, and so no arguments, which never change, but
+// annotations: the image of a Pod can be changed under it. From 3.6 on one flag says it all, and
+// the other one says what is etcd's own default.
 func integrityFlags(atStart bool, v *version.Version) (checkAtStart, checkCompacted string) {
 	if v.Minor() < 6 {
 		return fmt.Sprintf("--experimental-initial-corrupt-check=%t", atStart), "--experimental-compact-hash-check-enabled=true"
@@ -88,13 +91,14 @@ func integrityFlags(atStart bool, v *version.Version) (checkAtStart, checkCompac
 
 var checksAtStart = regexp.MustCompile(`(?i)corrupt-?check=true`)
 
-// ChecksAtStart reports whether a live Pod is told to compare its data with the others' when it starts.
+// ChecksAtStart reports whether a live Pod is told to compare its data with the others' when it
+// starts.
 func ChecksAtStart(pod *corev1.Pod) bool {
 	return checksAtStart.MatchString(pod.Annotations[api.AnnotationCheckAtStart]) || pod.Annotations[api.AnnotationInitialCorruptCheck] == "true"
 }
 
-// smallVolumeArgs limit the database to half of a small volume. etcd's own quota would let it fill the disk, which stops a
-// member, where a quota only refuses writes.
+// smallVolumeArgs limit the database to half of a small volume. etcd's own quota would let it fill
+// the disk, which stops a member, where a quota only refuses writes.
 func smallVolumeArgs(c *api.EtcdCluster, m Member) []string {
 	size := c.Spec.Storage.Size
 	leaves := c.Spec.Storage.ChangePolicy == api.ChangeReplace     // a larger one, on which it keeps the limit that it has
@@ -109,7 +113,8 @@ func smallVolumeArgs(c *api.EtcdCluster, m Member) []string {
 	return []string{"--quota-backend-bytes=" + strconv.FormatInt(half, 10)}
 }
 
-// Room is how large the database may become on a volume that is made of the spec, in bytes: there etcd refuses writes.
+// Room is how large the database may become on a volume that is made of the spec, in bytes: there
+// etcd refuses writes.
 func Room(c *api.EtcdCluster) int64 {
 	if o := c.Spec.Options; o != nil && o.QuotaBackendSize != nil {
 		return o.QuotaBackendSize.Value()
@@ -117,14 +122,15 @@ func Room(c *api.EtcdCluster) int64 {
 	return min(c.Spec.Storage.Size.Value()/2, defaultQuota)
 }
 
-// MostRequest is the largest request that etcd takes as the spec has it, in bytes; 0 where the spec does not say.
+// MostRequest is the largest request that etcd takes as the spec has it, in bytes; 0 where the spec
+// does not say.
 func MostRequest(c *api.EtcdCluster) int64 {
 	n, _ := strconv.ParseUint(flagsOf(c)["max-request-bytes"], 0, 60) // more than that is as much; anything else is refused
 	return int64(n)
 }
 
-// optionArgs are the flags of spec.options, defaults written out. The same options give the same flags on every version, so
-// that they can also stand for the options in a Pod's revision.
+// optionArgs are the flags of spec.options, defaults written out. The same options give the same
+// flags on every version, so that they can also stand for the options in a Pod's revision.
 func optionArgs(o *api.Options, v *version.Version) []string {
 	if o == nil {
 		o = &api.Options{}
@@ -151,7 +157,8 @@ func optionArgs(o *api.Options, v *version.Version) []string {
 	return a
 }
 
-// milliseconds is a duration as etcd's flags take it. What is out of bounds was refused before anything is rendered.
+// milliseconds is a duration as etcd's flags take it. What is out of bounds was refused before
+// anything is rendered.
 func milliseconds(d *api.Duration, otherwise time.Duration) string {
 	span, _ := duration(d, otherwise, 0, math.MaxInt64)
 	return strconv.FormatInt(span.Milliseconds(), 10)

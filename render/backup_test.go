@@ -25,7 +25,8 @@ import (
 
 const agentImage = "registry.example/quorate:v1"
 
-// TestBackupJobs renders every testdata/etcdbackup/<case>/backup.yaml: the Job that takes it, and the one that deletes it.
+// TestBackupJobs renders every testdata/etcdbackup/<case>/backup.yaml: the Job that takes it, and
+// the one that deletes it.
 func TestBackupJobs(t *testing.T) {
 	for _, name := range backupCases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +49,8 @@ func TestBackupJobs(t *testing.T) {
 	}
 }
 
-// TestBackupPods: the Pods run where Pod Security is enforced at its level restricted, say what they need, see no token, and
-// are selected by nothing that selects members.
+// TestBackupPods: the Pods run where Pod Security is enforced at its level restricted, say what
+// they need, see no token, and are selected by nothing that selects members.
 func TestBackupPods(t *testing.T) {
 	t.Parallel()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)

@@ -18,8 +18,9 @@ import (
 // Change is what it takes to make a live Pod what the spec asks for, from nothing to everything.
 type Change string
 
-// The changes. A Pod is almost immutable: its image can be changed, which restarts its container where it is, on the same
-// volume and with the same address, and so can cpu and memory, which restarts nothing.
+// The changes. A Pod is almost immutable: its image can be changed, which restarts its container
+// where it is, on the same volume and with the same address, and so can cpu and memory, which
+// restarts nothing.
 const (
 	ChangeNone      Change = ""
 	ChangeResources Change = "Resources"
@@ -27,8 +28,8 @@ const (
 	ChangePod       Change = "Pod" // the Pod is recreated
 )
 
-// Needs is the change that a live Pod needs to be the one of this member, the largest where there are several, and the names
-// of the parts of the spec that lead to it; "version" is one of them.
+// Needs is the change that a live Pod needs to be the one of this member, the largest where there
+// are several, and the names of the parts of the spec that lead to it; "version" is one of them.
 func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, error) {
 	want, err := Pod(c, m)
 	if err != nil {
@@ -93,7 +94,8 @@ func quotaIn(args []string) int64 {
 	return limit
 }
 
-// differing are the parts of the spec in which a live Pod differs from the wanted one, "version" among them.
+// differing are the parts of the spec in which a live Pod differs from the wanted one, "version"
+// among them.
 func differing(live *corev1.Pod, etcd *corev1.Container, c *api.EtcdCluster, m Member, want *corev1ac.PodApplyConfiguration) []string {
 	parts := Outdated(c, live)
 	if Infeasible(live) && !slices.Contains(parts, "resources") {
@@ -113,9 +115,10 @@ func differing(live *corev1.Pod, etcd *corev1.Container, c *api.EtcdCluster, m M
 	return parts
 }
 
-// resizable reports whether a running container can be given the wanted resources: requests and limits of the same kinds,
-// which make the same class of Pod, of cpu and memory, and no lower limit of memory, which its processes may be above. Where the
-// node has found that it cannot, it never will.
+// resizable reports whether a running container can be given the wanted resources: requests and
+// limits of the same kinds, which make the same class of Pod, of cpu and memory, and no lower limit
+// of memory, which its processes may be above. Where the node has found that it cannot, it never
+// will.
 func resizable(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.ResourceRequirementsApplyConfiguration) bool {
 	var requests, limits corev1.ResourceList
 	if want != nil {
@@ -134,7 +137,8 @@ func resizable(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.Resource
 		guaranteed(requests, limits) == guaranteed(etcd.Resources.Requests, etcd.Resources.Limits) && !Infeasible(live)
 }
 
-// Infeasible reports whether the node has found that it cannot give a Pod the resources that it asks for now.
+// Infeasible reports whether the node has found that it cannot give a Pod the resources that it
+// asks for now.
 func Infeasible(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodResizePending && c.Reason == corev1.PodReasonInfeasible && c.Status == corev1.ConditionTrue
@@ -166,8 +170,8 @@ func recordedAround(live *corev1.Pod, want *corev1ac.PodApplyConfiguration) bool
 	return around == wanted
 }
 
-// PodImage is a live Pod that runs another image, with the annotations that go with its version; everything else is as it
-// was applied last. Where Needs says ChangeImage, that is allowed.
+// PodImage is a live Pod that runs another image, with the annotations that go with its version;
+// everything else is as it was applied last. Where Needs says ChangeImage, that is allowed.
 func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*corev1ac.PodApplyConfiguration, error) {
 	pod, etcd, err := appliedPod(live)
 	if err != nil {
@@ -192,8 +196,9 @@ func PodImage(live *corev1.Pod, c *api.EtcdCluster, m Member, image string) (*co
 	return pod, nil
 }
 
-// appliedPod is a live Pod as it was applied last, and its container in that. Where what the API server remembers of it
-// (metadata.managedFields) was cleared, nothing was: what is applied then is taken over, and the rest stays as it is.
+// appliedPod is a live Pod as it was applied last, and its container in that. Where what the API
+// server remembers of it (metadata.managedFields) was cleared, nothing was: what is applied then is
+// taken over, and the rest stays as it is.
 func appliedPod(live *corev1.Pod) (*corev1ac.PodApplyConfiguration, *corev1ac.ContainerApplyConfiguration, error) {
 	pod, err := corev1ac.ExtractPod(live, api.Manager)
 	if err != nil {
@@ -211,7 +216,8 @@ func appliedPod(live *corev1.Pod) (*corev1ac.PodApplyConfiguration, *corev1ac.Co
 	return pod, &pod.Spec.Containers[n], nil
 }
 
-// PodResources is a live Pod with other cpu and memory, to be applied to its subresource resize, and then as a whole.
+// PodResources is a live Pod with other cpu and memory, to be applied to its subresource resize,
+// and then as a whole.
 func PodResources(live *corev1.Pod, c *api.EtcdCluster) (*corev1ac.PodApplyConfiguration, error) {
 	pod, etcd, err := appliedPod(live)
 	if err != nil {
@@ -225,7 +231,8 @@ func PodResources(live *corev1.Pod, c *api.EtcdCluster) (*corev1ac.PodApplyConfi
 	return pod, nil
 }
 
-// Resourced reports whether the kubelet has given a Pod the cpu and memory that its spec asks for, or never will.
+// Resourced reports whether the kubelet has given a Pod the cpu and memory that its spec asks for,
+// or never will.
 func Resourced(pod *corev1.Pod) bool {
 	if Infeasible(pod) {
 		return true
@@ -271,8 +278,8 @@ func etcdOf(pod *corev1.Pod) *corev1.Container {
 	return nil
 }
 
-// ImageVersion is the version that Image has put into the name of an image; false for any other name. What really runs only
-// the member itself can tell.
+// ImageVersion is the version that Image has put into the name of an image; false for any other
+// name. What really runs only the member itself can tell.
 func ImageVersion(image string) (string, bool) {
 	name, _, _ := strings.Cut(image, "@")
 	tag := name[strings.LastIndex(name, ":")+1:]

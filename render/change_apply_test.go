@@ -24,8 +24,8 @@ func (p pods) live(t *testing.T, c *api.EtcdCluster, m Member) {
 	p.apply(t, corev1ac.Pod(m.Name, c.Namespace).WithLabels(map[string]string{"others": "stay"}), "somebody")
 }
 
-// TestPodImage changes the image of a live Pod there and back, and holds what is different then: nothing but what a Pod may
-// be changed in.
+// TestPodImage changes the image of a live Pod there and back, and holds what is different then:
+// nothing but what a Pod may be changed in.
 func TestPodImage(t *testing.T) {
 	t.Parallel()
 	const elsewhere = "example.com:5000/etcd"
@@ -170,8 +170,8 @@ func TestPodResources(t *testing.T) {
 	}
 }
 
-// TestCleared: an API server that has forgotten what Quorate has applied of a Pod lets it change what it is to change all the same,
-// and the rest stays as it is.
+// TestCleared: an API server that has forgotten what Quorate has applied of a Pod lets it change
+// what it is to change all the same, and the rest stays as it is.
 func TestCleared(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -54,7 +54,8 @@ func TestResourced(t *testing.T) {
 	}
 }
 
-// TestChecksAtStart reads from Pods of every age what they are told of the comparison at their start.
+// TestChecksAtStart reads from Pods of every age what they are told of the comparison at their
+// start.
 func TestChecksAtStart(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"3.5.35", "3.6.16", "3.7.3"} {
@@ -76,7 +77,8 @@ func TestChecksAtStart(t *testing.T) {
 	}
 }
 
-// TestLegacyMetadata: a Pod of Quorate's first days goes on reading the annotation that its container was made with.
+// TestLegacyMetadata: a Pod of Quorate's first days goes on reading the annotation that its
+// container was made with.
 func TestLegacyMetadata(t *testing.T) {
 	t.Parallel()
 	for _, checked := range []bool{true, false} {

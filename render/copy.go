@@ -11,8 +11,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// ContainerCopy makes the data of the first member of what a former member has, and ContainerInstall puts the agent's program where
-// that finds it.
+// ContainerCopy makes the data of the first member of what a former member has, and
+// ContainerInstall puts the agent's program where that finds it.
 const (
 	ContainerCopy    = "copy"
 	ContainerInstall = "install"
@@ -25,9 +25,10 @@ const (
 	formerMount  = "/former"
 )
 
-// CopyJob makes the data of the first member m of what a former member has on its volume, which stays as it is: an etcd of the
-// version that ran there reads a copy. The claims of both are mounted in one Pod, so the new volume is made where the former one is.
-// A failed attempt is repeated by the kubelet, with its back-off.
+// CopyJob makes the data of the first member m of what a former member has on its volume, which
+// stays as it is: an etcd of the version that ran there reads a copy. The claims of both are
+// mounted in one Pod, so the new volume is made where the former one is. A failed attempt is
+// repeated by the kubelet, with its back-off.
 func CopyJob(c *api.EtcdCluster, m Member, ran string) (*batchv1ac.JobApplyConfiguration, error) {
 	origin, name, _ := strings.Cut(m.Snapshot, " ")
 	former := c.Status.Restored

@@ -18,9 +18,11 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Difference is one place in which what is to be applied to an object differs from what was applied to it last.
+// Difference is one place in which what is to be applied to an object differs from what was applied
+// to it last.
 type Difference struct {
-	// Path leads there. An item of a list goes by its name or its place, and one of a list of mere values by nothing.
+	// Path leads there. An item of a list goes by its name or its place, and one of a list of mere
+	// values by nothing.
 	Path string `json:"path"`
 	// From and To are the values there; empty where there is none.
 	From string `json:"from,omitempty"`
@@ -39,8 +41,9 @@ func (d Difference) String() string {
 	}
 }
 
-// Differences are where what is to be applied to a live object differs from what Quorate applied to it last, which the API
-// server keeps in its managedFields. What others have written there is none of it. They are in the order of their paths.
+// Differences are where what is to be applied to a live object differs from what Quorate applied to
+// it last, which the API server keeps in its managedFields. What others have written there is none
+// of it. They are in the order of their paths.
 func Differences(live runtime.Object, want runtime.ApplyConfiguration) ([]Difference, error) {
 	applied, err := appliedTo(live)
 	if err != nil {
@@ -118,7 +121,8 @@ func compareFields(path string, from, to map[string]any) []Difference {
 	return all
 }
 
-// compareItems compares lists of objects by their names or places, and other lists by what they hold, and then by its order.
+// compareItems compares lists of objects by their names or places, and other lists by what they
+// hold, and then by its order.
 func compareItems(path string, from, to []any) []Difference {
 	if isObject := func(item any) bool { _, ok := item.(map[string]any); return ok }; slices.ContainsFunc(from, isObject) || slices.ContainsFunc(to, isObject) {
 		return compareFields(path, byName(from), byName(to))

@@ -11,7 +11,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestDifferences applies the Pod of a golden case, and compares it with what is to be applied then.
+// TestDifferences applies the Pod of a golden case, and compares it with what is to be applied
+// then.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

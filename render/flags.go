@@ -23,8 +23,8 @@ type setting struct {
 	other string
 }
 
-// The flags of etcd 3.5, 3.6 and 3.7 that are not refused on all of them. Within a minor, no patch from 3.5.19, 3.6.0 and
-// 3.7.0 on has added or removed one.
+// The flags of etcd 3.5, 3.6 and 3.7 that are not refused on all of them. Within a minor, no patch
+// from 3.5.19, 3.6.0 and 3.7.0 on has added or removed one.
 var (
 	// steady have one name on all minors.
 	steady = map[string]check{
@@ -53,8 +53,8 @@ var (
 		"socket-reuse-port":             isBool,
 	}
 
-	// renamed got their names with 3.6. Before, and on 3.6 still, they are also known with experimental- in front; 3.7 does
-	// not start with those.
+	// renamed got their names with 3.6. Before, and on 3.6 still, they are also known with
+	// experimental- in front; 3.7 does not start with those.
 	renamed = map[string]check{
 		"bootstrap-defrag-threshold-megabytes": isUint,
 		"compact-hash-check-time":              isDuration,
@@ -102,7 +102,8 @@ func find(name string) (setting, bool) {
 	return s, ok
 }
 
-// flagProblems says what is wrong with further flags for one version of etcd, in the order of their names.
+// flagProblems says what is wrong with further flags for one version of etcd, in the order of their
+// names.
 func flagProblems(flags map[string]string, v *version.Version) []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
@@ -137,8 +138,8 @@ func problemOn(v *version.Version, name, value string) string {
 	return ""
 }
 
-// nameOn is what a flag of spec.version is called on the version of etcd that a member runs for now; false where that version
-// has no such setting.
+// nameOn is what a flag of spec.version is called on the version of etcd that a member runs for
+// now; false where that version has no such setting.
 func nameOn(v *version.Version, name string) (string, bool) {
 	s, known := find(name)
 	if !known || s.in(v) {

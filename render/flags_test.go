@@ -13,8 +13,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// accepted is every flag that the etcd of that version accepts on its command line: asked one by one, as
-// etcd --<flag>=<value> --version.
+// accepted is every flag that the etcd of that version accepts on its command line: asked one by
+// one, as etcd --<flag>=<value> --version.
 func accepted(t *testing.T, version string) []string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata/flags", version+".txt"))
@@ -24,7 +24,8 @@ func accepted(t *testing.T, version string) []string {
 	return strings.Fields(string(raw))
 }
 
-// TestFlagTable shows that the table and what is refused on all versions cover exactly what each etcd accepts.
+// TestFlagTable shows that the table and what is refused on all versions cover exactly what each
+// etcd accepts.
 func TestFlagTable(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"3.5.35", "3.6.16", "3.7.3"} {
@@ -51,8 +52,8 @@ func TestFlagTable(t *testing.T) {
 	}
 }
 
-// TestOwnFlagsAccepted shows that each version accepts every flag that Quorate writes for it, in the arguments of a Pod and in
-// the annotations that they refer to.
+// TestOwnFlagsAccepted shows that each version accepts every flag that Quorate writes for it, in
+// the arguments of a Pod and in the annotations that they refer to.
 func TestOwnFlagsAccepted(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"3.5.35", "3.6.16", "3.7.3"} {
@@ -171,8 +172,8 @@ func TestFlagProblems(t *testing.T) {
 	}
 }
 
-// TestNameOn: a flag of the spec is called as the version calls it that a member runs for now, and is left out where that has
-// no such setting.
+// TestNameOn: a flag of the spec is called as the version calls it that a member runs for now, and
+// is left out where that has no such setting.
 func TestNameOn(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -208,8 +209,8 @@ func TestNameOn(t *testing.T) {
 	}
 }
 
-// TestRenamedFlagsAccepted: whichever of its names a flag has in the spec, each version is given one that it accepts, and
-// options that differ in nothing but the name are the same.
+// TestRenamedFlagsAccepted: whichever of its names a flag has in the spec, each version is given
+// one that it accepts, and options that differ in nothing but the name are the same.
 func TestRenamedFlagsAccepted(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"3.5.35", "3.6.16", "3.7.3"} {

@@ -2,8 +2,8 @@ package render
 
 import "reflect"
 
-// scribble overwrites what a value leads to: what pointers point at, and every element of every map and slice. Where it
-// shares memory with another value, that one shows it.
+// scribble overwrites what a value leads to: what pointers point at, and every element of every map
+// and slice. Where it shares memory with another value, that one shows it.
 func scribble(v reflect.Value) {
 	switch kind := v.Kind(); {
 	case kind == reflect.Interface:

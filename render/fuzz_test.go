@@ -9,7 +9,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// FuzzRender feeds any JSON that decodes into a spec: rendering refuses it or gives objects, and never panics.
+// FuzzRender feeds any JSON that decodes into a spec: rendering refuses it or gives objects, and
+// never panics.
 func FuzzRender(f *testing.F) {
 	for _, name := range cases(f) {
 		raw, err := json.Marshal(load(f, name).Spec)

@@ -11,9 +11,9 @@ import (
 // repository is where the etcd project publishes its image.
 const repository = "gcr.io/etcd-development/etcd"
 
-// Image is the image of an etcd version: repository:vMAJOR.MINOR.PATCH, pinned to the digest where there is one. The digest
-// decides what runs, whatever the tag says, and it is that of spec.version: a member that still runs another version must
-// not get it.
+// Image is the image of an etcd version: repository:vMAJOR.MINOR.PATCH, pinned to the digest where
+// there is one. The digest decides what runs, whatever the tag says, and it is that of
+// spec.version: a member that still runs another version must not get it.
 func Image(c *api.EtcdCluster, version string) string {
 	ref := imageRepository(c) + ":v" + strings.TrimPrefix(version, "v")
 	if c.Spec.Image == nil || c.Spec.Image.Digest == "" || !sameVersion(version, c.Spec.Version) {

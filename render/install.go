@@ -21,21 +21,24 @@ import (
 // InstallNamespace is where Quorate runs by default.
 const InstallNamespace = "quorate-system"
 
-// InstallOptions say how Quorate itself is installed. The zero value is what "kubectl apply -k templates/install" gives.
+// InstallOptions say how Quorate itself is installed. The zero value is what "kubectl apply -k
+// templates/install" gives.
 type InstallOptions struct {
 	// Namespace of the operator; empty means InstallNamespace.
 	Namespace string
 	// Image of the operator; empty means the one that "make image" builds.
 	Image string
-	// WatchNamespaces are the namespaces whose EtcdClusters the operator looks after, in which it gets its rights, and
-	// which must exist. Empty means all namespaces, and rights in the whole cluster.
+	// WatchNamespaces are the namespaces whose EtcdClusters the operator looks after, in which it
+	// gets its rights, and which must exist. Empty means all namespaces, and rights in the whole
+	// cluster.
 	WatchNamespaces []string
 	// Monitoring adds a ServiceMonitor and a PrometheusRule, for a cluster that has the Prometheus
 	// operator. It needs the metrics, which are not served with WatchNamespaces.
 	Monitoring bool
 }
 
-// Install renders the manifests that install Quorate, as one YAML stream in the order in which to apply them.
+// Install renders the manifests that install Quorate, as one YAML stream in the order in which to
+// apply them.
 func Install(o InstallOptions) ([]byte, error) {
 	if o.Namespace == "" {
 		o.Namespace = InstallNamespace
@@ -58,8 +61,9 @@ func Install(o InstallOptions) ([]byte, error) {
 	return manifests, nil
 }
 
-// overlay writes over the embedded templates what a person would write over them: one kustomization for the operator,
-// one for each watched namespace, and one that holds them together. Its keys are directories.
+// overlay writes over the embedded templates what a person would write over them: one kustomization
+// for the operator, one for each watched namespace, and one that holds them together. Its keys are
+// directories.
 func overlay(o InstallOptions, watched []string) map[string]types.Kustomization {
 	operator := types.Kustomization{Namespace: o.Namespace, Resources: []string{"../install"}}
 	root := types.Kustomization{Resources: []string{"operator"}}
@@ -101,11 +105,13 @@ func patch(kind, op, pointer, value string) types.Patch {
 	}
 }
 
-// kustomizing lets one build run at a time: kustomize keeps the schemas that it merges by in a global variable, and two
-// builds at once end in "concurrent map read and map write" (kubernetes-sigs/kustomize#3659).
+// kustomizing lets one build run at a time: kustomize keeps the schemas that it merges by in a
+// global variable, and two builds at once end in "concurrent map read and map write"
+// (kubernetes-sigs/kustomize#3659).
 var kustomizing sync.Mutex
 
-// build runs kustomize in memory, over the embedded templates and the kustomizations given by directory.
+// build runs kustomize in memory, over the embedded templates and the kustomizations given by
+// directory.
 func build(dirs map[string]types.Kustomization) ([]byte, error) {
 	memory := filesys.MakeFsInMemory()
 	err := fs.WalkDir(templates.Install, ".", func(name string, entry fs.DirEntry, err error) error {

@@ -22,7 +22,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// installations are the cases that every test of the installation looks at; the name is that of the golden file.
+// installations are the cases that every test of the installation looks at; the name is that of the
+// golden file.
 var installations = map[string]struct {
 	reason string
 	args   InstallOptions

@@ -40,9 +40,10 @@ func podLabels(c *api.EtcdCluster, m Member) map[string]string {
 	return labels
 }
 
-// Labels are the labels of what belongs to the whole cluster or, where a member is named, to that member. They come from
-// spec.metadata and from Quorate, never from the EtcdCluster's own labels: tools such as Argo CD track what they own by
-// labels, and would prune the objects that carry a copy.
+// Labels are the labels of what belongs to the whole cluster or, where a member is named, to that
+// member. They come from spec.metadata and from Quorate, never from the EtcdCluster's own labels:
+// tools such as Argo CD track what they own by labels, and would prune the objects that carry a
+// copy.
 func Labels(c *api.EtcdCluster, member string) map[string]string {
 	labels := map[string]string{}
 	if c.Spec.Metadata != nil {
@@ -73,8 +74,9 @@ func owner(c *api.EtcdCluster) []*metav1ac.OwnerReferenceApplyConfiguration {
 	return ownedBy("EtcdCluster", c)
 }
 
-// ownedBy makes the garbage collector delete an object with its owner. An owner that was never in an API server has no UID and
-// owns nothing, so that what is rendered offline can be applied as it is.
+// ownedBy makes the garbage collector delete an object with its owner. An owner that was never in
+// an API server has no UID and owns nothing, so that what is rendered offline can be applied as it
+// is.
 func ownedBy(kind string, o metav1.Object) []*metav1ac.OwnerReferenceApplyConfiguration {
 	if o.GetUID() == "" {
 		return nil

@@ -31,8 +31,9 @@ func joiningMember(c *api.EtcdCluster) Member {
 	return m
 }
 
-// TestNewcomer renders what a member consists of that comes later than the first, from the volume that is made for it to the
-// one that it leaves behind, in the clusters of some of the golden cases.
+// TestNewcomer renders what a member consists of that comes later than the first, from the volume
+// that is made for it to the one that it leaves behind, in the clusters of some of the golden
+// cases.
 func TestNewcomer(t *testing.T) {
 	t.Parallel()
 	stages := map[string]func(*api.EtcdCluster) ([]runtime.ApplyConfiguration, error){
@@ -107,7 +108,8 @@ func TestProvisioner(t *testing.T) {
 	}
 }
 
-// TestNoToken: a token would be that of another first start, and who joins takes the cluster's ID from the others.
+// TestNoToken: a token would be that of another first start, and who joins takes the cluster's ID
+// from the others.
 func TestNoToken(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {

@@ -10,8 +10,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// owned is what Quorate has applied of the metadata of a live object, and no other manager has taken
-// from it since.
+// owned is what Quorate has applied of the metadata of a live object, and no other manager has
+// taken from it since.
 type owned struct {
 	labels, annotations map[string]string
 	owners              []types.UID
@@ -19,8 +19,8 @@ type owned struct {
 
 // ownedOf reads the names of these fields off metadata.managedFields, and their values off the
 // object. An extraction (corev1ac.ExtractPod) gives the same and the spec as well, but goes through
-// the whole object with its schema, which takes many times as long; every look at a cluster asks this
-// of each of its Pods and claims.
+// the whole object with its schema, which takes many times as long; every look at a cluster asks
+// this of each of its Pods and claims.
 func ownedOf(live metav1.Object) (owned, error) {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager != api.Manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {

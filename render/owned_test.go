@@ -14,8 +14,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestOwned: what is read off managedFields is what an extraction gives, whatever others have done to
-// a Pod or a claim; and what they have done to our part is seen, and only that.
+// TestOwned: what is read off managedFields is what an extraction gives, whatever others have done
+// to a Pod or a claim; and what they have done to our part is seen, and only that.
 func TestOwned(t *testing.T) {
 	t.Parallel()
 	const ours = "team" // a label and an annotation of the spec

@@ -16,12 +16,13 @@ import (
 // Container is the name of the container that runs etcd.
 const Container = "etcd"
 
-// user runs etcd: the one called nonroot in the distroless base of the official image, which by itself would run as root.
-// It owns the data on every volume, so it never changes.
+// user runs etcd: the one called nonroot in the distroless base of the official image, which by
+// itself would run as root. It owns the data on every volume, so it never changes.
 const user = 65532
 
-// terminationGrace lets etcd hand over its leadership, which it does by itself on SIGTERM, and close its database; both
-// take a few seconds at most on a healthy cluster, more when the disk or the other members are slow.
+// terminationGrace lets etcd hand over its leadership, which it does by itself on SIGTERM, and
+// close its database; both take a few seconds at most on a healthy cluster, more when the disk or
+// the other members are slow.
 const terminationGrace = 30
 
 // Pod is the Pod of one member.
@@ -41,7 +42,8 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 		WithSubdomain(c.Name).
 		WithTerminationGracePeriodSeconds(terminationGrace).
 		WithAutomountServiceAccountToken(false).
-		// A Service called etcd would put ETCD_PORT and the like into the environment, and etcd reads ETCD_*.
+		// A Service called etcd would put ETCD_PORT and the like into the environment, and etcd
+		// reads ETCD_*.
 		WithEnableServiceLinks(false).
 		WithSecurityContext(podSecurity()).
 		WithVolumes(volume(c, m)).
@@ -128,7 +130,8 @@ func podAnnotations(c *api.EtcdCluster, m Member, revision, applied string) (map
 	return annotations(c, own), nil
 }
 
-// versionOf is the version that the Pod of a member is to run. One that has run on its volume may be none that is supported any more.
+// versionOf is the version that the Pod of a member is to run. One that has run on its volume may
+// be none that is supported any more.
 func versionOf(m Member) (*version.Version, error) {
 	parse := parseVersion
 	if m.Proved {
@@ -159,7 +162,8 @@ func container(c *api.EtcdCluster, m Member, v *version.Version) *corev1ac.Conta
 			containerPort("peer", api.PortPeer),
 			containerPort("metrics", api.PortMetrics),
 		).
-		// etcd has no file for its last words; so its log's last lines tell in the Pod's status why it ended.
+		// etcd has no file for its last words; so its log's last lines tell in the Pod's status why
+		// it ended.
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError).
 		WithStartupProbe(startupProbe()).
 		WithLivenessProbe(livenessProbe()).
@@ -194,9 +198,10 @@ func resources(r *api.Resources) *corev1ac.ResourceRequirementsApplyConfiguratio
 	return ac
 }
 
-// fromAnnotation is an environment variable that the kubelet reads from the Pod's annotations each time it starts the
-// container. A Pod's arguments cannot change, but its annotations can: that is how a Pod of the first start is told, once
-// the cluster has formed, that from its next start on it must find its data (see Resume).
+// fromAnnotation is an environment variable that the kubelet reads from the Pod's annotations each
+// time it starts the container. A Pod's arguments cannot change, but its annotations can: that is
+// how a Pod of the first start is told, once the cluster has formed, that from its next start on it
+// must find its data (see Resume).
 func fromAnnotation(name, annotation string) *corev1ac.EnvVarApplyConfiguration {
 	return corev1ac.EnvVar().WithName(name).WithValueFrom(corev1ac.EnvVarSource().WithFieldRef(fieldRef(annotation)))
 }

@@ -21,8 +21,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestRestricted evaluates every golden Pod, and the one that has its volume made, as a namespace that enforces the restricted
-// Pod Security Standard does.
+// TestRestricted evaluates every golden Pod, and the one that has its volume made, as a namespace
+// that enforces the restricted Pod Security Standard does.
 func TestRestricted(t *testing.T) {
 	t.Parallel()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
@@ -193,7 +193,8 @@ func firstPod(t *testing.T, c *api.EtcdCluster) *corev1ac.PodApplyConfiguration 
 	return pod
 }
 
-// typed decodes an apply-configuration into the type of its kind, and fails on a field that the kind does not have.
+// typed decodes an apply-configuration into the type of its kind, and fails on a field that the
+// kind does not have.
 func typed(t *testing.T, ac runtime.ApplyConfiguration, into runtime.Object) {
 	t.Helper()
 	raw, err := json.Marshal(ac)

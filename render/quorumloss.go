@@ -5,8 +5,8 @@ import (
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 )
 
-// RestoreAfterLoss is the EtcdRestore that is created where a majority is lost for good: of the one member that is left, or of the
-// newest snapshot of the cluster. It goes with the EtcdCluster.
+// RestoreAfterLoss is the EtcdRestore that is created where a majority is lost for good: of the one
+// member that is left, or of the newest snapshot of the cluster. It goes with the EtcdCluster.
 func RestoreAfterLoss(c *api.EtcdCluster, policy api.QuorumLossPolicy) *apiac.EtcdRestoreApplyConfiguration {
 	labels := Labels(c, "")
 	labels["app.kubernetes.io/name"] = "etcd-restore"

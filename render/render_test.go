@@ -14,8 +14,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestObjects renders every testdata/etcdcluster/<case>/cluster.yaml: the objects of the cluster and those of its first
-// member. A cluster whose status has an ID has formed, and its members resume.
+// TestObjects renders every testdata/etcdcluster/<case>/cluster.yaml: the objects of the cluster
+// and those of its first member. A cluster whose status has an ID has formed, and its members
+// resume.
 func TestObjects(t *testing.T) {
 	for _, name := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -26,7 +27,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestFreshValues shows that two renderings are equal and share nothing: applying one overwrites it with the answer.
+// TestFreshValues shows that two renderings are equal and share nothing: applying one overwrites it
+// with the answer.
 func TestFreshValues(t *testing.T) {
 	for _, name := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +77,8 @@ func load(t testing.TB, name string) *api.EtcdCluster {
 	return c
 }
 
-// firstMember is the member 0 of a cluster, in its first start or, where the cluster has formed, in a later one.
+// firstMember is the member 0 of a cluster, in its first start or, where the cluster has formed, in
+// a later one.
 func firstMember(c *api.EtcdCluster) Member {
 	names := make([]string, 0, replicas(c))
 	for i := range replicas(c) {

@@ -77,8 +77,8 @@ func restoreObjects(t *testing.T, c *api.EtcdCluster) []runtime.ApplyConfigurati
 	return append(objects, pod)
 }
 
-// TestRestore renders every testdata/restore/<case>/cluster.yaml: the Job that looks for the snapshot, and the first member as it is
-// restored.
+// TestRestore renders every testdata/restore/<case>/cluster.yaml: the Job that looks for the
+// snapshot, and the first member as it is restored.
 func TestRestore(t *testing.T) {
 	paths, err := filepath.Glob("testdata/restore/*/cluster.yaml")
 	if err != nil || len(paths) == 0 {
@@ -128,8 +128,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoredLater: what a member is made of at later starts is that of every other member, and its Pod of the first start is what
-// the spec asks for.
+// TestRestoredLater: what a member is made of at later starts is that of every other member, and
+// its Pod of the first start is what the spec asks for.
 func TestRestoredLater(t *testing.T) {
 	t.Parallel()
 	c := loadRestore(t, "s3")

@@ -16,15 +16,17 @@ import (
 // part is one part of the spec that a Pod is made of, and a hash of its effective value.
 type part struct{ name, hash string }
 
-// parts are in the order of their names. As text, name=hash and commas between, they are a Pod's AnnotationRevision.
+// parts are in the order of their names. As text, name=hash and commas between, they are a Pod's
+// AnnotationRevision.
 type parts []part
 
 // newest has the names of flags that go into a revision: a flag that was only renamed is the same.
 var newest = version.MustParseGeneric("3.7.0")
 
-// revision hashes what the user asks for, not what is rendered of it: a new release of Quorate that renders a better Pod
-// must not make all running ones outdated. Defaults are filled in and quantities made canonical first, so that writing a
-// default out, or 1024Mi for 1Gi, changes nothing. The version is no part: it is compared as a version.
+// revision hashes what the user asks for, not what is rendered of it: a new release of Quorate that
+// renders a better Pod must not make all running ones outdated. Defaults are filled in and
+// quantities made canonical first, so that writing a default out, or 1024Mi for 1Gi, changes
+// nothing. The version is no part: it is compared as a version.
 func revision(c *api.EtcdCluster) parts {
 	s := c.Spec
 	image := api.Image{Repository: imageRepository(c), PullPolicy: pullPolicy(c)}
@@ -52,8 +54,8 @@ func revision(c *api.EtcdCluster) parts {
 	}
 }
 
-// Outdated names the parts of the spec that differ from those the Pod was made of, in the order of their names. The
-// version is none of them.
+// Outdated names the parts of the spec that differ from those the Pod was made of, in the order of
+// their names. The version is none of them.
 func Outdated(c *api.EtcdCluster, pod *corev1.Pod) []string {
 	made := map[string]string{}
 	for field := range strings.SplitSeq(pod.Annotations[api.AnnotationRevision], ",") {
@@ -69,8 +71,8 @@ func Outdated(c *api.EtcdCluster, pod *corev1.Pod) []string {
 	return outdated
 }
 
-// optionsAsWritten is the hash of the options on Pods of Quorate's first days: it has the flags under the names that the spec
-// gives them, which are those of its version.
+// optionsAsWritten is the hash of the options on Pods of Quorate's first days: it has the flags
+// under the names that the spec gives them, which are those of its version.
 func optionsAsWritten(c *api.EtcdCluster) string {
 	v, err := parseVersion(c.Spec.Version)
 	if err != nil {

@@ -104,7 +104,8 @@ func TestOutdated(t *testing.T) {
 	}
 	t.Run("OptionsAsWritten", func(t *testing.T) {
 		t.Parallel()
-		// What the first days' release made of these, which hashed flags under the names of the spec.
+		// What the first days' release made of these, which hashed flags under the names of the
+		// spec.
 		c, pod := load(t, "version-3.5"), &corev1.Pod{}
 		c.Spec.Options = &api.Options{Flags: map[string]string{"experimental-compaction-batch-limit": "500"}}
 		old := revision(c).with(parts{{"options", hash([]string{

@@ -45,8 +45,8 @@ func nodes(spec *corev1ac.PodSpecApplyConfiguration, s *api.Scheduling) error {
 	return nil
 }
 
-// affinity is the user's, or else prefers a node of its own for each member: two on one node fail together, but on a
-// cluster of few nodes they must run all the same.
+// affinity is the user's, or else prefers a node of its own for each member: two on one node fail
+// together, but on a cluster of few nodes they must run all the same.
 func affinity(spec *corev1ac.PodSpecApplyConfiguration, c *api.EtcdCluster, user *corev1.Affinity) error {
 	if user != nil {
 		ac, err := applyConfiguration[corev1ac.AffinityApplyConfiguration](user)
@@ -85,8 +85,8 @@ func spread(spec *corev1ac.PodSpecApplyConfiguration, c *api.EtcdCluster, user [
 	return nil
 }
 
-// applyConfiguration turns a typed API value, of which users wrote a part, into its apply-configuration. Both have the same
-// JSON, and the typed value's leaves out what is empty.
+// applyConfiguration turns a typed API value, of which users wrote a part, into its
+// apply-configuration. Both have the same JSON, and the typed value's leaves out what is empty.
 func applyConfiguration[AC any](typed any) (*AC, error) {
 	raw, err := json.Marshal(typed)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// schema says what the API server would say of a new EtcdCluster: the messages of the rules, and whether anything else of
-// the schema refuses it.
+// schema says what the API server would say of a new EtcdCluster: the messages of the rules, and
+// whether anything else of the schema refuses it.
 type schema func(ctx context.Context, c *api.EtcdCluster) (messages []string, otherwise bool, err error)
 
 var loadSchema = sync.OnceValues(func() (schema, error) {
@@ -98,7 +98,8 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// TestSchemaAgreesOnFlags shows that the schema and Validate refuse the same flags, in as many words.
+// TestSchemaAgreesOnFlags shows that the schema and Validate refuse the same flags, in as many
+// words.
 func TestSchemaAgreesOnFlags(t *testing.T) {
 	t.Parallel()
 	for _, flag := range append(everyFlag(t), "Upper", "--name", "a_b", strings.Repeat("x", 65), "listen-new-urls") {

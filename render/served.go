@@ -18,12 +18,13 @@ type served struct {
 	Scheduling *api.Scheduling `json:"scheduling,omitempty"`
 }
 
-// mostServed bounds what is kept of a spec. All annotations of an object together may have four times as much, and a member
-// whose spec is larger must not go without those that say whose data it holds.
+// mostServed bounds what is kept of a spec. All annotations of an object together may have four
+// times as much, and a member whose spec is larger must not go without those that say whose data it
+// holds.
 const mostServed = 64 << 10
 
-// Served is what the claim of a member is to say that serves with what the spec asks for (AnnotationServed): what it says
-// already, where that is the same.
+// Served is what the claim of a member is to say that serves with what the spec asks for
+// (AnnotationServed): what it says already, where that is the same.
 func Served(c *api.EtcdCluster, said string) string {
 	if before, ok := AsServed(c, said); ok && sameVersion(before.Spec.Version, c.Spec.Version) && slices.Equal(revision(before), revision(c)) {
 		return said
@@ -36,7 +37,8 @@ func Served(c *api.EtcdCluster, said string) string {
 	return string(raw)
 }
 
-// Differing are the parts of which Pods are made in which two specs differ, in the order of their names.
+// Differing are the parts of which Pods are made in which two specs differ, in the order of their
+// names.
 func Differing(a, b *api.EtcdCluster) []string {
 	var differ []string
 	others := revision(b)
@@ -48,8 +50,8 @@ func Differing(a, b *api.EtcdCluster) []string {
 	return differ
 }
 
-// AsServed is the EtcdCluster as the Pod of a member was made of it that served with what its claim says; false where that
-// says nothing.
+// AsServed is the EtcdCluster as the Pod of a member was made of it that served with what its claim
+// says; false where that says nothing.
 func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
 	var s served
 	if said == "" || len(said) > mostServed || json.Unmarshal([]byte(said), &servedQuantities{}) != nil || json.Unmarshal([]byte(said), &s) != nil {
@@ -60,8 +62,9 @@ func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
 	return c, true
 }
 
-// servedQuantities are those of served, of which only the form is read. Whoever may write annotations may
-// write 1e-100000000, which takes a minute to parse, and the schema judges the spec alone.
+// servedQuantities are those of served, of which only the form is read. Whoever may write
+// annotations may write 1e-100000000, which takes a minute to parse, and the schema judges the spec
+// alone.
 type servedQuantities struct {
 	Resources struct {
 		Requests, Limits map[string]formed

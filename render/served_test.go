@@ -23,7 +23,8 @@ func wrong(c *api.EtcdCluster) {
 	resourced("1", "1Gi", "", "")(c)
 }
 
-// TestServedPod: whatever the spec says by now, a Pod that is made of what a member has served with is the one that it had.
+// TestServedPod: whatever the spec says by now, a Pod that is made of what a member has served with
+// is the one that it had.
 func TestServedPod(t *testing.T) {
 	t.Parallel()
 	for _, name := range cases(t) {
@@ -105,8 +106,8 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestServedHostile: whoever may write an annotation may write anything there. What Quorate has not written says nothing, and costs
-// nothing.
+// TestServedHostile: whoever may write an annotation may write anything there. What Quorate has not
+// written says nothing, and costs nothing.
 func TestServedHostile(t *testing.T) {
 	t.Parallel()
 	requests := func(quantity string) string {
@@ -147,7 +148,8 @@ func TestServedHostile(t *testing.T) {
 	}
 }
 
-// TestServedQuantities: no field of what is served is parsed as a quantity before its form was read.
+// TestServedQuantities: no field of what is served is parsed as a quantity before its form was
+// read.
 func TestServedQuantities(t *testing.T) {
 	t.Parallel()
 	var found []string
@@ -173,8 +175,8 @@ func TestServedQuantities(t *testing.T) {
 	}
 }
 
-// TestProved: what was found right once is not judged again. Whatever the spec says by now, and whatever a later Quorate refuses, the
-// Pod of a member that has served is made.
+// TestProved: what was found right once is not judged again. Whatever the spec says by now, and
+// whatever a later Quorate refuses, the Pod of a member that has served is made.
 func TestProved(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

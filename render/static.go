@@ -17,27 +17,28 @@ import (
 
 // State is what the objects of the whole cluster depend on beside the spec.
 type State struct {
-	// Admits is true once clients may come: the first members have answered as one cluster, and none of them would start empty
-	// again.
+	// Admits is true once clients may come: the first members have answered as one cluster, and
+	// none of them would start empty again.
 	Admits bool
 	// Shut is true where the Service for clients has had a selector, and clients may not come.
 	// Without a selector its EndpointSlices would stay as they are: no controller changes those of
 	// a Service that has none.
 	Shut bool
-	// Labelled is true once every ready Pod has api.LabelClients. Before that a Service that selects
-	// by it would lead to no Pod.
+	// Labelled is true once every ready Pod has api.LabelClients. Before that a Service that
+	// selects by it would lead to no Pod.
 	Labelled bool
 	// Voters is the number of voting members that etcd has now, and Listed whether etcd itself has
 	// listed them: else there may be more.
 	Voters int
 	Listed bool
-	// KeepAll: a member is away, or about to be, because Quorate changes it. No drain is to take another one.
+	// KeepAll: a member is away, or about to be, because Quorate changes it. No drain is to take
+	// another one.
 	KeepAll bool
 }
 
-// Static is the objects of the whole cluster, to be applied at every pass: the headless Service that gives each member its
-// name, the disruption budget, and the Service for clients. The error is about what these are made of alone: they follow the
-// spec also while no member can be made of it.
+// Static is the objects of the whole cluster, to be applied at every pass: the headless Service
+// that gives each member its name, the disruption budget, and the Service for clients. The error is
+// about what these are made of alone: they follow the spec also while no member can be made of it.
 func Static(c *api.EtcdCluster, s State) ([]runtime.ApplyConfiguration, error) {
 	if err := join(slices.Concat(nameProblems(c.Name), replicasProblems(c), metadataProblems(c.Spec.Metadata))); err != nil {
 		return nil, err
@@ -45,8 +46,8 @@ func Static(c *api.EtcdCluster, s State) ([]runtime.ApplyConfiguration, error) {
 	return []runtime.ApplyConfiguration{peerService(c), Budget(c, s), clientService(c, s)}, nil
 }
 
-// peerService is headless and gives each Pod <member>.<cluster>.<namespace>.svc. It publishes addresses that are not ready,
-// because members must find each other before any of them can be.
+// peerService is headless and gives each Pod <member>.<cluster>.<namespace>.svc. It publishes
+// addresses that are not ready, because members must find each other before any of them can be.
 func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
 	return service(c, c.Name).WithSpec(corev1ac.ServiceSpec().
 		WithClusterIP(corev1.ClusterIPNone).
@@ -64,10 +65,10 @@ func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
 // container that is stopping is ready until it has ended, and a client that is led to it meanwhile
 // waits out its own back-off.
 //
-// It is there from the start, so that a client that is early finds its name and an address where it is refused, and comes
-// again. A request to an address that no Service has yet may be answered by another
-// host on the way there. Until clients are admitted it selects no Pod, so that none can write to a
-// half-made cluster.
+// It is there from the start, so that a client that is early finds its name and an address where it
+// is refused, and comes again. A request to an address that no Service has yet may be answered by
+// another host on the way there. Until clients are admitted it selects no Pod, so that none can
+// write to a half-made cluster.
 func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).
@@ -131,5 +132,6 @@ func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyCon
 
 func quorum(voters int32) int32 { return voters/2 + 1 }
 
-// replicas is spec.replicas with its default, which an EtcdCluster rendered offline has not been given by the schema.
+// replicas is spec.replicas with its default, which an EtcdCluster rendered offline has not been
+// given by the schema.
 func replicas(c *api.EtcdCluster) int32 { return ptr.Deref(c.Spec.Replicas, 3) }

@@ -13,9 +13,10 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Validate says everything that is wrong with an EtcdCluster by itself: again what the schema refuses, because rendering
-// also happens where no schema is, and what the schema cannot know, the flags of spec.version. The text of the error is
-// stable, in one line, and says what to write instead.
+// Validate says everything that is wrong with an EtcdCluster by itself: again what the schema
+// refuses, because rendering also happens where no schema is, and what the schema cannot know, the
+// flags of spec.version. The text of the error is stable, in one line, and says what to write
+// instead.
 func Validate(c *api.EtcdCluster) error {
 	problems := specProblems(c)
 	if v, err := parseVersion(c.Spec.Version); err == nil {
@@ -24,8 +25,9 @@ func Validate(c *api.EtcdCluster) error {
 	return join(problems)
 }
 
-// validateFor is Validate for a Pod that may run another version than spec.version until a change is carried out. That version
-// gets the flags that it knows, under the names that it knows them by; only their values can be wrong for it.
+// validateFor is Validate for a Pod that may run another version than spec.version until a change
+// is carried out. That version gets the flags that it knows, under the names that it knows them by;
+// only their values can be wrong for it.
 func validateFor(c *api.EtcdCluster, v *version.Version) error {
 	if sameVersion(v.String(), c.Spec.Version) {
 		return Validate(c)

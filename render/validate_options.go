@@ -64,7 +64,8 @@ func validCompaction(a *api.AutoCompaction) bool {
 	}
 }
 
-// duration reads a duration of the API, or takes the default; false where it is malformed or out of bounds.
+// duration reads a duration of the API, or takes the default; false where it is malformed or out of
+// bounds.
 func duration(d *api.Duration, otherwise, least, most time.Duration) (time.Duration, bool) {
 	if d == nil {
 		return otherwise, true

@@ -12,8 +12,8 @@ type refusal struct {
 	message string
 }
 
-// refusals are those of the schema, in its order and with its words. Families are refused by pattern, so that what a later
-// etcd adds to one is refused too.
+// refusals are those of the schema, in its order and with its words. Families are refused by
+// pattern, so that what a later etcd adds to one is refused too.
 var refusals = []refusal{
 	{malformed, "options.flags: write the names as etcd --help does, without the dashes in front, for example max-request-bytes"},
 	{identity, "options.flags: Quorate decides the identity of a member, where it keeps its data, which addresses it has and how the cluster forms; leave out name, data-dir, wal-dir, config-file, version, help and every *-urls, initial-cluster*, discovery* and proxy*"},

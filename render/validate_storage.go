@@ -16,8 +16,8 @@ var (
 	maxQuota = resource.MustParse("100Gi")
 )
 
-// Countable is false for a quantity such as 1e999999999: it parses, but to compare it with another would write all of its
-// digits out first, and take minutes or all memory.
+// Countable is false for a quantity such as 1e999999999: it parses, but to compare it with another
+// would write all of its digits out first, and take minutes or all memory.
 func Countable(q resource.Quantity) bool {
 	q = q.DeepCopy() // AsDec changes what it is called on
 	scale := q.AsDec().Scale()

@@ -318,8 +318,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestUncountable is about quantities that parse and cannot be computed with: comparing them would take
-// minutes or all memory.
+// TestUncountable is about quantities that parse and cannot be computed with: comparing them would
+// take minutes or all memory.
 func TestUncountable(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

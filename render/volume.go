@@ -18,11 +18,12 @@ import (
 
 // Volume is the claim of a member's volume, nil with storage.medium Memory.
 //
-// With retention.whenDeleted Retain (the default) it has no owner, so that the garbage collector can never take retained
-// data, not even while no operator runs; with Delete the EtcdCluster owns it and they go together. StatefulSets do the same
-// for their persistentVolumeClaimRetentionPolicy.
+// With retention.whenDeleted Retain (the default) it has no owner, so that the garbage collector
+// can never take retained data, not even while no operator runs; with Delete the EtcdCluster owns
+// it and they go together. StatefulSets do the same for their persistentVolumeClaimRetentionPolicy.
 //
-// An annotation that Member does not give is removed by applying the claim: give what the live claim says.
+// An annotation that Member does not give is removed by applying the claim: give what the live
+// claim says.
 func Volume(c *api.EtcdCluster, m Member) *corev1ac.PersistentVolumeClaimApplyConfiguration {
 	if inMemory(c) {
 		return nil
@@ -54,8 +55,8 @@ func Volume(c *api.EtcdCluster, m Member) *corev1ac.PersistentVolumeClaimApplyCo
 	return claim
 }
 
-// VolumeCurrent reports whether applying the wanted claim would change nothing of the live one. A claim's spec stays as it
-// was created, so only its metadata can differ.
+// VolumeCurrent reports whether applying the wanted claim would change nothing of the live one. A
+// claim's spec stays as it was created, so only its metadata can differ.
 func VolumeCurrent(live *corev1.PersistentVolumeClaim, want *corev1ac.PersistentVolumeClaimApplyConfiguration) (bool, error) {
 	own, err := ownedOf(live)
 	if err != nil {

@@ -176,8 +176,8 @@ func decode(from io.Reader, m Manifest, identities []age.Identity, to io.Writer)
 	return "", "", nil
 }
 
-// block is how much of a file is read or written at once. With the 32 KiB of io.Copy the system took
-// three times as long for each MiB.
+// block is how much of a file is read or written at once. With the 32 KiB of io.Copy the system
+// took three times as long for each MiB.
 const block = 1 << 20
 
 // maxWindow bounds the memory of decompression, in bytes. What Save writes needs 4 MiB.

@@ -79,7 +79,8 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// allOf a member: all keys of a database by their buckets, the log, and the names of the other files.
+// allOf a member: all keys of a database by their buckets, the log, and the names of the other
+// files.
 func allOf(t *testing.T, dataDir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

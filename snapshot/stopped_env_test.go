@@ -166,7 +166,8 @@ func (m *etcd) logged() map[string]bool {
 }
 
 // TestSaveStopped kills three members at once while they are written to, with their databases far
-// behind their logs. Of a leader and of a follower everything is in the snapshot that is in its log.
+// behind their logs. Of a leader and of a follower everything is in the snapshot that is in its
+// log.
 func TestSaveStopped(t *testing.T) {
 	eachVersion(t, 3, func(c *etcds, version string) {
 		for _, m := range c.members {

@@ -10,8 +10,9 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 )
 
-// TestHoleInLog: a page in the middle of the last file of the log is lost, and records follow it. All that follows is lost with it, since
-// etcd does not read on either; it is told how much that is.
+// TestHoleInLog: a page in the middle of the last file of the log is lost, and records follow it.
+// All that follows is lost with it, since etcd does not read on either; it is told how much that
+// is.
 func TestHoleInLog(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -91,8 +91,9 @@ func (o SaveStoppedOptions) saveServed(ctx context.Context, from Source, store S
 	return Save(ctx, from, store, o.SaveOptions)
 }
 
-// damagedLog says that the log has lost entries that were in it: the database has what they have changed, and nothing is written there
-// before it is safe in the log. Entries that only the log had are lost with them, and nothing tells how many.
+// damagedLog says that the log has lost entries that were in it: the database has what they have
+// changed, and nothing is written there before it is safe in the log. Entries that only the log had
+// are lost with them, and nothing tells how many.
 func (s StoppedState) damagedLog() error {
 	if s.DatabaseIndex <= s.LastIndex {
 		return nil

@@ -47,8 +47,8 @@ func (s StoppedState) Refuses(etcdVersion string) error {
 	return nil
 }
 
-// highestMinor is the minor that reads it all: the versions of the cluster and of the storage differ
-// while a cluster is upgraded or downgraded.
+// highestMinor is the minor that reads it all: the versions of the cluster and of the storage
+// differ while a cluster is upgraded or downgraded.
 func highestMinor(versions []string) string {
 	highest := minor{}
 	for _, version := range versions {

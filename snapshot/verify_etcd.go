@@ -126,7 +126,8 @@ func (r *running) during(ctx context.Context, stop func(), do func(endpoint stri
 }
 
 // apart is an environment in which an etcd takes nothing for its flags, and reaches no member that
-// its data tells of: it asks a proxy for all of them that are not on this machine, and there is none.
+// its data tells of: it asks a proxy for all of them that are not on this machine, and there is
+// none.
 func apart(env []string) []string {
 	env = slices.DeleteFunc(env, func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")

@@ -99,7 +99,8 @@ func newGate(crd *apiextensions.CustomResourceDefinition) (gate, error) {
 	return gate{structural, openapi, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// decode drops nulls and sets defaults. Unknown fields are returned: kubectl asks for them to be refused.
+// decode drops nulls and sets defaults. Unknown fields are returned: kubectl asks for them to be
+// refused.
 func (g gate) decode(obj map[string]any) (unknown []string) {
 	unknown = pruning.PruneWithOptions(obj, g.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(obj, g.structural)
@@ -154,7 +155,8 @@ func blocked(errs field.ErrorList) bool {
 	return false
 }
 
-// quantityPattern ends the message about a malformed quantity that Kubernetes gives in front of ours.
+// quantityPattern ends the message about a malformed quantity that Kubernetes gives in front of
+// ours.
 const quantityPattern = `'^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$'`
 
 // args are merge patches over the minimal object of a kind.
@@ -164,7 +166,8 @@ type args struct {
 	object string
 }
 
-// admissionCase is one row: what is sent, and every message a user reads; none where it is accepted.
+// admissionCase is one row: what is sent, and every message a user reads; none where it is
+// accepted.
 type admissionCase struct {
 	reason string
 	args   args
@@ -235,7 +238,8 @@ func gateOf(t *testing.T, obj map[string]any) gate {
 	return g
 }
 
-// admit gives what a user would read when the object is created, or when it replaces before, if that is given.
+// admit gives what a user would read when the object is created, or when it replaces before, if
+// that is given.
 func admit(t *testing.T, base string, a args) []string {
 	t.Helper()
 	obj := patched(t, base, a.object)

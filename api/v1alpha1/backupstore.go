@@ -1,6 +1,7 @@
 package v1alpha1
 
-// BackupStore is where snapshots are kept: exactly one of s3, gcs, azure and volume. It never holds a secret.
+// BackupStore is where snapshots are kept: exactly one of s3, gcs, azure and volume. It never holds
+// a secret.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.s3), has(self.gcs), has(self.azure), has(self.volume)].filter(x, x).size() == 1",message="a store is exactly one of s3, gcs, azure and volume"
 // +kubebuilder:validation:XValidation:rule="!has(self.volume) || (!has(self.credentials) && !has(self.serviceAccountName))",message="a volume needs no credentials: leave out credentials and serviceAccountName"
@@ -21,13 +22,15 @@ type BackupStore struct {
 	// +optional
 	Volume *VolumeStore `json:"volume,omitempty"`
 
-	// credentials for the store. Default none: those of the workload identity of serviceAccountName are found by themselves.
+	// credentials for the store. Default none: those of the workload identity of serviceAccountName
+	// are found by themselves.
 	// +optional
 	Credentials *StoreCredentials `json:"credentials,omitempty"`
 
-	// serviceAccountName is the ServiceAccount that the Pods of the backup run as, of the same namespace, with the workload
-	// identity that may use the store (IRSA and Pod Identity on AWS, Workload Identity on Google Cloud and Azure). It needs no
-	// right in Kubernetes, and its token is not mounted. Default: the namespace's own.
+	// serviceAccountName is the ServiceAccount that the Pods of the backup run as, of the same
+	// namespace, with the workload identity that may use the store (IRSA and Pod Identity on AWS,
+	// Workload Identity on Google Cloud and Azure). It needs no right in Kubernetes, and its token
+	// is not mounted. Default: the namespace's own.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -49,24 +52,27 @@ type S3Store struct {
 	// +optional
 	Prefix StorePrefix `json:"prefix,omitempty"`
 
-	// endpoint is the URL of a server other than Amazon's, for example https://minio.storage.svc:9000.
+	// endpoint is the URL of a server other than Amazon's, for example
+	// https://minio.storage.svc:9000.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?# ]+/?$')",message="s3.endpoint must be http:// or https:// with a host and, if needed, a port, for example https://minio.storage.svc:9000"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// region of the bucket, for example eu-central-1. Default: what the environment of the Pod says.
+	// region of the bucket, for example eu-central-1. Default: what the environment of the Pod
+	// says.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-a-z0-9]*$')",message="s3.region must be the name of a region, for example eu-central-1"
 	Region string `json:"region,omitempty"`
 
-	// pathStyle puts the bucket into the path of the URL rather than into the host name. Default: true with an endpoint, false
-	// without one.
+	// pathStyle puts the bucket into the path of the URL rather than into the host name. Default:
+	// true with an endpoint, false without one.
 	// +optional
 	PathStyle *bool `json:"pathStyle,omitempty"`
 
-	// serverSideEncryption is what the server encrypts objects with: AES256, or aws:kms. Default: what the bucket is set to.
+	// serverSideEncryption is what the server encrypts objects with: AES256, or aws:kms. Default:
+	// what the bucket is set to.
 	// +optional
 	// +kubebuilder:validation:Enum=AES256;aws:kms
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty"`
@@ -77,7 +83,8 @@ type S3Store struct {
 	// +kubebuilder:validation:MaxLength=2048
 	KMSKeyID string `json:"kmsKeyID,omitempty"`
 
-	// caBundle is the certificate authority of a server of your own, in PEM. Default: those that are publicly known.
+	// caBundle is the certificate authority of a server of your own, in PEM. Default: those that
+	// are publicly known.
 	// +optional
 	CABundle *ConfigMapKey `json:"caBundle,omitempty"`
 }
@@ -116,8 +123,9 @@ type AzureStore struct {
 
 // VolumeStore is a PersistentVolumeClaim.
 type VolumeStore struct {
-	// claimName is the PersistentVolumeClaim, of the same namespace, which must exist. Snapshots on the volumes of the cluster
-	// itself are lost with them: choose a storage class that is somewhere else.
+	// claimName is the PersistentVolumeClaim, of the same namespace, which must exist. Snapshots on
+	// the volumes of the cluster itself are lost with them: choose a storage class that is
+	// somewhere else.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -138,10 +146,11 @@ type StorePrefix string
 
 // StoreCredentials are how the Pods of a backup authenticate to a store.
 type StoreCredentials struct {
-	// secretRef names a Secret of the same namespace. With s3 and azure its keys become environment variables of the agent, as
-	// the cloud's own tools read them: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AZURE_STORAGE_KEY, or AZURE_CLIENT_ID,
-	// AZURE_TENANT_ID and AZURE_CLIENT_SECRET. With gcs its key credentials.json is the key file of a service account. Only the
-	// Pods of the backup read it: the operator has no right to.
+	// secretRef names a Secret of the same namespace. With s3 and azure its keys become environment
+	// variables of the agent, as the cloud's own tools read them: AWS_ACCESS_KEY_ID and
+	// AWS_SECRET_ACCESS_KEY; AZURE_STORAGE_KEY, or AZURE_CLIENT_ID, AZURE_TENANT_ID and
+	// AZURE_CLIENT_SECRET. With gcs its key credentials.json is the key file of a service account.
+	// Only the Pods of the backup read it: the operator has no right to.
 	// +required
 	SecretRef SecretReference `json:"secretRef"`
 }

@@ -1,14 +1,16 @@
 package v1alpha1
 
-// Condition types of an EtcdCluster. Ready, Available and Degraded are always present; Reconciling and Stalled only while
-// they are True, and never both. So kstatus (Flux, Helm, kubectl wait) reads them without further configuration.
+// Condition types of an EtcdCluster. Ready, Available and Degraded are always present; Reconciling
+// and Stalled only while they are True, and never both. So kstatus (Flux, Helm, kubectl wait) reads
+// them without further configuration.
 const (
-	// ConditionReady: this generation of the spec is applied in full, every member is healthy, and the Service for clients leads to one at
-	// least: a client that connects now is served.
+	// ConditionReady: this generation of the spec is applied in full, every member is healthy, and
+	// the Service for clients leads to one at least: a client that connects now is served.
 	ConditionReady = "Ready"
 	// ConditionAvailable: the cluster serves linearizable reads and writes now.
 	ConditionAvailable = "Available"
-	// ConditionDegraded: the cluster was formed, but has less redundancy or safety than the spec asks for.
+	// ConditionDegraded: the cluster was formed, but has less redundancy or safety than the spec
+	// asks for.
 	ConditionDegraded = "Degraded"
 	// ConditionReconciling: work is under way; the reason says which.
 	ConditionReconciling = "Reconciling"
@@ -32,8 +34,8 @@ const (
 	ReasonHibernating = "Hibernating"
 	// ReasonSuspended: spec.suspend is true; nothing is changed.
 	//
-	// What to do: set spec.suspend to false when you have finished working by hand. The message says
-	// what comes next.
+	// What to do: set spec.suspend to false when you have finished working by hand. The message
+	// says what comes next.
 	ReasonSuspended = "Suspended"
 	// ReasonDeleting: the EtcdCluster is being deleted; nothing is created any more.
 	//
@@ -51,22 +53,25 @@ const (
 	// What to do: nothing. If it lasts, the message says which member does not answer; see
 	// docs/troubleshooting.md#a-new-cluster-does-not-become-ready.
 	ReasonBootstrapping = "Bootstrapping"
-	// ReasonRestoring: the snapshot from which the cluster is to start is being looked for, or the first members are being
-	// restored from it.
+	// ReasonRestoring: the snapshot from which the cluster is to start is being looked for, or the
+	// first members are being restored from it.
 	//
 	// What to do: nothing. If it lasts, look at the Job and the Pods that the message names.
 	ReasonRestoring = "Restoring"
-	// ReasonRestoreFailed: the cluster cannot start from the snapshot that spec.bootstrap.restore asks for; the message says why
-	// and what to write. Nothing was made yet, or nothing was served.
+	// ReasonRestoreFailed: the cluster cannot start from the snapshot that spec.bootstrap.restore
+	// asks for; the message says why and what to write. Nothing was made yet, or nothing was
+	// served.
 	//
 	// What to do: write what the message says. docs/backups.md#when-it-fails-1 has
 	// spec.bootstrap.restore, docs/restore.md#what-it-says-and-what-to-do has EtcdRestores.
 	ReasonRestoreFailed = "RestoreFailed"
-	// ReasonReverting: an EtcdRestore was deleted before it was completed, and the former members come back.
+	// ReasonReverting: an EtcdRestore was deleted before it was completed, and the former members
+	// come back.
 	//
 	// What to do: nothing; it ends when the former members serve.
 	ReasonReverting = "Reverting"
-	// ReasonFormed: all first members answered as one cluster; from now on none of them may ever start empty.
+	// ReasonFormed: all first members answered as one cluster; from now on none of them may ever
+	// start empty.
 	//
 	// What to do: nothing.
 	ReasonFormed = "Formed"
@@ -74,7 +79,8 @@ const (
 	//
 	// What to do: nothing. If it lasts, see docs/troubleshooting.md#a-pod-does-not-start.
 	ReasonStarting = "Starting"
-	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being recreated.
+	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being
+	// recreated.
 	//
 	// What to do: nothing.
 	ReasonReplacing = "Replacing"
@@ -89,7 +95,8 @@ const (
 	// What to do: nothing. If it lasts, the message says what is missing; to give up, set
 	// spec.replicas back.
 	ReasonScalingUp = "ScalingUp"
-	// ReasonScalingDown: members are being removed, because there are more voters than spec.replicas.
+	// ReasonScalingDown: members are being removed, because there are more voters than
+	// spec.replicas.
 	//
 	// What to do: nothing. To stop, set spec.replicas back.
 	ReasonScalingDown = "ScalingDown"
@@ -97,7 +104,8 @@ const (
 	//
 	// What to do: nothing. A learner of a large database takes minutes to catch up.
 	ReasonJoining = "Joining"
-	// ReasonMemberLost: a member whose data is gone is being removed, for another one to take its place.
+	// ReasonMemberLost: a member whose data is gone is being removed, for another one to take its
+	// place.
 	//
 	// What to do: nothing. Find out who deleted the volume.
 	ReasonMemberLost = "MemberLost"
@@ -106,7 +114,8 @@ const (
 	//
 	// What to do: nothing. Find out what happened to its node or volume.
 	ReasonMemberFailed = "MemberFailed"
-	// ReasonCorruptMember: a member whose data differs from that of a quorum is being removed, or the alarm CORRUPT taken back.
+	// ReasonCorruptMember: a member whose data differs from that of a quorum is being removed, or
+	// the alarm CORRUPT taken back.
 	//
 	// What to do: nothing at once. Find out what damaged the data (disk, node, storage); see
 	// docs/membership.md#data-that-differs.
@@ -131,7 +140,8 @@ const (
 	// What to do: nothing. If it lasts, a finalizer keeps that object: kubectl get it with -o yaml,
 	// and look at metadata.finalizers.
 	ReasonTerminating = "Terminating"
-	// ReasonPodPending: a Pod cannot start yet, and the message says why (image, scheduling, volume).
+	// ReasonPodPending: a Pod cannot start yet, and the message says why (image, scheduling,
+	// volume).
 	//
 	// What to do: remove the cause that the message names; see
 	// docs/troubleshooting.md#a-pod-does-not-start.
@@ -141,7 +151,8 @@ const (
 	// What to do: nothing for some minutes: the message says when the member is replaced. Then look
 	// at its Pod and its node; see docs/troubleshooting.md#a-member-is-down.
 	ReasonMemberDown = "MemberDown"
-	// ReasonQuorumLost: too few members answer for reads and writes; those with a volume are started.
+	// ReasonQuorumLost: too few members answer for reads and writes; those with a volume are
+	// started.
 	//
 	// What to do: bring the nodes of the members back. See docs/troubleshooting.md#no-quorum.
 	ReasonQuorumLost = "QuorumLost"
@@ -171,14 +182,14 @@ const (
 	ReasonCertificates = "Certificates"
 	// ReasonAuthorityLost: Quorate cannot renew certificates, because the Secret of their authority
 	// is missing, cannot be used or holds an authority that the members do not trust; or the
-	// authority expires within half a year. The message says until when the cluster serves, and what
-	// to do.
+	// authority expires within half a year. The message says until when the cluster serves, and
+	// what to do.
 	//
 	// What to do: put the Secret back from a backup, or have the cluster make a new authority; see
 	// docs/tls.md#when-an-authority-is-lost.
 	ReasonAuthorityLost = "AuthorityLost"
-	// ReasonIssued: an authority was created, or a certificate issued or renewed. It is the reason of
-	// events.
+	// ReasonIssued: an authority was created, or a certificate issued or renewed. It is the reason
+	// of events.
 	//
 	// What to do: nothing.
 	ReasonIssued = "Issued"
@@ -191,13 +202,15 @@ const (
 	// What to do: nothing.
 	ReasonServing = "Serving"
 
-	// ReasonDataLost: the volume of a member is gone or holds another one's data; it is never started empty.
+	// ReasonDataLost: the volume of a member is gone or holds another one's data; it is never
+	// started empty.
 	//
 	// What to do: do not delete anything. docs/restore.md#which-way-back says how to get the data
 	// back.
 	ReasonDataLost = "DataLost"
-	// ReasonVolumeReplaced: the volume of a member is another object than the one that its record names, restored or copied; the
-	// message says how to accept it, and how to give the member up. No member is started on it.
+	// ReasonVolumeReplaced: the volume of a member is another object than the one that its record
+	// names, restored or copied; the message says how to accept it, and how to give the member up.
+	// No member is started on it.
 	//
 	// What to do: accept the volume, or give up the member; see
 	// docs/membership.md#volumes-from-a-backup-tool.
@@ -216,12 +229,14 @@ const (
 	// What to do: delete or rename the object that the message names, or give the EtcdCluster or
 	// EtcdBackup another name.
 	ReasonForeignObject = "ForeignObject"
-	// ReasonChanging: members come to run what the spec says, one after the other; the message says which, and what comes next.
+	// ReasonChanging: members come to run what the spec says, one after the other; the message says
+	// which, and what comes next.
 	//
 	// What to do: nothing. If it lasts, the message says which member is waited for; see
 	// docs/upgrades.md#what-happens-and-in-which-order.
 	ReasonChanging = "Changing"
-	// ReasonQueued: as many clusters change what they run as may at a time (--max-changing); this one is next in time.
+	// ReasonQueued: as many clusters change what they run as may at a time (--max-changing); this
+	// one is next in time.
 	//
 	// What to do: nothing. To let more clusters change at a time, raise `--max-changing` of the
 	// operator.
@@ -237,7 +252,8 @@ const (
 	// What to do: remove the cause that the message names, and delete that EtcdBackup; or set
 	// spec.backup.beforeChange to Disabled. See docs/backups.md#before-the-version-changes.
 	ReasonBackupFailed = "BackupFailed"
-	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run that.
+	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run
+	// that.
 	//
 	// What to do: nothing.
 	ReasonDowngrading = "Downgrading"
@@ -248,23 +264,26 @@ const (
 	// What to do: nothing. To stop, set spec.storage.changePolicy to Expand; see
 	// docs/upgrades.md#other-volumes.
 	ReasonMoving = "Moving"
-	// ReasonVolumeTooSmall: the database is too large for volumes as spec.storage asks for, and no member is replaced.
+	// ReasonVolumeTooSmall: the database is too large for volumes as spec.storage asks for, and no
+	// member is replaced.
 	//
 	// What to do: raise spec.storage.size, or compact and defragment; see
 	// docs/upgrades.md#other-volumes.
 	ReasonVolumeTooSmall = "VolumeTooSmall"
-	// ReasonQuotaTooSmall: the database has reached, or nearly, the quota that spec.options.quotaBackendSize asks for, and no member is
-	// changed.
+	// ReasonQuotaTooSmall: the database has reached, or nearly, the quota that
+	// spec.options.quotaBackendSize asks for, and no member is changed.
 	//
 	// What to do: write the quota that the message names, or compact and defragment; see
 	// docs/membership.md#a-full-database.
 	ReasonQuotaTooSmall = "QuotaTooSmall"
-	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back; no other member was changed.
+	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back;
+	// no other member was changed.
 	//
 	// What to do: correct the spec: each change of it is tried. See
 	// docs/upgrades.md#when-it-does-not-work.
 	ReasonChangeFailed = "ChangeFailed"
-	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says which way there is.
+	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says
+	// which way there is.
 	//
 	// What to do: set spec.version as the message says; see
 	// docs/upgrades.md#which-versions-can-be-reached.
@@ -274,7 +293,8 @@ const (
 	// What to do: set spec.version to what the image holds, or have the image replaced, or pin it
 	// with spec.image.digest.
 	ReasonVersionMismatch = "VersionMismatch"
-	// ReasonChangeNotSupported: the spec asks for a change that this version of Quorate cannot carry out.
+	// ReasonChangeNotSupported: the spec asks for a change that this version of Quorate cannot
+	// carry out.
 	//
 	// What to do: revert that part of the spec, or do what the message says.
 	ReasonChangeNotSupported = "ChangeNotSupported"
@@ -287,7 +307,8 @@ const (
 	// What to do: nothing. If it lasts, the message has the words of the API server: a webhook or a
 	// policy that fails.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonRefused: the API server refused an object made from the spec (quota, Pod Security, a policy).
+	// ReasonRefused: the API server refused an object made from the spec (quota, Pod Security, a
+	// policy).
 	//
 	// What to do: remove the cause that the message names (a quota, Pod Security, a policy), or
 	// revert the spec.

@@ -1,7 +1,8 @@
 package v1alpha1
 
-// Reasons of an EtcdBackup, beside those that it shares with an EtcdCluster. A failed attempt has the reason that its agent
-// gives, such as AccessDenied, NoSuchBucket, StoreFull, CredentialsExpired, Unreachable, OtherCluster or Damaged.
+// Reasons of an EtcdBackup, beside those that it shares with an EtcdCluster. A failed attempt has
+// the reason that its agent gives, such as AccessDenied, NoSuchBucket, StoreFull,
+// CredentialsExpired, Unreachable, OtherCluster or Damaged.
 const (
 	// ReasonSaving: the snapshot is being taken and stored.
 	//
@@ -62,7 +63,8 @@ const (
 	//
 	// What to do: nothing.
 	ReasonSnapshotDeleted = "SnapshotDeleted"
-	// ReasonSnapshotLeft: what was stored stays in the store, although spec.deletionPolicy is Delete.
+	// ReasonSnapshotLeft: what was stored stays in the store, although spec.deletionPolicy is
+	// Delete.
 	//
 	// What to do: if the snapshot is not wanted, delete it in the store: `quorate snapshot delete`.
 	ReasonSnapshotLeft = "SnapshotLeft"

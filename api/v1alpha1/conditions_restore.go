@@ -7,7 +7,8 @@ const (
 	// What to do: check the data, take a backup, and remove the manifest from Git. See
 	// docs/restore.md#what-is-left-over.
 	ReasonRestored = "Restored"
-	// ReasonRestoreRefused: the cluster serves, and spec.whenServing is Refuse: it is never carried out.
+	// ReasonRestoreRefused: the cluster serves, and spec.whenServing is Refuse: it is never carried
+	// out.
 	//
 	// What to do: to accept that loss, apply another EtcdRestore, with another name and
 	// spec.whenServing: Replace.

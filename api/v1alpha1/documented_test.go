@@ -156,7 +156,8 @@ func TestDocumentedFields(t *testing.T) {
 // that of a Pod, is none.
 var fieldPath = regexp.MustCompile(`(?:^|[ {(])\.?((?:spec|status)(?:\.[a-zA-Z0-9]+(?:\[\])?)+)`)
 
-// TestDocumentedKinds: each kind of ours that a command of kubectl names is one, by a name that kubectl knows.
+// TestDocumentedKinds: each kind of ours that a command of kubectl names is one, by a name that
+// kubectl knows.
 func TestDocumentedKinds(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// EtcdBackup is one snapshot of one etcd cluster: taken, stored and verified once. It is a record: another snapshot is another
-// EtcdBackup.
+// EtcdBackup is one snapshot of one etcd cluster: taken, stored and verified once. It is a record:
+// another snapshot is another EtcdBackup.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
@@ -55,20 +55,23 @@ type EtcdBackupSpec struct {
 	// +required
 	ClusterRef ClusterReference `json:"clusterRef"`
 
-	// store is where the snapshot goes. Default: spec.backup.store of the EtcdCluster, as it is when the snapshot is begun.
+	// store is where the snapshot goes. Default: spec.backup.store of the EtcdCluster, as it is
+	// when the snapshot is begun.
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
 
-	// verify is how the snapshot is proved to be good. Restore (default): what was stored is read back, restored, and served by
-	// an etcd of its version, whose keys are compared at the revision of the snapshot. It needs room on a node for twice the
-	// database. Hash: what was stored is read back, and every size and hash compared. It needs room for the database once.
+	// verify is how the snapshot is proved to be good. Restore (default): what was stored is read
+	// back, restored, and served by an etcd of its version, whose keys are compared at the revision
+	// of the snapshot. It needs room on a node for twice the database. Hash: what was stored is
+	// read back, and every size and hash compared. It needs room for the database once.
 	// +optional
 	// +kubebuilder:validation:Enum=Restore;Hash
 	Verify VerifyMode `json:"verify,omitempty"`
 
-	// deletionPolicy is what the deletion of the EtcdBackup does to the stored snapshot. Retain (default): nothing. Delete: it is
-	// deleted first, and the EtcdBackup stays until that is done. It can be changed at any time: Retain lets an EtcdBackup go whose
-	// store cannot be reached any more.
+	// deletionPolicy is what the deletion of the EtcdBackup does to the stored snapshot. Retain
+	// (default): nothing. Delete: it is deleted first, and the EtcdBackup stays until that is done.
+	// It can be changed at any time: Retain lets an EtcdBackup go whose store cannot be reached any
+	// more.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
 	DeletionPolicy RetentionPolicy `json:"deletionPolicy,omitempty"`
@@ -99,9 +102,11 @@ const (
 
 // BackupEncryption encrypts a snapshot before it leaves the Pod that takes it.
 type BackupEncryption struct {
-	// recipients are public keys of age, each of which can decrypt it (age-keygen makes a pair: what begins with age1 goes here,
-	// what begins with AGE-SECRET-KEY-1 is kept where it is found when all else is lost). Quorate never sees a private key: with
-	// verify Restore the data is restored from a copy that has not left the Pod yet, and what was stored is compared by its hash.
+	// recipients are public keys of age, each of which can decrypt it (age-keygen makes a pair:
+	// what begins with age1 goes here, what begins with AGE-SECRET-KEY-1 is kept where it is found
+	// when all else is lost). Quorate never sees a private key: with verify Restore the data is
+	// restored from a copy that has not left the Pod yet, and what was stored is compared by its
+	// hash.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -117,18 +122,21 @@ type AgeRecipient string
 
 // EtcdBackupStatus is what became of a backup.
 type EtcdBackupStatus struct {
-	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
+	// first look.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, always: True once the snapshot is stored and verified; and Reconciling and Stalled, only while True.
+	// conditions are Ready, always: True once the snapshot is stored and verified; and Reconciling
+	// and Stalled, only while True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// attempt is which attempt is under way, or was the last one: 1 to 3. It is written down before the attempt's Job is created.
+	// attempt is which attempt is under way, or was the last one: 1 to 3. It is written down before
+	// the attempt's Job is created.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 
@@ -182,7 +190,8 @@ type EtcdBackupStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	SHA256 string `json:"sha256,omitempty"`
 
-	// startedAt is when the snapshot was asked for: every write that was acknowledged before is in it.
+	// startedAt is when the snapshot was asked for: every write that was acknowledged before is in
+	// it.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 

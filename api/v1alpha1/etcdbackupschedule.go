@@ -2,8 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// EtcdBackupSchedule makes EtcdBackups of one etcd cluster at the times that it names, and deletes those that its retention does
-// not keep. Its EtcdBackups are not owned by it: they stay when it is deleted.
+// EtcdBackupSchedule makes EtcdBackups of one etcd cluster at the times that it names, and deletes
+// those that its retention does not keep. Its EtcdBackups are not owned by it: they stay when it is
+// deleted.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
@@ -47,28 +48,30 @@ type EtcdBackupScheduleSpec struct {
 	// +required
 	ClusterRef ClusterReference `json:"clusterRef"`
 
-	// schedule is when, in the five fields of cron: minute, hour, day of the month, month, day of the week; or @hourly, @daily,
-	// @weekly, @monthly or @yearly. Where day of the month and day of the week are both given, either is enough, as in a CronJob.
-	// Only one EtcdBackup runs at a time: when it is time for another one meanwhile, that follows when the first has ended. Of
+	// schedule is when, in the five fields of cron: minute, hour, day of the month, month, day of
+	// the week; or @hourly, @daily, @weekly, @monthly or @yearly. Where day of the month and day of
+	// the week are both given, either is enough, as in a CronJob. Only one EtcdBackup runs at a
+	// time: when it is time for another one meanwhile, that follows when the first has ended. Of
 	// several times that were missed only the last is made up for.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^@(hourly|daily|midnight|weekly|monthly|yearly|annually)$') || self.matches('^[^@ =]+( +[^ =]+){4}$')",message="spec.schedule must have the five fields of cron, minute, hour, day of the month, month, day of the week, for example 0 */6 * * *; or be @hourly, @daily, @weekly, @monthly or @yearly. The time zone is spec.timeZone"
 	Schedule string `json:"schedule"`
 
-	// timeZone is that of the schedule and of the days, weeks and months of the retention, by its name in the IANA database, for
-	// example Europe/Berlin. Default UTC.
+	// timeZone is that of the schedule and of the days, weeks and months of the retention, by its
+	// name in the IANA database, for example Europe/Berlin. Default UTC.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z]+([-+_/][A-Za-z0-9]+)*$') && self != 'Local'",message="spec.timeZone must be a name of the IANA database, for example Europe/Berlin or Etc/UTC"
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// suspend stops the making of EtcdBackups, and the retention. Those that run go on. Default false.
+	// suspend stops the making of EtcdBackups, and the retention. Those that run go on. Default
+	// false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// startingDeadline is how late an EtcdBackup may be made, because the operator did not run, or another one still did. After it
-	// that time is left out. Default: until the next time.
+	// startingDeadline is how late an EtcdBackup may be made, because the operator did not run, or
+	// another one still did. After it that time is left out. Default: until the next time.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('168h')",message="spec.startingDeadline must be whole seconds, minutes or hours from 10s to 168h, for example 30m"
 	StartingDeadline *Duration `json:"startingDeadline,omitempty"`
@@ -82,9 +85,10 @@ type EtcdBackupScheduleSpec struct {
 	Template BackupTemplate `json:"template,omitempty"`
 }
 
-// BackupRetention says which EtcdBackups stay: one that any of the numbers counts, and that is not older than maxAge. Only those that
-// are verified are counted. The newest verified one always stays, and so do all that are newer than it. A day, a week or a month in
-// which none was taken does not count.
+// BackupRetention says which EtcdBackups stay: one that any of the numbers counts, and that is not
+// older than maxAge. Only those that are verified are counted. The newest verified one always
+// stays, and so do all that are newer than it. A day, a week or a month in which none was taken
+// does not count.
 //
 // +kubebuilder:validation:MinProperties=1
 type BackupRetention struct {
@@ -112,7 +116,8 @@ type BackupRetention struct {
 	// +kubebuilder:validation:Maximum=1000
 	Monthly int32 `json:"monthly,omitempty"`
 
-	// maxAge is the age after which none stays but the newest verified one, in hours, for example 720h. Default: no bound.
+	// maxAge is the age after which none stays but the newest verified one, in hours, for example
+	// 720h. Default: no bound.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}h$')",message="retention.maxAge must be whole hours, for example 720h for 30 days"
 	MaxAge *Duration `json:"maxAge,omitempty"`
@@ -124,7 +129,8 @@ type BackupTemplate struct {
 	// +optional
 	Metadata *Metadata `json:"metadata,omitempty"`
 
-	// spec is theirs, with the cluster of the schedule. A change is for those that are made after it.
+	// spec is theirs, with the cluster of the schedule. A change is for those that are made after
+	// it.
 	// +optional
 	Spec BackupTemplateSpec `json:"spec,omitempty"`
 }
@@ -140,8 +146,9 @@ type BackupTemplateSpec struct {
 	// +kubebuilder:validation:Enum=Restore;Hash
 	Verify VerifyMode `json:"verify,omitempty"`
 
-	// deletionPolicy is what the deletion of an EtcdBackup does to the stored snapshot, by a person or by the retention. Delete
-	// (default here, unlike on an EtcdBackup): it is deleted too. Retain: it stays in the store, and something else must delete it.
+	// deletionPolicy is what the deletion of an EtcdBackup does to the stored snapshot, by a person
+	// or by the retention. Delete (default here, unlike on an EtcdBackup): it is deleted too.
+	// Retain: it stays in the store, and something else must delete it.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
 	DeletionPolicy RetentionPolicy `json:"deletionPolicy,omitempty"`
@@ -154,12 +161,13 @@ type BackupTemplateSpec struct {
 
 // EtcdBackupScheduleStatus is what became of a schedule.
 type EtcdBackupScheduleStatus struct {
-	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
+	// first look.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, always: True while EtcdBackups are made and the last one that ended is good; and Stalled, only while
-	// True.
+	// conditions are Ready, always: True while EtcdBackups are made and the last one that ended is
+	// good; and Stalled, only while True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

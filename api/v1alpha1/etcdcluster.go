@@ -61,23 +61,27 @@ type EtcdClusterList struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.client) ? self.tls.client.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.client) ? oldSelf.tls.client.mode : 'Disabled')",fieldPath=".tls.client",message="spec.tls.client.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
 // +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.peer) ? self.tls.peer.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.peer) ? oldSelf.tls.peer.mode : 'Disabled')",fieldPath=".tls.peer",message="spec.tls.peer.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
 type EtcdClusterSpec struct {
-	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
-	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
-	// the number back starts the same cluster again. Default 3. It can be changed at any time, and the last value wins:
-	// members are added one by one as learners, which have no vote until they have caught up, and removed one by one, the
-	// least valuable first. No change is made after which the members that serve would be no quorum.
+	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates
+	// no more failures than the odd one below it. 0 hibernates the cluster: its Pods are stopped,
+	// its volumes and identity are kept, and setting the number back starts the same cluster again.
+	// Default 3. It can be changed at any time, and the last value wins: members are added one by
+	// one as learners, which have no vote until they have caught up, and removed one by one, the
+	// least valuable first. No change is made after which the members that serve would be no
+	// quorum.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// version is the etcd version as MAJOR.MINOR.PATCH, for example 3.6.16; a leading "v" is accepted. The minors 3.5, 3.6
-	// and 3.7 are supported, 3.5 from 3.5.19 on (the first patch whose readiness check knows learners). It can
-	// be changed at any time. Members change one after the other, the leader last, one minor at a time: from 3.5 to 3.7 the
-	// cluster passes through 3.6 by itself. A version that cannot be reached from the one that runs is reported as Stalled with
-	// the way there is, and an image that does not come up is put back on the first member; what runs goes on. A version of
-	// the minor below is a downgrade, which etcd prepares first.
+	// version is the etcd version as MAJOR.MINOR.PATCH, for example 3.6.16; a leading "v" is
+	// accepted. The minors 3.5, 3.6 and 3.7 are supported, 3.5 from 3.5.19 on (the first patch
+	// whose readiness check knows learners). It can be changed at any time. Members change one
+	// after the other, the leader last, one minor at a time: from 3.5 to 3.7 the cluster passes
+	// through 3.6 by itself. A version that cannot be reached from the one that runs is reported as
+	// Stalled with the way there is, and an image that does not come up is put back on the first
+	// member; what runs goes on. A version of the minor below is a downgrade, which etcd prepares
+	// first.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^v?(0|[1-9][0-9]*)([.](0|[1-9][0-9]*)){2}$')",message="spec.version must be MAJOR.MINOR.PATCH of a release, for example 3.6.16"
@@ -85,8 +89,9 @@ type EtcdClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^v?3[.]5[.]([0-9]|1[0-8])$')",message="spec.version: etcd 3.5 is supported from 3.5.19 on (earlier patches lack the readiness check that Quorate relies on, and 3.5.0 to 3.5.2 can corrupt data); write 3.5.35"
 	Version string `json:"version"`
 
-	// image says where the etcd image comes from. By default the project's own, gcr.io/etcd-development/etcd, with the tag
-	// v<version>. A change is carried out as one of the version is: member after member, in place.
+	// image says where the etcd image comes from. By default the project's own,
+	// gcr.io/etcd-development/etcd, with the tag v<version>. A change is carried out as one of the
+	// version is: member after member, in place.
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
@@ -94,26 +99,30 @@ type EtcdClusterSpec struct {
 	// +required
 	Storage Storage `json:"storage"`
 
-	// resources are the cpu and memory of each member's container. Nothing is requested by default. A change is carried
-	// out member after member, while they run where Kubernetes allows it, and else by recreating the Pod over its volume.
+	// resources are the cpu and memory of each member's container. Nothing is requested by default.
+	// A change is carried out member after member, while they run where Kubernetes allows it, and
+	// else by recreating the Pod over its volume.
 	// +optional
 	Resources *Resources `json:"resources,omitempty"`
 
-	// options configure etcd itself. A change recreates the Pods over their volumes, member after member, the leader last.
+	// options configure etcd itself. A change recreates the Pods over their volumes, member after
+	// member, the leader last.
 	// +optional
 	Options *Options `json:"options,omitempty"`
 
-	// scheduling says on which nodes members run. By default members prefer different nodes and spread over zones. A
-	// change recreates the Pods over their volumes, member after member, the leader last.
+	// scheduling says on which nodes members run. By default members prefer different nodes and
+	// spread over zones. A change recreates the Pods over their volumes, member after member, the
+	// leader last.
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 
-	// metadata is added to everything that Quorate creates for this cluster. A change is applied at once and restarts
-	// nothing.
+	// metadata is added to everything that Quorate creates for this cluster. A change is applied at
+	// once and restarts nothing.
 	// +optional
 	Metadata *Metadata `json:"metadata,omitempty"`
 
-	// recovery says when a member is given up and replaced, and what is done where the majority is lost.
+	// recovery says when a member is given up and replaced, and what is done where the majority is
+	// lost.
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 
@@ -123,8 +132,8 @@ type EtcdClusterSpec struct {
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
 
-	// bootstrap says how a new cluster begins. By default it begins empty. It can be corrected until status.restored is set, and
-	// left out once the cluster has formed.
+	// bootstrap says how a new cluster begins. By default it begins empty. It can be corrected
+	// until status.restored is set, and left out once the cluster has formed.
 	// +optional
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
 
@@ -133,8 +142,8 @@ type EtcdClusterSpec struct {
 	// +optional
 	TLS *TLS `json:"tls,omitempty"`
 
-	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
-	// and the status says that it is suspended. Default false.
+	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What
+	// runs goes on running, and the status says that it is suspended. Default false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
@@ -144,15 +153,15 @@ type EtcdClusterSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.beforeChange) || has(self.store)",fieldPath=".beforeChange",message="backup.beforeChange needs backup.store, which is where the snapshot before a change of the version goes: set backup.store, or leave backup.beforeChange out"
 type Backup struct {
-	// store is the store of every EtcdBackup of this cluster that names none itself. A change is for those that are begun
-	// after it: what is stored stays where it is.
+	// store is the store of every EtcdBackup of this cluster that names none itself. A change is
+	// for those that are begun after it: what is stored stays where it is.
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
 
 	// encryption encrypts every snapshot of this cluster before it leaves the Pod that takes it: of
 	// EtcdBackups, whatever their store, of schedules, and those before a change of the version. An
-	// EtcdBackup with spec.encryption of its own is encrypted as that says instead. A change of this
-	// field applies to snapshots that are begun after it. Default none.
+	// EtcdBackup with spec.encryption of its own is encrypted as that says instead. A change of
+	// this field applies to snapshots that are begun after it. Default none.
 	// +optional
 	Encryption *BackupEncryption `json:"encryption,omitempty"`
 
@@ -193,8 +202,8 @@ type Image struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9.]*|[[][0-9a-fA-F:]+[]])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version"
 	Repository string `json:"repository,omitempty"`
 
-	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the image's name for
-	// people; the digest decides. Default none.
+	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the
+	// image's name for people; the digest decides. Default none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="image.digest must be sha256: and 64 lower-case hexadecimal digits"
@@ -240,33 +249,36 @@ const (
 // +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || !string(self.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(oldSelf.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",fieldPath=".size",message="storage.size: a volume cannot be made smaller; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back"
 // +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention) && !has(self.changePolicy))",message="storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out"
 type Storage struct {
-	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log files of 64 MiB). With
-	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. A larger one makes the volumes
-	// grow under the running members where their storage class can do that; elsewhere, and for a smaller one, see changePolicy.
+	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log
+	// files of 64 MiB). With medium Memory it is the limit of the tmpfs, and counts against the
+	// memory of the Pod. A larger one makes the volumes grow under the running members where their
+	// storage class can do that; elsewhere, and for a smaller one, see changePolicy.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
 	Size resource.Quantity `json:"size"`
 
-	// storageClassName is the StorageClass of the volumes. Default: what is the default class of the Kubernetes cluster when
-	// a volume is made; volumes that are there stay where they are when that changes, or when this is left out later. It can
-	// be changed with changePolicy Replace.
+	// storageClassName is the StorageClass of the volumes. Default: what is the default class of
+	// the Kubernetes cluster when a volume is made; volumes that are there stay where they are when
+	// that changes, or when this is left out later. It can be changed with changePolicy Replace.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// changePolicy is what is done to a volume that is not what the spec asks for. Expand (default): it grows, where its
-	// storage class can do that; a smaller size and another class are refused, and where it cannot grow the API server's
-	// refusal is reported as Stalled. Replace: it grows where it can; else, and for another class or a smaller size, its
-	// member is replaced by a new one on a new volume, one member after the other, the leader last, each successor
-	// a voter before a member goes. Of the old volumes becomes what retention.whenScaled says. Set back to Expand, this
-	// stops with the members that there are.
+	// changePolicy is what is done to a volume that is not what the spec asks for. Expand
+	// (default): it grows, where its storage class can do that; a smaller size and another class
+	// are refused, and where it cannot grow the API server's refusal is reported as Stalled.
+	// Replace: it grows where it can; else, and for another class or a smaller size, its member is
+	// replaced by a new one on a new volume, one member after the other, the leader last, each
+	// successor a voter before a member goes. Of the old volumes becomes what retention.whenScaled
+	// says. Set back to Expand, this stops with the members that there are.
 	// +optional
 	// +kubebuilder:validation:Enum=Expand;Replace
 	ChangePolicy ChangePolicy `json:"changePolicy,omitempty"`
 
-	// medium is Disk (a PersistentVolumeClaim for each member, the default) or Memory (tmpfs). With Memory a member's data
-	// is gone with its Pod, and the whole cluster's when a majority of the Pods is deleted. It cannot be changed.
+	// medium is Disk (a PersistentVolumeClaim for each member, the default) or Memory (tmpfs). With
+	// Memory a member's data is gone with its Pod, and the whole cluster's when a majority of the
+	// Pods is deleted. It cannot be changed.
 	// +optional
 	// +kubebuilder:validation:Enum=Disk;Memory
 	Medium Medium `json:"medium,omitempty"`
@@ -296,27 +308,30 @@ const (
 
 // Retention says what becomes of the volumes.
 type Retention struct {
-	// whenDeleted is Retain (default) or Delete: whether the volumes outlive the EtcdCluster. An EtcdCluster that is
-	// created again over retained volumes, with the same name and namespace, comes back with its data. A change is applied
-	// at once and restarts nothing.
+	// whenDeleted is Retain (default) or Delete: whether the volumes outlive the EtcdCluster. An
+	// EtcdCluster that is created again over retained volumes, with the same name and namespace,
+	// comes back with its data. A change is applied at once and restarts nothing.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
 	WhenDeleted RetentionPolicy `json:"whenDeleted,omitempty"`
 
-	// whenScaled is Delete (default) or Retain: whether the volume of a member that was removed, because the cluster shrank
-	// or because the member was replaced, goes once all other members serve. A retained one is never used again: its
-	// annotation etcd.quorate.dev/retired tells it from those of members. A change is applied at once and restarts nothing.
+	// whenScaled is Delete (default) or Retain: whether the volume of a member that was removed,
+	// because the cluster shrank or because the member was replaced, goes once all other members
+	// serve. A retained one is never used again: its annotation etcd.quorate.dev/retired tells it
+	// from those of members. A change is applied at once and restarts nothing.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
 	WhenScaled RetentionPolicy `json:"whenScaled,omitempty"`
 }
 
-// Recovery says when a member is given up and replaced, and what is done where the majority is lost.
+// Recovery says when a member is given up and replaced, and what is done where the majority is
+// lost.
 type Recovery struct {
-	// replaceAfter is how long a member may be down before another one takes its place, from 10s to 24h. It is for what
-	// waiting may still mend: a node that does not answer, or data on which etcd does not start. A member whose volume is
-	// gone is replaced at once, and one that only lacks an image or a place to run is waited for. A member is given up
-	// only while the others are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
+	// replaceAfter is how long a member may be down before another one takes its place, from 10s to
+	// 24h. It is for what waiting may still mend: a node that does not answer, or data on which
+	// etcd does not start. A member whose volume is gone is replaced at once, and one that only
+	// lacks an image or a place to run is waited for. A member is given up only while the others
+	// are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
 	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m"
@@ -332,19 +347,22 @@ type Recovery struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s"
 	ReplaceEmptyAfter *Duration `json:"replaceEmptyAfter,omitempty"`
 
-	// quorumLoss is what is done where the data of a majority of the members is gone for good: their
-	// PersistentVolumeClaims are deleted, or came back empty. Members that may come back, such as those of a node that is
-	// off, are waited for in any case. Manual (default): the status says what is lost and what is left, and nothing is
-	// done. FromSurvivor: an EtcdRestore of the data of the one member that is left is created; what the others had
-	// acknowledged without that member is lost. FromBackup: an EtcdRestore of the newest verified snapshot in
-	// spec.backup.store is created; what was written since is lost. The EtcdRestore is created once for one loss, is named after
-	// the cluster and the time of the loss, and keeps the volumes that are left. Deleting it before it is completed reverts it.
+	// quorumLoss is what is done where the data of a majority of the members is gone for good:
+	// their PersistentVolumeClaims are deleted, or came back empty. Members that may come back,
+	// such as those of a node that is off, are waited for in any case. Manual (default): the status
+	// says what is lost and what is left, and nothing is done. FromSurvivor: an EtcdRestore of the
+	// data of the one member that is left is created; what the others had acknowledged without that
+	// member is lost. FromBackup: an EtcdRestore of the newest verified snapshot in
+	// spec.backup.store is created; what was written since is lost. The EtcdRestore is created once
+	// for one loss, is named after the cluster and the time of the loss, and keeps the volumes that
+	// are left. Deleting it before it is completed reverts it.
 	// +optional
 	// +kubebuilder:validation:Enum=Manual;FromSurvivor;FromBackup
 	QuorumLoss QuorumLossPolicy `json:"quorumLoss,omitempty"`
 
-	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried out, from 10s to 24h.
-	// It is counted since that was first seen (status.quorumLoss.since). Default 10m.
+	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried
+	// out, from 10s to 24h. It is counted since that was first seen (status.quorumLoss.since).
+	// Default 10m.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m"
 	QuorumLossAfter *Duration `json:"quorumLossAfter,omitempty"`
@@ -372,7 +390,8 @@ type Resources struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[mkKMGTPEi]*$'))",message="resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
-	// limits are what the kubelet enforces: cpu, memory, ephemeral-storage. A cpu limit throttles heartbeats; prefer none.
+	// limits are what the kubelet enforces: cpu, memory, ephemeral-storage. A cpu limit throttles
+	// heartbeats; prefer none.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[mkKMGTPEi]*$'))",message="resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
@@ -385,8 +404,9 @@ type Scheduling struct {
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 
-	// topologySpreadConstraints replace the default, which spreads members over zones where that is possible. Their
-	// labelSelector must be given; etcd.quorate.dev/cluster: <name> selects the members.
+	// topologySpreadConstraints replace the default, which spreads members over zones where that is
+	// possible. Their labelSelector must be given; etcd.quorate.dev/cluster: <name> selects the
+	// members.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

@@ -5,16 +5,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EtcdRestore restores an existing etcd cluster in place, once: from a snapshot, or from the data of
-// one member that is left (spec.source.survivor). The newest verified snapshot that fits spec.source
-// is found first, while the cluster goes on. Then clients are shut out, all members are stopped, and
-// their volumes are set aside; new members start from the snapshot, on new volumes and with a new
-// cluster ID. Every write since the snapshot is lost. Until the new members have formed a cluster,
-// deleting the EtcdRestore brings the former members back with their data. While spec.suspend is
-// true, the EtcdRestore only writes to status.plan what it would do.
+// EtcdRestore restores an existing etcd cluster in place, once: from a snapshot, or from the data
+// of one member that is left (spec.source.survivor). The newest verified snapshot that fits
+// spec.source is found first, while the cluster goes on. Then clients are shut out, all members are
+// stopped, and their volumes are set aside; new members start from the snapshot, on new volumes and
+// with a new cluster ID. Every write since the snapshot is lost. Until the new members have formed
+// a cluster, deleting the EtcdRestore brings the former members back with their data. While
+// spec.suspend is true, the EtcdRestore only writes to status.plan what it would do.
 //
-// An EtcdRestore is carried out once. Applying another one of the same name does nothing. To start a
-// new cluster from a snapshot, use spec.bootstrap.restore of its EtcdCluster instead.
+// An EtcdRestore is carried out once. Applying another one of the same name does nothing. To start
+// a new cluster from a snapshot, use spec.bootstrap.restore of its EtcdCluster instead.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
@@ -67,31 +67,35 @@ type EtcdRestoreSpec struct {
 	// +optional
 	Source RestoreSource `json:"source,omitempty"`
 
-	// whenServing is what is done with a cluster that has a quorum. Refuse (default): this EtcdRestore is refused for good, and
-	// the cluster goes on, since all that was written after the snapshot would be lost. Replace: it is restored all the same.
+	// whenServing is what is done with a cluster that has a quorum. Refuse (default): this
+	// EtcdRestore is refused for good, and the cluster goes on, since all that was written after
+	// the snapshot would be lost. Replace: it is restored all the same.
 	// +optional
 	// +kubebuilder:validation:Enum=Refuse;Replace
 	WhenServing ServingPolicy `json:"whenServing,omitempty"`
 
-	// formerVolumes is what becomes of the PersistentVolumeClaims of the former members once all members of the restored cluster are healthy.
-	// Retain (default): they stay, with the annotation etcd.quorate.dev/set-aside, and no member starts on them; delete them by
-	// hand. Delete: they are deleted. Until the restored cluster has formed they stay in any case. Those that storage.retention.whenScaled
-	// has kept of members that were removed before are set aside as well, and are never deleted.
+	// formerVolumes is what becomes of the PersistentVolumeClaims of the former members once all
+	// members of the restored cluster are healthy. Retain (default): they stay, with the annotation
+	// etcd.quorate.dev/set-aside, and no member starts on them; delete them by hand. Delete: they
+	// are deleted. Until the restored cluster has formed they stay in any case. Those that
+	// storage.retention.whenScaled has kept of members that were removed before are set aside as
+	// well, and are never deleted.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
 
 	// suspend stops the EtcdRestore before it changes anything. While it is true, Quorate finds the
-	// snapshot or the member, checks what can be checked, writes status.plan, and does not touch the
-	// cluster; other EtcdRestores of the cluster wait. When it is set to false, the plan is carried
-	// out, from exactly the snapshot or the member that it names. Once the restore has begun to stop
-	// members, suspend changes nothing. Default false.
+	// snapshot or the member, checks what can be checked, writes status.plan, and does not touch
+	// the cluster; other EtcdRestores of the cluster wait. When it is set to false, the plan is
+	// carried out, from exactly the snapshot or the member that it names. Once the restore has
+	// begun to stop members, suspend changes nothing. Default false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// RestoreSource says from what a cluster is restored: a stored snapshot, or the data of a member that is left. Without cluster,
-// clusterID, snapshot, backupRef and survivor it is a snapshot of the cluster that is restored, by its namespace and name.
+// RestoreSource says from what a cluster is restored: a stored snapshot, or the data of a member
+// that is left. Without cluster, clusterID, snapshot, backupRef and survivor it is a snapshot of
+// the cluster that is restored, by its namespace and name.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.survivor) || !has(self.backupRef) && !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID) && !has(self.identity) && !has(self.unverified)",fieldPath=".survivor",message="source.survivor takes the data of a member, and no snapshot: beside it, write source.revisionBump alone"
 // +kubebuilder:validation:XValidation:rule="!has(self.backupRef) || !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID)",fieldPath=".backupRef",message="source.backupRef says where the snapshot is and what it is called: leave out source.store, snapshot, before, cluster and clusterID"
@@ -102,16 +106,18 @@ type RestoreSource struct {
 	// +optional
 	BackupRef *BackupReference `json:"backupRef,omitempty"`
 
-	// survivor takes the data of a member of the cluster itself, which has lost the majority of its members for good. It has every
-	// write of which that member knows; what the lost members acknowledged without it is lost.
+	// survivor takes the data of a member of the cluster itself, which has lost the majority of its
+	// members for good. It has every write of which that member knows; what the lost members
+	// acknowledged without it is lost.
 	// +optional
 	Survivor *Survivor `json:"survivor,omitempty"`
 }
 
 // Survivor is a member that still has its data where the majority of its cluster has not.
 type Survivor struct {
-	// member is its name, such as db-1. Default: the only member whose volume is there, if it answers, is no learner and is under
-	// no alarm CORRUPT. Otherwise name the one to take: no other is looked at.
+	// member is its name, such as db-1. Default: the only member whose volume is there, if it
+	// answers, is no learner and is under no alarm CORRUPT. Otherwise name the one to take: no
+	// other is looked at.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -138,7 +144,8 @@ const (
 
 // EtcdRestoreStatus is what became of a restore.
 type EtcdRestoreStatus struct {
-	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
+	// first look.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -150,9 +157,9 @@ type EtcdRestoreStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// plan is what the restore does, or has done, as known before the first member is stopped. While
-	// spec.suspend is true, it is written once nothing else stands against the restore; otherwise it
-	// is written when the restore begins.
+	// plan is what the restore does, or has done, as known before the first member is stopped.
+	// While spec.suspend is true, it is written once nothing else stands against the restore;
+	// otherwise it is written when the restore begins.
 	// +optional
 	Plan *RestorePlan `json:"plan,omitempty"`
 
@@ -196,14 +203,16 @@ type ClusterRestore struct {
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid"`
 
-	// phase is how far it is. Pending, Blocked: it has not begun, and the cluster goes on. Restoring: the former members are
-	// stopped, and new ones start from the snapshot. Reverting: the EtcdRestore was deleted, and the former members come back.
-	// Completed and Refused are the ends.
+	// phase is how far it is. Pending, Blocked: it has not begun, and the cluster goes on.
+	// Restoring: the former members are stopped, and new ones start from the snapshot. Reverting:
+	// the EtcdRestore was deleted, and the former members come back. Completed and Refused are the
+	// ends.
 	// +required
 	// +kubebuilder:validation:Enum=Pending;Blocked;Refused;Restoring;Reverting;Completed
 	Phase RestorePhase `json:"phase"`
 
-	// message is why it has not begun (Pending, Blocked, Refused); empty where nothing keeps it from that.
+	// message is why it has not begun (Pending, Blocked, Refused); empty where nothing keeps it
+	// from that.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
@@ -212,11 +221,13 @@ type ClusterRestore struct {
 	// +optional
 	Source BootstrapRestore `json:"source,omitempty"`
 
-	// survivor is that of spec.source of the EtcdRestore; source says nothing then but its revisionBump.
+	// survivor is that of spec.source of the EtcdRestore; source says nothing then but its
+	// revisionBump.
 	// +optional
 	Survivor *Survivor `json:"survivor,omitempty"`
 
-	// onQuorumLoss is whether Quorate has created it (spec.recovery.quorumLoss). It begins only while the majority is lost.
+	// onQuorumLoss is whether Quorate has created it (spec.recovery.quorumLoss). It begins only
+	// while the majority is lost.
 	// +optional
 	OnQuorumLoss bool `json:"onQuorumLoss,omitempty"`
 
@@ -230,13 +241,14 @@ type ClusterRestore struct {
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes,omitempty"`
 
-	// plan is what the restore does, or has done. Before the restore begins, only an EtcdRestore that
-	// is, or was, suspended has one: exactly the snapshot, or the member's data, that the plan names
-	// is taken, and no other.
+	// plan is what the restore does, or has done. Before the restore begins, only an EtcdRestore
+	// that is, or was, suspended has one: exactly the snapshot, or the member's data, that the plan
+	// names is taken, and no other.
 	// +optional
 	Plan *RestorePlan `json:"plan,omitempty"`
 
-	// formerClusterID is status.clusterID as it was before the restore, for the former members to come back.
+	// formerClusterID is status.clusterID as it was before the restore, for the former members to
+	// come back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	FormerClusterID string `json:"formerClusterID,omitempty"`
@@ -267,7 +279,8 @@ type RestorePlan struct {
 	// +required
 	PlannedAt metav1.Time `json:"plannedAt"`
 
-	// from is the snapshot that is restored, or the data of a member (its name is member/NAME then).
+	// from is the snapshot that is restored, or the data of a member (its name is member/NAME
+	// then).
 	// +required
 	From RestoredSnapshot `json:"from"`
 
@@ -296,14 +309,14 @@ type RestorePlan struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	SetAside []string `json:"setAside,omitempty"`
 
-	// formerVolumes is what happens to the claims in setAside once all members of the restored cluster are healthy:
-	// Retain or Delete.
+	// formerVolumes is what happens to the claims in setAside once all members of the restored
+	// cluster are healthy: Retain or Delete.
 	// +required
 	// +kubebuilder:validation:Enum=Retain;Delete
 	FormerVolumes RetentionPolicy `json:"formerVolumes"`
 
-	// newMembers are the names of the new members. All of them start from the snapshot at once. From
-	// the data of a member only the first one starts, and the others join it.
+	// newMembers are the names of the new members. All of them start from the snapshot at once.
+	// From the data of a member only the first one starts, and the others join it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -322,15 +335,18 @@ type RestorePhase string
 
 // The phases.
 const (
-	// RestorePending: the snapshot is looked for, or something that passes by itself is waited for; the cluster goes on.
+	// RestorePending: the snapshot is looked for, or something that passes by itself is waited for;
+	// the cluster goes on.
 	RestorePending RestorePhase = "Pending"
-	// RestoreBlocked: it cannot begin before a person has changed something, and the cluster goes on.
+	// RestoreBlocked: it cannot begin before a person has changed something, and the cluster goes
+	// on.
 	RestoreBlocked RestorePhase = "Blocked"
 	// RestoreRefused: it is never begun, and the cluster goes on; the message says why.
 	RestoreRefused RestorePhase = "Refused"
 	// RestoreRestoring: the former members are stopped, and new ones start from the snapshot.
 	RestoreRestoring RestorePhase = "Restoring"
-	// RestoreReverting: the EtcdRestore was deleted: the new members go, and the former ones come back.
+	// RestoreReverting: the EtcdRestore was deleted: the new members go, and the former ones come
+	// back.
 	RestoreReverting RestorePhase = "Reverting"
 	// RestoreCompleted: the new members have formed a cluster.
 	RestoreCompleted RestorePhase = "Completed"
@@ -356,8 +372,9 @@ func (r *EtcdRestore) MadeOnLossOfAnother(c *EtcdCluster) bool {
 	return of != "" && of != string(c.UID)
 }
 
-// SourceFor is the source with what the spec leaves out: the snapshot of the EtcdBackup that it refers to, which is nil or zero
-// where there is none, or one of the cluster itself. missing is why there is no source yet, in words that a person can act on.
+// SourceFor is the source with what the spec leaves out: the snapshot of the EtcdBackup that it
+// refers to, which is nil or zero where there is none, or one of the cluster itself. missing is why
+// there is no source yet, in words that a person can act on.
 func (r *EtcdRestore) SourceFor(c *EtcdCluster, b *EtcdBackup) (source BootstrapRestore, missing string) {
 	source = *r.Spec.Source.BootstrapRestore.DeepCopy()
 	ref := r.Spec.Source.BackupRef

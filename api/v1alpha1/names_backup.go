@@ -15,10 +15,12 @@ func (b *EtcdBackup) DeletionJobName() string { return b.Name + "-delete" }
 // uidLength is how much of a UID the name of a snapshot has, in characters: 32 random bits.
 const uidLength = 8
 
-// SnapshotName is what an attempt calls its snapshot in the store. A part of the UID tells it from that of every other EtcdBackup,
-// also in another Kubernetes cluster with the same manifests, or in a namespace whose name reads the same with a '-' after it:
-// what deletes an EtcdBackup's snapshots goes by these names. The time is that of its creation, for people. Every attempt has a
-// name of its own, because nothing in a store is overwritten and an attempt that was interrupted may have left something.
+// SnapshotName is what an attempt calls its snapshot in the store. A part of the UID tells it from
+// that of every other EtcdBackup, also in another Kubernetes cluster with the same manifests, or in
+// a namespace whose name reads the same with a '-' after it: what deletes an EtcdBackup's snapshots
+// goes by these names. The time is that of its creation, for people. Every attempt has a name of
+// its own, because nothing in a store is overwritten and an attempt that was interrupted may have
+// left something.
 func (b *EtcdBackup) SnapshotName(attempt int32) string {
 	uid := string(b.UID[:min(len(b.UID), uidLength)])
 	return b.Namespace + "-" + b.Name + "-" + b.CreationTimestamp.UTC().Format("20060102t150405z") + "-" + uid + suffix(attempt)
@@ -39,7 +41,8 @@ func (b *EtcdBackup) Verification() VerifyMode {
 	return b.Spec.Verify
 }
 
-// StoreFor is the store of a backup that is begun now: its own, or that of its cluster; nil where there is none.
+// StoreFor is the store of a backup that is begun now: its own, or that of its cluster; nil where
+// there is none.
 func (b *EtcdBackup) StoreFor(c *EtcdCluster) *BackupStore {
 	switch {
 	case b.Spec.Store != nil:
@@ -51,8 +54,8 @@ func (b *EtcdBackup) StoreFor(c *EtcdCluster) *BackupStore {
 	}
 }
 
-// EncryptionFor is the encryption of a snapshot that is begun now: that of the EtcdBackup, else that
-// of its cluster, else that of an earlier attempt; nil where there is none. The store makes no
+// EncryptionFor is the encryption of a snapshot that is begun now: that of the EtcdBackup, else
+// that of its cluster, else that of an earlier attempt; nil where there is none. The store makes no
 // difference: an EtcdBackup with a store of its own need not repeat the encryption of its cluster.
 func (b *EtcdBackup) EncryptionFor(c *EtcdCluster) *BackupEncryption {
 	switch {
@@ -74,7 +77,8 @@ func (b *EtcdBackup) Encryption() *BackupEncryption {
 	return b.Status.Encryption
 }
 
-// BackupName is what the EtcdBackup of that time is called: two looks at the same time lead to the same name.
+// BackupName is what the EtcdBackup of that time is called: two looks at the same time lead to the
+// same name.
 func (s *EtcdBackupSchedule) BackupName(at time.Time) string {
 	return s.Name + "-" + strconv.FormatInt(at.Unix()/60, 10)
 }

@@ -7,43 +7,47 @@ import "k8s.io/apimachinery/pkg/api/resource"
 // +kubebuilder:validation:MaxLength=16
 type Duration string
 
-// Options configure etcd itself: the well-known ones by name and type, the rest as flags. All members get the same.
+// Options configure etcd itself: the well-known ones by name and type, the rest as flags. All
+// members get the same.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.heartbeatInterval) ? self.heartbeatInterval : '100ms'].all(h, [has(self.electionTimeout) ? self.electionTimeout : '1s'].all(e, !h.matches('^[0-9]{1,5}(ms|s)$') || !e.matches('^[0-9]{1,5}(ms|s)$') || duration(h) + duration(h) + duration(h) + duration(h) + duration(h) <= duration(e)))",fieldPath=".electionTimeout",message="options.electionTimeout (default 1s) must be at least five times options.heartbeatInterval (default 100ms): etcd does not start otherwise; raise the one or lower the other"
 type Options struct {
-	// heartbeatInterval is how often the leader tells the others that it lives; about the round-trip time between
-	// members. Default 100ms, 1ms to 10s.
+	// heartbeatInterval is how often the leader tells the others that it lives; about the
+	// round-trip time between members. Default 100ms, 1ms to 10s.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('1ms') && duration(self) <= duration('10s')",message="options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms"
 	HeartbeatInterval *Duration `json:"heartbeatInterval,omitempty"`
 
-	// electionTimeout is how long a member waits for the leader before it calls an election; ten round trips or more, at
-	// least five heartbeats. Default 1s, 10ms to 50s.
+	// electionTimeout is how long a member waits for the leader before it calls an election; ten
+	// round trips or more, at least five heartbeats. Default 1s, 10ms to 50s.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('10ms') && duration(self) <= duration('50s')",message="options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s"
 	ElectionTimeout *Duration `json:"electionTimeout,omitempty"`
 
-	// quotaBackendSize is the database size at which etcd refuses writes until space is freed, 16Mi to 100Gi. It must be
-	// smaller than storage.size; keep it below half of that: snapshots and defragmentation need room for a copy. Default:
-	// 2Gi, which is etcd's own, or half of storage.size where that is less.
+	// quotaBackendSize is the database size at which etcd refuses writes until space is freed, 16Mi
+	// to 100Gi. It must be smaller than storage.size; keep it below half of that: snapshots and
+	// defragmentation need room for a copy. Default: 2Gi, which is etcd's own, or half of
+	// storage.size where that is less.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('16Mi')) >= 0 && quantity(string(self)).compareTo(quantity('100Gi')) <= 0",message="options.quotaBackendSize must be from 16Mi to 100Gi, for example 2Gi"
 	QuotaBackendSize *resource.Quantity `json:"quotaBackendSize,omitempty"`
 
-	// autoCompaction makes etcd forget old revisions by itself. Default none: a Kubernetes API server compacts its etcd.
+	// autoCompaction makes etcd forget old revisions by itself. Default none: a Kubernetes API
+	// server compacts its etcd.
 	// +optional
 	AutoCompaction *AutoCompaction `json:"autoCompaction,omitempty"`
 
-	// snapshotCount is the number of transactions after which a member snapshots its raft log. Default: 10000, on every
-	// minor (etcd 3.5 alone would take 100000 and the memory that goes with it).
+	// snapshotCount is the number of transactions after which a member snapshots its raft log.
+	// Default: 10000, on every minor (etcd 3.5 alone would take 100000 and the memory that goes
+	// with it).
 	// +optional
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=1000000
 	SnapshotCount *int64 `json:"snapshotCount,omitempty"`
 
-	// flags are further flags of etcd, by name without dashes, for example max-request-bytes: "3145728". A flag that
-	// Quorate sets by itself, that would endanger data, or that has a field of its own is refused; one that this etcd
-	// version does not know is reported as Stalled.
+	// flags are further flags of etcd, by name without dashes, for example max-request-bytes:
+	// "3145728". A flag that Quorate sets by itself, that would endanger data, or that has a field
+	// of its own is refused; one that this etcd version does not know is reported as Stalled.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 1024)",message="options.flags: a value has at most 1024 characters"
@@ -74,7 +78,8 @@ type AutoCompaction struct {
 	// +kubebuilder:validation:Enum=Periodic;Revision
 	Mode CompactionMode `json:"mode"`
 
-	// retention is what is kept: for Periodic a time in minutes or hours such as 8h, for Revision a number such as 1000.
+	// retention is what is kept: for Periodic a time in minutes or hours such as 8h, for Revision a
+	// number such as 1000.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16

@@ -9,7 +9,8 @@ import (
 // GroupName is the API group of every kind of Quorate.
 const GroupName = "etcd.quorate.dev"
 
-// SchemeGroupVersion is the group and version of this package; the generated apply-configurations expect this name.
+// SchemeGroupVersion is the group and version of this package; the generated apply-configurations
+// expect this name.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 // The kinds, as owner references and events write them.

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 )
 
-// The API server must take every definition: it is structural, and its CEL rules compile and keep within the cost budget.
+// The API server must take every definition: it is structural, and its CEL rules compile and keep
+// within the cost budget.
 func TestDefinitionValid(t *testing.T) {
 	t.Parallel()
 	for kind, crd := range everyDefinition(t) {
@@ -21,7 +22,8 @@ func TestDefinitionValid(t *testing.T) {
 	}
 }
 
-// A rule is ASCII: gofmt makes a typographic quote of two apostrophes in a comment, and the rule then means something else.
+// A rule is ASCII: gofmt makes a typographic quote of two apostrophes in a comment, and the rule
+// then means something else.
 func TestRulesPlain(t *testing.T) {
 	t.Parallel()
 	rules := 0
@@ -57,14 +59,14 @@ func everyDefinition(t *testing.T) map[string]*apiextensions.CustomResourceDefin
 	return all
 }
 
-// kubernetes are the parts of the schema that are types of Kubernetes: described there, and bounded by the size of a
-// request only.
+// kubernetes are the parts of the schema that are types of Kubernetes: described there, and bounded
+// by the size of a request only.
 var kubernetes = regexp.MustCompile(`^(apiVersion|kind|metadata)$|` +
 	`^spec\.scheduling\.(affinity|tolerations\[\]|topologySpreadConstraints\[\])$|` +
 	`^status\.conditions\[\]$`)
 
-// Every field of ours says in kubectl explain what it is, and has a bound, without which neither the cost of a rule nor
-// the size of an object could be known.
+// Every field of ours says in kubectl explain what it is, and has a bound, without which neither
+// the cost of a rule nor the size of an object could be known.
 func TestFieldsDescribedAndBounded(t *testing.T) {
 	t.Parallel()
 	for kind, crd := range everyDefinition(t) {
@@ -140,7 +142,8 @@ func lacks(path string, s *apiextensions.JSONSchemaProps) (lacks []string) {
 	return lacks
 }
 
-// A fresh object is never taken for one that was looked at already, and an EtcdCluster has the size that kubectl scale shows.
+// A fresh object is never taken for one that was looked at already, and an EtcdCluster has the size
+// that kubectl scale shows.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

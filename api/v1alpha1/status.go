@@ -7,18 +7,21 @@ import (
 
 // EtcdClusterStatus is the observed state of an etcd cluster.
 type EtcdClusterStatus struct {
-	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
+	// first look.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, Available and Degraded, always; Reconciling and Stalled, only while True.
+	// conditions are Ready, Available and Degraded, always; Reconciling and Stalled, only while
+	// True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// replicas is the number of members that have a Pod; with readyReplicas and selector it serves the scale subresource.
+	// replicas is the number of members that have a Pod; with readyReplicas and selector it serves
+	// the scale subresource.
 	// +optional
 	Replicas int32 `json:"replicas"`
 
@@ -31,13 +34,14 @@ type EtcdClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	Selector string `json:"selector,omitempty"`
 
-	// clusterID is etcd's own ID of this cluster, in hexadecimal. Once it is set, no member is ever started empty again.
+	// clusterID is etcd's own ID of this cluster, in hexadecimal. Once it is set, no member is ever
+	// started empty again.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore, or an EtcdRestore). Once it is set, only
-	// an EtcdRestore changes it.
+	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore, or an
+	// EtcdRestore). Once it is set, only an EtcdRestore changes it.
 	// +optional
 	Restored *RestoredSnapshot `json:"restored,omitempty"`
 
@@ -45,8 +49,8 @@ type EtcdClusterStatus struct {
 	// +optional
 	Restore *ClusterRestore `json:"restore,omitempty"`
 
-	// carriedOut are the names of the EtcdRestores that were carried out or refused, the last 16. An EtcdRestore of one of these names
-	// is not carried out.
+	// carriedOut are the names of the EtcdRestores that were carried out or refused, the last 16.
+	// An EtcdRestore of one of these names is not carried out.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -57,8 +61,8 @@ type EtcdClusterStatus struct {
 	// +optional
 	QuorumLoss *QuorumLoss `json:"quorumLoss,omitempty"`
 
-	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims with a lower one are of former
-	// members, which an EtcdRestore has replaced.
+	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims
+	// with a lower one are of former members, which an EtcdRestore has replaced.
 	// +optional
 	FirstOrdinal int32 `json:"firstOrdinal,omitempty"`
 
@@ -91,13 +95,13 @@ type EtcdClusterStatus struct {
 	// +optional
 	NextOrdinal int32 `json:"nextOrdinal,omitempty"`
 
-	// failedChange is the change that the spec asks for, where it was tried on one member, did not work, and was put back. It
-	// is tried again when the spec changes.
+	// failedChange is the change that the spec asks for, where it was tried on one member, did not
+	// work, and was put back. It is tried again when the spec changes.
 	// +optional
 	FailedChange *FailedChange `json:"failedChange,omitempty"`
 
-	// operation is what was decided and is not yet seen to be done. It is written before the first effect, so that after
-	// a crash it is plain what may have happened.
+	// operation is what was decided and is not yet seen to be done. It is written before the first
+	// effect, so that after a crash it is plain what may have happened.
 	// +optional
 	Operation *Operation `json:"operation,omitempty"`
 }
@@ -118,8 +122,8 @@ type QuorumLoss struct {
 	// +optional
 	LostSince *metav1.Time `json:"lostSince,omitempty"`
 
-	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No other one is created for this
-	// loss, also where a person has deleted that.
+	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No
+	// other one is created for this loss, also where a person has deleted that.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Restore string `json:"restore,omitempty"`
@@ -183,14 +187,16 @@ type MemberStatus struct {
 	// +kubebuilder:validation:Enum=Healthy;NoLeader;Alarm;Unreachable;Stopped;Lost
 	Health MemberHealth `json:"health,omitempty"`
 
-	// volume is the name of its PersistentVolumeClaim; empty with storage.medium Memory, or when it is gone.
+	// volume is the name of its PersistentVolumeClaim; empty with storage.medium Memory, or when it
+	// is gone.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Volume string `json:"volume,omitempty"`
 
 	// downSince is when its Pod was first found not to run; empty again once the member answers, or
-	// its kubelet finds it ready. Where another container or a readiness gate keeps the Pod from being
-	// ready, or its node does not answer, spec.recovery.replaceAfter runs since then at the earliest.
+	// its kubelet finds it ready. Where another container or a readiness gate keeps the Pod from
+	// being ready, or its node does not answer, spec.recovery.replaceAfter runs since then at the
+	// earliest.
 	// +optional
 	DownSince *metav1.Time `json:"downSince,omitempty"`
 
@@ -214,8 +220,8 @@ type FailedChange struct {
 
 // Operation is what was decided and is not yet seen to be done.
 type Operation struct {
-	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader, Discard, Update,
-	// PutBack, Downgrade or CancelDowngrade.
+	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader,
+	// Discard, Update, PutBack, Downgrade or CancelDowngrade.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	Step string `json:"step"`
@@ -234,7 +240,8 @@ type Operation struct {
 	// +kubebuilder:validation:MaxLength=128
 	Holder string `json:"holder,omitempty"`
 
-	// since is when it was decided. A request to etcd is given up long before another operation may take its place.
+	// since is when it was decided. A request to etcd is given up long before another operation may
+	// take its place.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 

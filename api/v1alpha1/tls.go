@@ -35,9 +35,10 @@ type TLS struct {
 // +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || (!has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name) && (!has(self.operatorSecretRef) || !has(oldSelf.operatorSecretRef) || self.operatorSecretRef.name == oldSelf.operatorSecretRef.name)",message="the names of the Secrets cannot be changed, because the Pods mount them: set them back, and replace what the Secrets hold"
 type ClientTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
-	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain text).
-	// With Managed and Secret every client needs a certificate: with Managed one of that authority,
-	// with Secret one of an authority in ca.crt of secretRef. The mode cannot be changed yet.
+	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
+	// text). With Managed and Secret every client needs a certificate: with Managed one of that
+	// authority, with Secret one of an authority in ca.crt of secretRef. The mode cannot be changed
+	// yet.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
@@ -51,8 +52,8 @@ type ClientTLS struct {
 	// +kubebuilder:validation:MaxItems=32
 	AltNames []AltName `json:"altNames,omitempty"`
 
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt with
-	// the authorities that client certificates are checked against. tls.crt must be valid for
+	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
+	// with the authorities that client certificates are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>-client.<namespace>.svc, for server and client
 	// authentication. Required with mode Secret, and only allowed there.
 	// +optional
@@ -79,14 +80,14 @@ type AltName string
 type PeerTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
 	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
-	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate of
-	// an authority that they trust. The mode cannot be changed yet.
+	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate
+	// of an authority that they trust. The mode cannot be changed yet.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
 
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt with
-	// the authorities that peers are checked against. tls.crt must be valid for
+	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
+	// with the authorities that peers are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and client
 	// authentication. Required with mode Secret, and only allowed there.
 	// +optional

@@ -157,7 +157,8 @@ func TestAdmitRestore(t *testing.T) {
 	})
 }
 
-// TestRestoreFixed: the rule that keeps the spec of an EtcdRestore as it is names every field but suspend.
+// TestRestoreFixed: the rule that keeps the spec of an EtcdRestore as it is names every field but
+// suspend.
 func TestRestoreFixed(t *testing.T) {
 	t.Parallel()
 	rule := content(t, "etcdrestore.go")

@@ -15,8 +15,9 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// The commands by which the first member of a cluster gets the data of a former member, which is left where the majority is lost for
-// good. An etcd of the version that ran there has to read that: the program of the agent is put into a container of etcd's image.
+// The commands by which the first member of a cluster gets the data of a former member, which is
+// left where the majority is lost for good. An etcd of the version that ran there has to read that:
+// the program of the agent is put into a container of etcd's image.
 
 // agentInstall is the init container before agentCopyMember.
 func agentInstall() *cobra.Command {
@@ -49,8 +50,9 @@ func install(path string) (err error) {
 	return errors.Join(err, to.Close())
 }
 
-// agentCopyMember makes the data of a first member of the data directory of a former one, which stays as it is. The container may be
-// started again at any moment, and another one may have done it before.
+// agentCopyMember makes the data of a first member of the data directory of a former one, which
+// stays as it is. The container may be started again at any moment, and another one may have done
+// it before.
 func agentCopyMember() *cobra.Command {
 	var (
 		member        restoreFlags
@@ -99,7 +101,8 @@ func agentCopyMember() *cobra.Command {
 // copyName is the snapshot that is taken on the way.
 const copyName = "copy"
 
-// nowhere is the store of a snapshot of which only the plain copy is wanted: the volume has room for that, and not for more.
+// nowhere is the store of a snapshot of which only the plain copy is wanted: the volume has room
+// for that, and not for more.
 type nowhere struct{}
 
 func (nowhere) Create(_ context.Context, _ string, write func(io.Writer) error) error {
@@ -115,8 +118,9 @@ func (nowhere) Delete(context.Context, string) error                            
 func (nowhere) Location(key string) string                                      { return key }
 func (nowhere) Close() error                                                    { return nil }
 
-// agentExpectMember is the init container of a first member whose data was copied by agentCopyMember: etcd is not started without
-// that, and is whenever the Pod starts on its node later.
+// agentExpectMember is the init container of a first member whose data was copied by
+// agentCopyMember: etcd is not started without that, and is whenever the Pod starts on its node
+// later.
 func agentExpectMember() *cobra.Command {
 	var (
 		member         restoreFlags

@@ -11,7 +11,8 @@ import (
 // byHand is the page about snapshots by hand.
 const byHand = "snapshots-by-hand.md"
 
-// documentedCommands are the commands in a section of a page in docs, up to the next heading, or in all of it: the lines with a prompt.
+// documentedCommands are the commands in a section of a page in docs, up to the next heading, or in
+// all of it: the lines with a prompt.
 func documentedCommands(t *testing.T, page, section string) []string {
 	t.Helper()
 	doc, err := os.ReadFile("../../docs/" + page)
@@ -38,8 +39,8 @@ func documentedCommands(t *testing.T, page, section string) []string {
 	return commands
 }
 
-// TestBackupsDocumented: every command that docs/snapshots-by-hand.md and docs/restore.md tell is one, with the flags that it has, and
-// the former has them all.
+// TestBackupsDocumented: every command that docs/snapshots-by-hand.md and docs/restore.md tell is
+// one, with the flags that it has, and the former has them all.
 func TestBackupsDocumented(t *testing.T) {
 	t.Parallel()
 	shown := checkCommands(t, byHand)
@@ -51,7 +52,8 @@ func TestBackupsDocumented(t *testing.T) {
 	checkCommands(t, "restore.md")
 }
 
-// checkCommands fails the test unless all commands of quorate on a page are some, and returns which these are.
+// checkCommands fails the test unless all commands of quorate on a page are some, and returns which
+// these are.
 func checkCommands(t *testing.T, page string) (shown map[string]bool) {
 	t.Helper()
 	shown = map[string]bool{}

@@ -12,8 +12,9 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// TestSnapshotByHand does what docs/snapshots-by-hand.md tells, with the commands as they stand there: a snapshot of three members is saved
-// and verified, all of them are lost, and it is restored into three again.
+// TestSnapshotByHand does what docs/snapshots-by-hand.md tells, with the commands as they stand
+// there: a snapshot of three members is saved and verified, all of them are lost, and it is
+// restored into three again.
 func TestSnapshotByHand(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, node.Etcd36)

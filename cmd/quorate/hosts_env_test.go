@@ -22,8 +22,8 @@ import (
 // soon is more than anything here needs on a busy machine.
 const soon = 2 * time.Minute
 
-// hosts are three machines with etcd on each, as docs/snapshots-by-hand.md has them: their addresses are ports of this machine, and their
-// directories are below one.
+// hosts are three machines with etcd on each, as docs/snapshots-by-hand.md has them: their
+// addresses are ports of this machine, and their directories are below one.
 type hosts struct {
 	*testing.T
 	dir  string
@@ -70,7 +70,8 @@ func newHosts(t *testing.T, version string) *hosts {
 
 func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
-// lastPort is the last that was given away, below those that the system gives to whatever asks for any.
+// lastPort is the last that was given away, below those that the system gives to whatever asks for
+// any.
 var lastPort atomic.Int32
 
 // freePorts returns the first of two ports, one after the other, that are free.
@@ -114,7 +115,8 @@ func memberOf(command string) string {
 	return documented[0].member
 }
 
-// run runs a command of the documentation, and returns what it prints. An etcd is started, and goes on.
+// run runs a command of the documentation, and returns what it prints. An etcd is started, and goes
+// on.
 func (h *hosts) run(command string) string {
 	h.Helper()
 	member := memberOf(command)

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// importRules say what the production files of a directory, and of those below it, may not import. They keep the deciding
-// packages free of the world: what cannot import a client cannot call one. A directory may always import its own tree.
+// importRules say what the production files of a directory, and of those below it, may not import.
+// They keep the deciding packages free of the world: what cannot import a client cannot call one. A
+// directory may always import its own tree.
 var importRules = map[string]struct {
 	reason string
 	banned []string

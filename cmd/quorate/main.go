@@ -1,7 +1,8 @@
-// Command quorate runs etcd on Kubernetes. It is one binary: the operator, and what goes with installing it.
+// Command quorate runs etcd on Kubernetes. It is one binary: the operator, and what goes with
+// installing it.
 //
-// There is nothing to find here but flags and wiring: what decides is in packages membership and render, what acts in
-// package reconcile.
+// There is nothing to find here but flags and wiring: what decides is in packages membership and
+// render, what acts in package reconcile.
 package main
 
 import (

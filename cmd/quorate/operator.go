@@ -36,11 +36,12 @@ import (
 	"quorate.dev/reconcile/restore"
 )
 
-// leaseName is what all operators of a namespace compete for. The Role quorate-leader-election names it too.
+// leaseName is what all operators of a namespace compete for. The Role quorate-leader-election
+// names it too.
 const leaseName = "quorate"
 
-// shutdown is how long a pass may take to end. It is shorter than the Pod's termination grace, so that the lease is
-// released and the next operator starts at once.
+// shutdown is how long a pass may take to end. It is shorter than the Pod's termination grace, so
+// that the lease is released and the next operator starts at once.
 const shutdown = 20 * time.Second
 
 // proxiesFollow is how long kube-proxy lets pass at least between two times that it follows what
@@ -96,7 +97,8 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--log-level: %w", err)
 	}
-	// Most errors here are the weather of a distributed system: the message says what a stack trace would not.
+	// Most errors here are the weather of a distributed system: the message says what a stack trace
+	// would not.
 	log := zap.New(zap.Level(level), zap.StacktraceLevel(zapcore.PanicLevel))
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
@@ -211,14 +213,15 @@ func kinds() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// cache keeps in memory what the operator looks after, and of the other kinds only what carries its label: a cluster may
-// hold ten thousand Pods of other people.
+// cache keeps in memory what the operator looks after, and of the other kinds only what carries its
+// label: a cluster may hold ten thousand Pods of other people.
 func (o *operatorOptions) cache() (cache.Options, error) {
 	ours, err := labels.NewRequirement(api.LabelCluster, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("select objects: %w", err)
 	}
-	// Of Pods and claims the managedFields are read, to tell what an apply would change; of the others they are ballast.
+	// Of Pods and claims the managedFields are read, to tell what an apply would change; of the
+	// others they are ballast.
 	labelled := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
 	light := cache.ByObject{Label: labelled.Label, Transform: cache.TransformStripManagedFields()}
 	backups, err := labels.NewRequirement(api.LabelBackup, selection.Exists, nil)

@@ -58,7 +58,8 @@ func TestManager(t *testing.T) {
 	}
 }
 
-// TestManagerCaches holds the memory bound: no Pod, claim, Service, budget or Job of other people is ever kept.
+// TestManagerCaches holds the memory bound: no Pod, claim, Service, budget or Job of other people
+// is ever kept.
 func TestManagerCaches(t *testing.T) {
 	options, err := parse(t, nil).manager()
 	if err != nil {

@@ -56,7 +56,8 @@ and writes nothing. etcd is not asked: what it would say is taken from the statu
 	return cmd
 }
 
-// reader is the API server that kubectl would talk to. Where no namespace was asked for, it is that of kubectl too.
+// reader is the API server that kubectl would talk to. Where no namespace was asked for, it is that
+// of kubectl too.
 func (o *previewOptions) reader() (client.Reader, error) {
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{CurrentContext: o.context})
@@ -157,7 +158,8 @@ var inWords = map[reconcile.Effect]string{
 	reconcile.EffectCreated:   "created",
 }
 
-// why names the parts of the spec, or the places that differ: with a plus those that are new, with a minus those that go.
+// why names the parts of the spec, or the places that differ: with a plus those that are new, with
+// a minus those that go.
 func why(o reconcile.ObjectChange) string {
 	all := slices.Clone(o.Parts)
 	for _, d := range o.Differences {

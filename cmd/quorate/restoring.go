@@ -15,7 +15,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// restoreFlags say what becomes of a snapshot: one member's data. They are named as those of etcdutl.
+// restoreFlags say what becomes of a snapshot: one member's data. They are named as those of
+// etcdutl.
 type restoreFlags struct {
 	options       snapshot.RestoreOptions
 	markCompacted bool
@@ -87,7 +88,8 @@ func initialCluster(flag string) (map[string][]string, error) {
 	return members, nil
 }
 
-// nextCommand starts etcd on what was restored. Clients are served on the port before that of the peers, as is usual.
+// nextCommand starts etcd on what was restored. Clients are served on the port before that of the
+// peers, as is usual.
 func nextCommand(o snapshot.RestoreOptions, size int64) string {
 	var listenPeers, listenClients, advertise []string
 	for _, peer := range o.PeerURLs {

@@ -47,7 +47,8 @@ func (h *hosts) s3() string {
 	}
 }
 
-// TestSnapshotInS3 saves to an S3 server, and restores from it, with the store as docs/snapshots-by-hand.md has it.
+// TestSnapshotInS3 saves to an S3 server, and restores from it, with the store as
+// docs/snapshots-by-hand.md has it.
 func TestSnapshotInS3(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, node.Etcd36)

@@ -14,8 +14,8 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// sourceFlags say which etcd is asked, and how. Their names are those of etcdctl, and so are the variables (ETCDCTL_CACERT for
-// --cacert) that count where a flag was not written.
+// sourceFlags say which etcd is asked, and how. Their names are those of etcdctl, and so are the
+// variables (ETCDCTL_CACERT for --cacert) that count where a flag was not written.
 type sourceFlags struct {
 	endpoints                         []string
 	cacert, cert, key, user, password string
@@ -114,7 +114,8 @@ func (s *sourceFlags) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// endpointURLs gives a scheme to those that have none, as etcdctl does, and tells whether they are encrypted.
+// endpointURLs gives a scheme to those that have none, as etcdctl does, and tells whether they are
+// encrypted.
 func endpointURLs(endpoints []string, encrypted bool) ([]string, bool, error) {
 	scheme := "http"
 	if encrypted {

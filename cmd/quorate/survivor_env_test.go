@@ -11,8 +11,8 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// TestSurvivorByHand does what docs/snapshots-by-hand.md tells for when one member is left, with the commands as they stand there.
-// Nothing that was acknowledged is lost.
+// TestSurvivorByHand does what docs/snapshots-by-hand.md tells for when one member is left, with
+// the commands as they stand there. Nothing that was acknowledged is lost.
 func TestSurvivorByHand(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, node.Etcd36)

@@ -10,7 +10,8 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// TestSnapshotWithTLS saves from an etcd that wants certificates and users, with the flags and variables of etcdctl.
+// TestSnapshotWithTLS saves from an etcd that wants certificates and users, with the flags and
+// variables of etcdctl.
 func TestSnapshotWithTLS(t *testing.T) {
 	t.Parallel()
 	h := newHosts(t, node.Etcd37)

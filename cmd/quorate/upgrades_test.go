@@ -18,7 +18,8 @@ var (
 	recordedName = regexp.MustCompile(`\bdb\b`)
 )
 
-// previous are the objects of a cluster as an earlier release has left them, in another namespace and under another name.
+// previous are the objects of a cluster as an earlier release has left them, in another namespace
+// and under another name.
 func previous(t *testing.T, file, namespace, name string) []client.Object {
 	t.Helper()
 	raw, err := os.ReadFile("../../reconcile/testdata/previous/" + file)
@@ -47,7 +48,8 @@ func previous(t *testing.T, file, namespace, name string) []client.Object {
 	return objects
 }
 
-// TestUpgradesDocumented: the example of docs/upgrades.md is what is told of clusters of earlier releases.
+// TestUpgradesDocumented: the example of docs/upgrades.md is what is told of clusters of earlier
+// releases.
 func TestUpgradesDocumented(t *testing.T) {
 	t.Parallel()
 	const command = "$ quorate preview -A\n"

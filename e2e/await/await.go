@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Change calls done at every change of an object, which is read afresh before and has no UID while it does not exist. It
-// returns true once done does, and false without an error when the watch ends, as servers end it every now and then.
+// Change calls done at every change of an object, which is read afresh before and has no UID while
+// it does not exist. It returns true once done does, and false without an error when the watch
+// ends, as servers end it every now and then.
 func Change(ctx context.Context, c client.WithWatch, o client.Object, done func() bool) (bool, error) {
 	kind, err := apiutil.GVKForObject(o, c.Scheme())
 	if err != nil {

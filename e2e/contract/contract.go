@@ -1,5 +1,5 @@
-// Package contract checks that a status of an EtcdCluster says the same to kstatus, which Flux, Helm and others wait by, as
-// it says to people.
+// Package contract checks that a status of an EtcdCluster says the same to kstatus, which Flux,
+// Helm and others wait by, as it says to people.
 package contract
 
 import (
@@ -15,9 +15,10 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Check returns what kstatus makes of the EtcdCluster, and where its status breaks the contract: Ready, Available and
-// Degraded always; Reconciling or Stalled only while True and never both; every condition with a message and its
-// generation; Current exactly when Ready, Failed exactly when Stalled.
+// Check returns what kstatus makes of the EtcdCluster, and where its status breaks the contract:
+// Ready, Available and Degraded always; Reconciling or Stalled only while True and never both;
+// every condition with a message and its generation; Current exactly when Ready, Failed exactly
+// when Stalled.
 func Check(c *api.EtcdCluster) (computed status.Status, breaches []string) {
 	breach := func(format string, args ...any) { breaches = append(breaches, fmt.Sprintf(format, args...)) }
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)

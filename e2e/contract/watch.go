@@ -20,8 +20,8 @@ type Stage interface {
 	client.WithWatch
 }
 
-// Watch the status of an EtcdCluster until the test or step ends that began it, and fail that where it breaks the contract. It
-// returns what kstatus has made of the cluster so far, each change once.
+// Watch the status of an EtcdCluster until the test or step ends that began it, and fail that where
+// it breaks the contract. It returns what kstatus has made of the cluster so far, each change once.
 func Watch(t Stage, c *api.EtcdCluster) (seen func() []status.Status) {
 	t.Helper()
 	var mu sync.Mutex
@@ -56,7 +56,8 @@ func Available(t Stage, c *api.EtcdCluster) (stop func()) {
 	})
 }
 
-// Describe the status of an EtcdCluster in one line, for the person that has to find out what went wrong.
+// Describe the status of an EtcdCluster in one line, for the person that has to find out what went
+// wrong.
 func Describe(c *api.EtcdCluster) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "generation %d, observed %d, clusterID %q", c.Generation, c.Status.ObservedGeneration, c.Status.ClusterID)

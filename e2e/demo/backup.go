@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// backupFile is the EtcdBackup that the demo applies. Its store is the S3 server of node.S3Manifests.
+	// backupFile is the EtcdBackup that the demo applies. Its store is the S3 server of
+	// node.S3Manifests.
 	backupFile = "e2e/demo/backup.yaml"
-	// restoredFile is the EtcdCluster of the sample, which starts from the newest verified snapshot in that store.
+	// restoredFile is the EtcdCluster of the sample, which starts from the newest verified snapshot
+	// in that store.
 	restoredFile = "e2e/demo/restored.yaml"
 )
 
@@ -22,7 +24,8 @@ var backupClues = [][]string{
 	{"logs", "--selector=etcd.quorate.dev/backup", "--all-containers", "--tail=20"},
 }
 
-// objectStore runs an S3 server in the cluster. Its objects are lost with its Pod: it is for this demo alone.
+// objectStore runs an S3 server in the cluster. Its objects are lost with its Pod: it is for this
+// demo alone.
 func objectStore(ctx context.Context, d *demo) error {
 	if _, err := d.kubectl.output(ctx, node.S3Manifests, "apply", "--server-side", "--filename=-"); err != nil {
 		return err
@@ -31,7 +34,8 @@ func objectStore(ctx context.Context, d *demo) error {
 	return err
 }
 
-// backup takes a snapshot each time: an EtcdBackup is a record, so the one of the last run is deleted first.
+// backup takes a snapshot each time: an EtcdBackup is a record, so the one of the last run is
+// deleted first.
 func backup(ctx context.Context, d *demo) error {
 	if _, err := d.kubectl.output(ctx, nil, "delete", "etcdbackup/"+name, "--ignore-not-found", "--timeout=1m"); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// remove the cluster with all that is in it, and the images of the operator. What took long to make, and is no use to
-// any other demo but to the tests, stays.
+// remove the cluster with all that is in it, and the images of the operator. What took long to
+// make, and is no use to any other demo but to the tests, stays.
 func remove(ctx context.Context) error {
 	if err := node.Down(ctx, name); err != nil {
 		return err

@@ -24,7 +24,8 @@ const (
 	etcdctl = "templates/samples/etcdctl.yaml"
 )
 
-// patience bounds each wait for what the cluster does by itself; pulling or building images is not among it.
+// patience bounds each wait for what the cluster does by itself; pulling or building images is not
+// among it.
 const patience = 5 * time.Minute
 
 // demo is what the steps share.
@@ -93,8 +94,8 @@ func kubernetes(ctx context.Context, d *demo) error {
 	return nil
 }
 
-// images builds the operator and gives its image a name of its content: a Deployment with a new name is a new operator,
-// and one with the old name goes on.
+// images builds the operator and gives its image a name of its content: a Deployment with a new
+// name is a new operator, and one with the old name goes on.
 func images(ctx context.Context, d *demo) error {
 	fmt.Printf("     $ make image IMAGE=%s\n", image)
 	if _, err := output(ctx, "make", "--no-print-directory", "image", "IMAGE="+image); err != nil {
@@ -212,7 +213,8 @@ func (d *demo) next() string {
 `, d.kubectl.setup(), c, render.InstallNamespace, node.Etcd37, node.Etcd36)
 }
 
-// kubeconfigFile is a file of its own: the demo does not touch the kubeconfig of the person who runs it.
+// kubeconfigFile is a file of its own: the demo does not touch the kubeconfig of the person who
+// runs it.
 func kubeconfigFile() (string, error) {
 	return filepath.Abs(filepath.Join(".cache", name+".kubeconfig"))
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// kubectl runs the kubectl of this machine, or, where there is none, the one that every kind node has.
+// kubectl runs the kubectl of this machine, or, where there is none, the one that every kind node
+// has.
 type kubectl struct {
 	command    []string // that kubectl itself is
 	kubeconfig string

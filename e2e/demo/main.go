@@ -1,7 +1,9 @@
-// Command demo shows Quorate to a person: it makes a kind cluster, installs the operator, applies a sample EtcdCluster and
-// uses the etcd that comes of it. Each run goes on from what the last one left; --clean removes it.
+// Command demo shows Quorate to a person: it makes a kind cluster, installs the operator, applies a
+// sample EtcdCluster and uses the etcd that comes of it. Each run goes on from what the last one
+// left; --clean removes it.
 //
-// What changes the cluster goes through kubectl, and is printed as a user would type it. Read demo.go for the story.
+// What changes the cluster goes through kubectl, and is printed as a user would type it. Read
+// demo.go for the story.
 package main
 
 import (

@@ -18,7 +18,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// watchUntilReady prints what happens to the cluster and its Pods, as it happens, until the cluster is ready.
+// watchUntilReady prints what happens to the cluster and its Pods, as it happens, until the cluster
+// is ready.
 func watchUntilReady(ctx context.Context, kubeconfig string, c *api.EtcdCluster) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not ready within %s", patience))
 	defer cancel()
@@ -48,8 +49,8 @@ func connect(kubeconfig string) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
-// follow returns false when a watch has ended before the cluster was ready, as servers end them every now and then. A watch
-// begins with all there is.
+// follow returns false when a watch has ended before the cluster was ready, as servers end them
+// every now and then. A watch begins with all there is.
 func follow(ctx context.Context, kube client.WithWatch, c *api.EtcdCluster, changes *changes) (ready bool, err error) {
 	clusters, err := kube.Watch(ctx, &api.EtcdClusterList{}, client.InNamespace(c.Namespace), client.MatchingFields{"metadata.name": c.Name})
 	if err != nil {

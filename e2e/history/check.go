@@ -72,7 +72,8 @@ func (l *Load) replay(ctx context.Context, etcd *clientv3.Client, last int64) []
 	return nil
 }
 
-// checkRevisions compares the events with what a key itself says: when it was last written, and how often.
+// checkRevisions compares the events with what a key itself says: when it was last written, and how
+// often.
 func (l *Load) checkRevisions(ctx context.Context, etcd *clientv3.Client, truth []event, last int64) {
 	l.Helper()
 	r, err := etcd.Get(ctx, l.prefix, clientv3.WithPrefix(), clientv3.WithRev(last))

@@ -1,5 +1,6 @@
-// Package history is a load on an etcd cluster whose answers are checked: clients read and write while a test does to the
-// cluster what it does, and afterwards everything that they were told must be what one single store would have told them.
+// Package history is a load on an etcd cluster whose answers are checked: clients read and write
+// while a test does to the cluster what it does, and afterwards everything that they were told must
+// be what one single store would have told them.
 package history
 
 import (
@@ -19,18 +20,21 @@ import (
 type Config struct {
 	// Dial connects a client to endpoints, one for each member.
 	Dial func(endpoints ...string) (*clientv3.Client, error)
-	// Pods of the cluster: clients go to those that are ready, at each time, and the data in all is compared in the end.
+	// Pods of the cluster: clients go to those that are ready, at each time, and the data in all is
+	// compared in the end.
 	Pods Pods
 
-	// Clients is how many there are, each of which makes one request at a time, Pace after the last one began or when that is
-	// over. One that failed is not repeated, since it may have been carried out.
+	// Clients is how many there are, each of which makes one request at a time, Pace after the last
+	// one began or when that is over. One that failed is not repeated, since it may have been
+	// carried out.
 	Clients int
 	Pace    time.Duration
 	// Timeout is that of one request, short, so that a client tries another member soon.
 	Timeout time.Duration
 	// Keys is how many there are: few, for clients to meet.
 	Keys int
-	// WritesOnly: no client reads meanwhile. Unwatched: none watches, since etcd that is asked to end waits for those that do.
+	// WritesOnly: no client reads meanwhile. Unwatched: none watches, since etcd that is asked to
+	// end waits for those that do.
 	WritesOnly, Unwatched bool
 	// Floor is how many acknowledged writes a second there must be at least while a member is
 	// ready, on any machine: a run with next to no load shows nothing. How many are reached depends
@@ -125,8 +129,8 @@ func (l *Load) serving(ctx context.Context) []string {
 	return endpoints
 }
 
-// redirect sends the clients where the Service leads now. Where that cannot be told, since the API server is away or the test is
-// over, it is where it was.
+// redirect sends the clients where the Service leads now. Where that cannot be told, since the API
+// server is away or the test is over, it is where it was.
 func (l *Load) redirect(ctx context.Context) {
 	endpoints, err := l.config.Pods.serving(ctx)
 	if err != nil {

@@ -48,7 +48,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestOver: a write that failed and happened all the same ended at the latest when a later one was acknowledged.
+// TestOver: a write that failed and happened all the same ended at the latest when a later one was
+// acknowledged.
 func TestOver(t *testing.T) {
 	history := []operation{
 		{write: true, revision: 3, ended: 30}, {write: true, revision: 6, ended: 60}, {write: true, revision: 7, ended: 50},

@@ -12,8 +12,8 @@ import (
 const silence = time.Second
 
 // The least shares of a load that shows anything: about half of what is reached on any machine.
-// Clients are at work for nearly all of the time, since a slow answer is one that they wait for, and
-// nearly all that they ask for while members answer is acknowledged.
+// Clients are at work for nearly all of the time, since a slow answer is one that they wait for,
+// and nearly all that they ask for while members answer is acknowledged.
 const (
 	leastBusy     = 0.5
 	leastAnswered = 0.5
@@ -57,8 +57,8 @@ func resultOf(history []operation, lasted time.Duration) Result {
 	return r
 }
 
-// busy is the share of the time in which the clients were at work. A client asks for one thing after
-// the other, and for the next one Pace after the last one began, or when that is over.
+// busy is the share of the time in which the clients were at work. A client asks for one thing
+// after the other, and for the next one Pace after the last one began, or when that is over.
 func busy(history []operation, pace, lasted time.Duration, clients int) float64 {
 	var atWork time.Duration
 	for _, o := range history {
@@ -67,9 +67,9 @@ func busy(history []operation, pace, lasted time.Duration, clients int) float64 
 	return atWork.Seconds() / (lasted.Seconds() * float64(clients))
 }
 
-// void is why the run shows nothing: there was next to no load. While no member is ready nothing can
-// be asked of one, however hard it is tried, and that time does not count; but a quarter of the run
-// always does, so that few writes between long outages are no load either.
+// void is why the run shows nothing: there was next to no load. While no member is ready nothing
+// can be asked of one, however hard it is tried, and that time does not count; but a quarter of the
+// run always does, so that few writes between long outages are no load either.
 func (r Result) void(floor float64, lasted time.Duration) (why []string) {
 	served := max(lasted-r.Away, lasted/4)
 	if float64(r.Acknowledged) < floor*served.Seconds() {

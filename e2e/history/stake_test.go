@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestStake: a run with less of a load than its clients can make shows less than it says, and one is
-// not to blame for what could not be asked, nor for a slow machine.
+// TestStake: a run with less of a load than its clients can make shows less than it says, and one
+// is not to blame for what could not be asked, nor for a slow machine.
 func TestStake(t *testing.T) {
 	const pace, lasted, clients = 100 * time.Millisecond, 40 * time.Second, 1
 	failed := errors.New("timed out")

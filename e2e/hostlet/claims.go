@@ -45,14 +45,15 @@ func (h *Hostlet) createStorageClass(ctx context.Context) error {
 	return nil
 }
 
-// Expandable is the name of a storage class whose volumes can grow. Refusing is that of one that takes larger claims, and whose
-// driver finds that it cannot give them more.
+// Expandable is the name of a storage class whose volumes can grow. Refusing is that of one that
+// takes larger claims, and whose driver finds that it cannot give them more.
 const (
 	Expandable = "expandable"
 	Refusing   = "refusing"
 )
 
-// expand gives a bound claim what it asks for. The API server lets a claim ask for more only where its class allows that.
+// expand gives a bound claim what it asks for. The API server lets a claim ask for more only where
+// its class allows that.
 func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) error {
 	pvc := &corev1.PersistentVolumeClaim{}
 	if err := h.client.Get(ctx, key, pvc); err != nil {
@@ -77,8 +78,8 @@ func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// noteUse writes into the status of a bound claim whether a Pod refers to it, as Kubernetes does from 1.37 on: whenever a Pod comes
-// or goes, its claim is another one.
+// noteUse writes into the status of a bound claim whether a Pod refers to it, as Kubernetes does
+// from 1.37 on: whenever a Pod comes or goes, its claim is another one.
 func (h *Hostlet) noteUse(ctx context.Context, key types.NamespacedName) error {
 	pvc, pods := &corev1.PersistentVolumeClaim{}, &corev1.PodList{}
 	if err := h.client.Get(ctx, key, pvc); err != nil {
@@ -251,7 +252,8 @@ func (h *Hostlet) mounts(ctx context.Context, pod *corev1.Pod, c *corev1.Contain
 	return mounts, nil
 }
 
-// subPath of a mount. As in kubelet, an expression with a variable that has no value keeps the container from being created.
+// subPath of a mount. As in kubelet, an expression with a variable that has no value keeps the
+// container from being created.
 func subPath(m corev1.VolumeMount, env []corev1.EnvVar) (string, error) {
 	for _, ref := range reference.FindAllString(m.SubPathExpr, -1) {
 		if name := strings.Trim(ref, "$()"); expand(ref, env) == ref || expand(ref, env) == "" {

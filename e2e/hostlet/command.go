@@ -61,8 +61,9 @@ func (h *Hostlet) command(ctx context.Context, w *worker, c *corev1.Container, i
 		cmd.Args = append(cmd.Args, seldom(h.opts.Heartbeat, argv)...)
 	}
 	cmd.Stdout, cmd.Stderr = w.log, w.log
-	// Dozens of processes share a few processors, and each has little to do at a time: more threads only cost more. Without any
-	// variable it would have the test's own environment. Memory is cheaper than processors, as for the API server.
+	// Dozens of processes share a few processors, and each has little to do at a time: more threads
+	// only cost more. Without any variable it would have the test's own environment. Memory is
+	// cheaper than processors, as for the API server.
 	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=400"}
 	for _, e := range env {
 		cmd.Env = append(cmd.Env, e.Name+"="+local(e.Value))
@@ -76,7 +77,8 @@ func (h *Hostlet) command(ctx context.Context, w *worker, c *corev1.Container, i
 // imagePrograms is where the programs of an etcd image are.
 const imagePrograms = "/usr/local/bin"
 
-// seldom are the flags of an etcd that has a heartbeat each so long, unless its command line decides.
+// seldom are the flags of an etcd that has a heartbeat each so long, unless its command line
+// decides.
 func seldom(heartbeat time.Duration, argv []string) []string {
 	decides := func(arg string) bool {
 		return strings.HasPrefix(arg, "--heartbeat-interval") || strings.HasPrefix(arg, "--election-timeout")

@@ -81,8 +81,8 @@ type pastBackoff struct {
 	ends time.Time
 }
 
-// turnTo another image. As in kubelet, the back-off is that of a container as it is specified: one that comes back to an image soon
-// waits as if it had failed.
+// turnTo another image. As in kubelet, the back-off is that of a container as it is specified: one
+// that comes back to an image soon waits as if it had failed.
 func (w *worker) turnTo(image string) {
 	const forgotten = 10 * time.Minute // kubelet's longest back-off twice
 	w.others[w.image] = pastBackoff{w.backoff, time.Now().Add(forgotten)}

@@ -21,9 +21,9 @@
 //     whether one does, and that collect Pods, claims, Services, Secrets, Jobs and disruption
 //     budgets whose owners are gone.
 //
-// Tests disturb it with [Hostlet.Kill], [Hostlet.Starve], [Hostlet.Pause],
-// [Hostlet.Terminate], [Hostlet.Wipe], [Hostlet.Spoil], [Hostlet.LoseNode] and [Hostlet.Cordon], and
-// wait for outcomes with [Hostlet.WaitFor].
+// Tests disturb it with [Hostlet.Kill], [Hostlet.Starve], [Hostlet.Pause], [Hostlet.Terminate],
+// [Hostlet.Wipe], [Hostlet.Spoil], [Hostlet.LoseNode] and [Hostlet.Cordon], and wait for outcomes
+// with [Hostlet.WaitFor].
 //
 // # Addresses instead of names
 //

@@ -41,7 +41,8 @@ func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error)
 	// What the API server stores need not outlive a power failure.
 	env.ControlPlane.Etcd = &envtest.Etcd{}
 	env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
-	// Each test makes Services, and none is deleted: the default range has addresses for 254 of them.
+	// Each test makes Services, and none is deleted: the default range has addresses for 254 of
+	// them.
 	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	if err := startWithMemory(env); err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)

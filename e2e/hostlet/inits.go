@@ -126,7 +126,8 @@ func (w *worker) failed() bool {
 	})
 }
 
-// resultFile is where a program leaves its last words, as in /dev/termination-log: it is told by --result.
+// resultFile is where a program leaves its last words, as in /dev/termination-log: it is told by
+// --result.
 func (h *Hostlet) resultFile(pod *corev1.Pod, container string) string {
 	return filepath.Join(h.podDir(pod.UID), container+".result")
 }

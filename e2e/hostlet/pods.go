@@ -19,8 +19,8 @@ import (
 // nodeName is the node that all Pods are bound to.
 const nodeName = "hostlet"
 
-// Cores is how much cpu the node has as far as the API server knows. Pods are bound to it whatever they ask for, as to another
-// node that has room; only those that run there are not given more.
+// Cores is how much cpu the node has as far as the API server knows. Pods are bound to it whatever
+// they ask for, as to another node that has room; only those that run there are not given more.
 const Cores = 64
 
 // CPU is so many cores, as Pods ask for them.
@@ -28,8 +28,8 @@ func CPU(cores int64) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)}
 }
 
-// nodeLabels are those of the node. A Pod that selects another value of one of them has no place; nodes with
-// any other label are there, as far as a Pod asks for them.
+// nodeLabels are those of the node. A Pod that selects another value of one of them has no place;
+// nodes with any other label are there, as far as a Pod asks for them.
 var nodeLabels = map[string]string{corev1.LabelOSStable: "linux"}
 
 // selected reports whether the node is one that the Pod selects.

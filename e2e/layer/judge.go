@@ -126,9 +126,9 @@ func (j *judge) ended(id testID, r result) {
 	}
 }
 
-// firstWords are the first lines with which a test has logged something, cut to a length that can be read at the end of a long
-// run. A test says what is wrong first, and prints the state of everything after that. One that fails because of a subtest has
-// logged nothing itself.
+// firstWords are the first lines with which a test has logged something, cut to a length that can
+// be read at the end of a long run. A test says what is wrong first, and prints the state of
+// everything after that. One that fails because of a subtest has logged nothing itself.
 func firstWords(id testID, said string, leaf bool) []string {
 	const most, longest = 8, 400
 	var words []string

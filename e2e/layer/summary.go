@@ -26,9 +26,9 @@ type summary struct {
 	ledger   string   // file with the last figures of each layer, of whichever run; optional
 }
 
-// of prints the layers in these files, and writes them into the document. The exit code is not 0 where
-// a layer in the files failed, or one of the wanted has no figures. A layer of several parts, such as
-// kubernetes-1.33, leaves a file that is named after the whole.
+// of prints the layers in these files, and writes them into the document. The exit code is not 0
+// where a layer in the files failed, or one of the wanted has no figures. A layer of several parts,
+// such as kubernetes-1.33, leaves a file that is named after the whole.
 func (s summary) of(to io.Writer, files []string) (int, error) {
 	if len(files) == 0 {
 		return 2, errors.New("-summary needs the files of the layers: layer -summary FILE")
@@ -87,7 +87,8 @@ func readLayers(file string) ([]layer, error) {
 	return layers, nil
 }
 
-// enter writes the layers into the ledger, each in place of its earlier figures, and returns all that it has.
+// enter writes the layers into the ledger, each in place of its earlier figures, and returns all
+// that it has.
 func enter(layers []layer, ledger string) ([]layer, error) {
 	all, err := readLayers(ledger)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -111,8 +112,8 @@ func enter(layers []layer, ledger string) ([]layer, error) {
 	return all, nil
 }
 
-// table is Markdown: a row a layer, then the attributes that its tests set, and last the first words of
-// the tests that failed. Where layers say which code they tested, that is the last column.
+// table is Markdown: a row a layer, then the attributes that its tests set, and last the first
+// words of the tests that failed. Where layers say which code they tested, that is the last column.
 func table(title string, layers []layer) []byte {
 	var text bytes.Buffer
 	if title != "" {

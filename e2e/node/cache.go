@@ -12,7 +12,8 @@ import (
 	"syscall"
 )
 
-// cacheRoot is where everything that was built is kept: $QUORATE_CACHE, or the user's cache directory.
+// cacheRoot is where everything that was built is kept: $QUORATE_CACHE, or the user's cache
+// directory.
 func cacheRoot() (string, error) {
 	if dir := os.Getenv("QUORATE_CACHE"); dir != "" {
 		return filepath.Abs(dir)

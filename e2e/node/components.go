@@ -11,8 +11,8 @@ import (
 //go:embed pause/main.go
 var pauseSource string
 
-// corednsSource is CoreDNS with the plugins of kubeadm's Corefile and a few for a person to add. All
-// of them would bring the libraries of every cloud, which take longer to compile than the rest.
+// corednsSource is CoreDNS with the plugins of kubeadm's Corefile and a few for a person to add.
+// All of them would bring the libraries of every cloud, which take longer to compile than the rest.
 const corednsSource = `package main
 
 import (
@@ -36,8 +36,8 @@ import (
 func main() { coremain.Run() }
 `
 
-// programs of a node image and of the images that it carries, by recipe: those that are the same with
-// every Kubernetes.
+// programs of a node image and of the images that it carries, by recipe: those that are the same
+// with every Kubernetes.
 var (
 	containerd = recipe{
 		Name:     "containerd-" + containerdVersion,

@@ -69,8 +69,8 @@ func debianRoot(ctx context.Context) (string, error) {
 	})
 }
 
-// ensureDebootstrap installs debootstrap, and the keys by which it checks what it gets, when they are
-// missing and this process may do so.
+// ensureDebootstrap installs debootstrap, and the keys by which it checks what it gets, when they
+// are missing and this process may do so.
 func ensureDebootstrap(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return errors.New("building the node image unpacks Debian packages as root: " +
@@ -115,7 +115,8 @@ func debianMirror(ctx context.Context) string {
 	return firstMirror(string(out))
 }
 
-// aptProxy is the proxy that apt reaches its mirror through, for a debootstrap that does not ask apt.
+// aptProxy is the proxy that apt reaches its mirror through, for a debootstrap that does not ask
+// apt.
 func aptProxy(ctx context.Context) []string {
 	out, err := output(command(ctx, "apt-config", "dump", "--format", "%v", "Acquire::http::Proxy"))
 	if proxy := strings.TrimSpace(string(out)); err == nil && proxy != "" {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// hostTable is the routing table for what this machine itself sends to Pods and Services. What nodes
-// send never looks there: with the same ranges in every cluster, a packet to a Pod that is gone, or
-// to a Service that is not known yet, would reach another cluster instead of nothing.
+// hostTable is the routing table for what this machine itself sends to Pods and Services. What
+// nodes send never looks there: with the same ranges in every cluster, a packet to a Pod that is
+// gone, or to a Service that is not known yet, would reach another cluster instead of nothing.
 const hostTable = "10244"
 
 // connectHost lets programs on this machine reach Pods and Services. Nothing depends on it, so
@@ -122,8 +122,8 @@ func parseRoutes(raw []byte, table string) ([]route, error) {
 	return picked, nil
 }
 
-// overlaps compares two ranges as ip prints them: the default route is not one, and a single address
-// has no length.
+// overlaps compares two ranges as ip prints them: the default route is not one, and a single
+// address has no length.
 func overlaps(a, b string) bool {
 	parse := func(s string) (netip.Prefix, error) {
 		if !strings.Contains(s, "/") {

@@ -15,9 +15,9 @@ import (
 // in are part of its name already.
 const imageRevision = 1
 
-// Image returns the reference of a kind node image that Docker has: the one that kind publishes where
-// a registry has it, and one built from source where none does. The minor is one of KubernetesMinors;
-// an empty one is the newest.
+// Image returns the reference of a kind node image that Docker has: the one that kind publishes
+// where a registry has it, and one built from source where none does. The minor is one of
+// KubernetesMinors; an empty one is the newest.
 func Image(ctx context.Context, minor string) (string, error) {
 	r, err := releaseOf(minor)
 	if err != nil {
@@ -50,8 +50,8 @@ func Image(ctx context.Context, minor string) (string, error) {
 	return built, nil
 }
 
-// publishedImage is the name of the image that a registry may have: for the newest minor the one that
-// the kind library defaults to.
+// publishedImage is the name of the image that a registry may have: for the newest minor the one
+// that the kind library defaults to.
 func (r release) publishedImage() string {
 	if r == newest {
 		return defaults.Image
@@ -161,7 +161,8 @@ func (r release) kubeadmImages(ctx context.Context, programs programDirs) ([]str
 	return strings.Fields(string(out)), nil
 }
 
-// checkEtcd fails unless the etcd of this release is of the minor whose flags kubeadm is going to use.
+// checkEtcd fails unless the etcd of this release is of the minor whose flags kubeadm is going to
+// use.
 func (r release) checkEtcd(names imageNames) error {
 	_, tag, _ := strings.Cut(names["etcd"], ":")
 	if Minor(tag) != Minor(r.Etcd) {

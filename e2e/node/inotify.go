@@ -9,15 +9,18 @@ import (
 	"strings"
 )
 
-// inotifyFile bounds the inotify instances of each user of this machine. A kind node takes some forty of them for root,
-// and with the 128 that many machines have the third or fourth fails with "too many open files"
-// (https://kind.sigs.k8s.io/docs/user/known-issues/#pod-errors-due-to-too-many-open-files, which recommends inotifyWanted).
+// inotifyFile bounds the inotify instances of each user of this machine. A kind node takes some
+// forty of them for root, and with the 128 that many machines have the third or fourth fails with
+// "too many open files"
+// (https://kind.sigs.k8s.io/docs/user/known-issues/#pod-errors-due-to-too-many-open-files, which
+// recommends inotifyWanted).
 const (
 	inotifyFile   = "/proc/sys/fs/inotify/max_user_instances"
 	inotifyWanted = 512
 )
 
-// allowInotify raises the bound where it is too low and that is possible, and says so; else it says what to do.
+// allowInotify raises the bound where it is too low and that is possible, and says so; else it says
+// what to do.
 func allowInotify(file string) error {
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,8 +17,8 @@ type limits struct {
 	OOMScoreLocked bool
 }
 
-// detectLimits finds what this machine lacks, mends what can only be mended outside the cluster, and
-// tells the person about each.
+// detectLimits finds what this machine lacks, mends what can only be mended outside the cluster,
+// and tells the person about each.
 func detectLimits(ctx context.Context, image string) (limits, error) {
 	info, err := docker(ctx, "info", "--format", "{{.Driver}} {{.CgroupVersion}}")
 	if err != nil {

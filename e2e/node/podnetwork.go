@@ -29,8 +29,8 @@ const podNetwork = `{
   ]
 }`
 
-// connectNodes makes nodes that were built from source ready for Pods. kubelet calls a node Ready as
-// soon as its plugins are configured, so that is done last: a Pod that started before kube-proxy
+// connectNodes makes nodes that were built from source ready for Pods. kubelet calls a node Ready
+// as soon as its plugins are configured, so that is done last: a Pod that started before kube-proxy
 // has written its rules would hang in its first connection to the API server for half a minute. The
 // certificate is checked, because without those rules another machine may answer at that address.
 func connectNodes(ctx context.Context, nodes nodeList, ranges []podRange, network v1alpha4.Networking) error {
@@ -56,10 +56,10 @@ func connectNodes(ctx context.Context, nodes nodeList, ranges []podRange, networ
 }
 
 // connectScript is what a node runs, and may run again: routes to the Pods of the other nodes, the
-// node's own address for what leaves the cluster, and the plugins. The plugins add a route to each of
-// the node's own Pods; what else is in their range has gone, and a caller of it is told so, where
-// something outside might answer. Pods see each other's real addresses, because certificates of peers
-// may depend on them.
+// node's own address for what leaves the cluster, and the plugins. The plugins add a route to each
+// of the node's own Pods; what else is in their range has gone, and a caller of it is told so,
+// where something outside might answer. Pods see each other's real addresses, because certificates
+// of peers may depend on them.
 func connectScript(node string, ranges []podRange, podSubnet, apiServer string) string {
 	var script strings.Builder
 	pods := ""

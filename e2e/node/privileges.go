@@ -29,8 +29,8 @@ func privilegesRefused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "unable to apply caps: operation not permitted")
 }
 
-// mendPrivileges makes Docker ask for the capabilities that this machine has: a wrapper around runc,
-// as the default runtime, leaves CAP_SYS_RESOURCE out of every container. Docker reads its
+// mendPrivileges makes Docker ask for the capabilities that this machine has: a wrapper around
+// runc, as the default runtime, leaves CAP_SYS_RESOURCE out of every container. Docker reads its
 // configuration again without restarting anything.
 func mendPrivileges(ctx context.Context) error {
 	const why = "privileged containers fail because this machine withholds CAP_SYS_RESOURCE"

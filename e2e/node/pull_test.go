@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// TestPull: what a registry has is pulled by the real Docker, and one that has it not, or is none, is found out soon.
+// TestPull: what a registry has is pulled by the real Docker, and one that has it not, or is none,
+// is found out soon.
 func TestPull(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)

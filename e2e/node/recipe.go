@@ -144,8 +144,8 @@ func moduleFile(requires, replaces []module, godebug string) []byte {
 	return b.Bytes()
 }
 
-// inherited is what a go.mod says that holds only for the main module, and so is said once more: the
-// modules that it replaces with a folder, in the order of the file, and the default of GODEBUG.
+// inherited is what a go.mod says that holds only for the main module, and so is said once more:
+// the modules that it replaces with a folder, in the order of the file, and the default of GODEBUG.
 func inherited(modJSON []byte) (replaced []string, godebug string, err error) {
 	var mod struct {
 		Replace []struct{ Old, New module }

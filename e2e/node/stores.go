@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Object stores that the tests of snapshots speak to: an S3 server over a directory, with real signatures (Signature Version
-// 4), and a server of the API of Google Cloud Storage.
+// Object stores that the tests of snapshots speak to: an S3 server over a directory, with real
+// signatures (Signature Version 4), and a server of the API of Google Cloud Storage.
 
 func versitygw() recipe {
 	return recipe{

@@ -41,7 +41,8 @@ func EtcdVersions() []string {
 // kubeadm gives to etcd are of that minor.
 type release struct{ Kubernetes, Etcd string }
 
-// releases has one version of each Kubernetes minor that Quorate is claimed to run on, oldest first.
+// releases has one version of each Kubernetes minor that Quorate is claimed to run on, oldest
+// first.
 var releases = []release{
 	{Kubernetes: "1.33.13", Etcd: Etcd35},
 	{Kubernetes: "1.34.4", Etcd: Etcd36},

@@ -21,8 +21,8 @@ func TestOneKubernetesMinor(t *testing.T) {
 	}
 }
 
-// TestReleases: every minor from the oldest that the README claims to the newest has a release, each
-// with an etcd that is built.
+// TestReleases: every minor from the oldest that the README claims to the newest has a release,
+// each with an etcd that is built.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")

@@ -19,12 +19,13 @@ import (
 // may be a voter's by now, and must not be told again that it may start empty.
 const OnlyIfAbsent = "1"
 
-// ErrChanged says that what was decided is not what would be decided now. The next pass looks again.
+// ErrChanged says that what was decided is not what would be decided now. The next pass looks
+// again.
 var ErrChanged = errors.New("the facts have changed since the step was decided")
 
-// Status applies a whole status to the object that with adds it to. The caller gives that object the
-// resource version with which it was read: a status made of an old look must not take back what a
-// newer one has written. The error is NotFound where the object is gone.
+// Status applies a whole status to the object that with adds it to. The caller gives that object
+// the resource version with which it was read: a status made of an old look must not take back what
+// a newer one has written. The error is NotFound where the object is gone.
 func Status[S any, A runtime.ApplyConfiguration](ctx context.Context, c client.Client, status any, with func(*S) A) error {
 	raw, err := json.Marshal(status)
 	if err != nil {

@@ -58,9 +58,9 @@ func Pending(pod *corev1.Pod) string {
 	return NotStarted(pod, &statuses[0])
 }
 
-// Unschedulable is the scheduler's reason, without its remark that preemption would not help either,
-// and with the names of what a person has to look at where the scheduler has none; empty where the
-// Pod is scheduled, or the scheduler has not tried.
+// Unschedulable is the scheduler's reason, without its remark that preemption would not help
+// either, and with the names of what a person has to look at where the scheduler has none; empty
+// where the Pod is scheduled, or the scheduler has not tried.
 func Unschedulable(pod *corev1.Pod) string {
 	scheduled := Condition(pod, corev1.PodScheduled)
 	if scheduled == nil || scheduled.Status != corev1.ConditionFalse || scheduled.Message == "" {

@@ -10,8 +10,8 @@ func Clause(what, why string) string {
 	return FirstLine(what + ": " + why)
 }
 
-// FirstLine of a text, cut to the 1024 bytes that an event may have: so a condition and an event say
-// the same.
+// FirstLine of a text, cut to the 1024 bytes that an event may have: so a condition and an event
+// say the same.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return Within(line, 1024)

@@ -29,7 +29,8 @@ type Reconciler struct {
 	Client client.Client
 	// Recorder takes an event for what has come about.
 	Recorder events.EventRecorder
-	// StallAfter is how long a cluster or a backup may be missing before the restore is called stalled.
+	// StallAfter is how long a cluster or a backup may be missing before the restore is called
+	// stalled.
 	StallAfter time.Duration
 }
 
@@ -115,7 +116,8 @@ func (r *Reconciler) get(ctx context.Context, key client.ObjectKey, o client.Obj
 	return err == nil, nil
 }
 
-// report writes the status where it differs, under the condition that the object has not changed since it was read.
+// report writes the status where it differs, under the condition that the object has not changed
+// since it was read.
 func (r *Reconciler) report(ctx context.Context, e *api.EtcdRestore, next api.EtcdRestoreStatus) error {
 	if equality.Semantic.DeepEqual(e.Status, next) {
 		return nil

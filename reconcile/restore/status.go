@@ -137,7 +137,8 @@ func completed(e *api.EtcdRestore, s api.EtcdRestoreStatus) string {
 	return message
 }
 
-// patient makes a wait that has taken too long one for a person. It goes on all the same when what is missing comes.
+// patient makes a wait that has taken too long one for a person. It goes on all the same when what
+// is missing comes.
 func (o Observed) patient(reason, message string) said {
 	left := o.Patience - o.Now.Sub(o.Restore.CreationTimestamp.Time)
 	if left > 0 {
@@ -162,7 +163,8 @@ func next(o Observed) api.EtcdRestoreStatus {
 	return s
 }
 
-// status is what users see of an EtcdRestore, in the words of kstatus: Ready always, Reconciling or Stalled only while True.
+// status is what users see of an EtcdRestore, in the words of kstatus: Ready always, Reconciling or
+// Stalled only while True.
 func status(o Observed) (api.EtcdRestoreStatus, time.Duration) {
 	s, is := next(o), say(o)
 	set := func(kind string, holds bool) {

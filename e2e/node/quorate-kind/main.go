@@ -1,5 +1,6 @@
 // Command quorate-kind gives this machine what the end-to-end tests and the demo run on: binaries
-// for envtest, etcd, a kind node image and a kind cluster. See package node for what it does and why.
+// for envtest, etcd, a kind node image and a kind cluster. See package node for what it does and
+// why.
 package main
 
 import (

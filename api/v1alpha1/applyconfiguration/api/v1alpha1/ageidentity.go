@@ -7,9 +7,10 @@ package v1alpha1
 //
 // AgeIdentity is a private key of age.
 type AgeIdentityApplyConfiguration struct {
-	// secretRef names a Secret of the same namespace, whose key identity.txt has identities as age-keygen prints them. Only the
-	// containers that read the snapshot mount it, and the operator has no right to read it. The Pods that were restored refer to
-	// it for as long as they are; they start without it too.
+	// secretRef names a Secret of the same namespace, whose key identity.txt has identities as
+	// age-keygen prints them. Only the containers that read the snapshot mount it, and the operator
+	// has no right to read it. The Pods that were restored refer to it for as long as they are;
+	// they start without it too.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

@@ -13,7 +13,8 @@ import (
 type AutoCompactionApplyConfiguration struct {
 	// mode is Periodic (keep a time) or Revision (keep a number of revisions).
 	Mode *apiv1alpha1.CompactionMode `json:"mode,omitempty"`
-	// retention is what is kept: for Periodic a time in minutes or hours such as 8h, for Revision a number such as 1000.
+	// retention is what is kept: for Periodic a time in minutes or hours such as 8h, for Revision a
+	// number such as 1000.
 	Retention *string `json:"retention,omitempty"`
 }
 

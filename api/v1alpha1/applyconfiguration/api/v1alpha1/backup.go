@@ -12,13 +12,13 @@ import (
 // Backup says where snapshots of a cluster are stored, for which recipients they are encrypted, and
 // with which identity they are decrypted.
 type BackupApplyConfiguration struct {
-	// store is the store of every EtcdBackup of this cluster that names none itself. A change is for those that are begun
-	// after it: what is stored stays where it is.
+	// store is the store of every EtcdBackup of this cluster that names none itself. A change is
+	// for those that are begun after it: what is stored stays where it is.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
 	// encryption encrypts every snapshot of this cluster before it leaves the Pod that takes it: of
 	// EtcdBackups, whatever their store, of schedules, and those before a change of the version. An
-	// EtcdBackup with spec.encryption of its own is encrypted as that says instead. A change of this
-	// field applies to snapshots that are begun after it. Default none.
+	// EtcdBackup with spec.encryption of its own is encrypted as that says instead. A change of
+	// this field applies to snapshots that are begun after it. Default none.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// identity is the Secret with the private key that decrypts snapshots when this cluster is
 	// restored. It is the default for spec.source.identity of an EtcdRestore, also of one that

@@ -11,9 +11,11 @@ import (
 //
 // BackupEncryption encrypts a snapshot before it leaves the Pod that takes it.
 type BackupEncryptionApplyConfiguration struct {
-	// recipients are public keys of age, each of which can decrypt it (age-keygen makes a pair: what begins with age1 goes here,
-	// what begins with AGE-SECRET-KEY-1 is kept where it is found when all else is lost). Quorate never sees a private key: with
-	// verify Restore the data is restored from a copy that has not left the Pod yet, and what was stored is compared by its hash.
+	// recipients are public keys of age, each of which can decrypt it (age-keygen makes a pair:
+	// what begins with age1 goes here, what begins with AGE-SECRET-KEY-1 is kept where it is found
+	// when all else is lost). Quorate never sees a private key: with verify Restore the data is
+	// restored from a copy that has not left the Pod yet, and what was stored is compared by its
+	// hash.
 	Recipients []apiv1alpha1.AgeRecipient `json:"recipients,omitempty"`
 }
 

@@ -9,9 +9,10 @@ import (
 // BackupRetentionApplyConfiguration represents a declarative configuration of the BackupRetention type for use
 // with apply.
 //
-// BackupRetention says which EtcdBackups stay: one that any of the numbers counts, and that is not older than maxAge. Only those that
-// are verified are counted. The newest verified one always stays, and so do all that are newer than it. A day, a week or a month in
-// which none was taken does not count.
+// BackupRetention says which EtcdBackups stay: one that any of the numbers counts, and that is not
+// older than maxAge. Only those that are verified are counted. The newest verified one always
+// stays, and so do all that are newer than it. A day, a week or a month in which none was taken
+// does not count.
 type BackupRetentionApplyConfiguration struct {
 	// last is how many of the newest stay.
 	Last *int32 `json:"last,omitempty"`
@@ -21,7 +22,8 @@ type BackupRetentionApplyConfiguration struct {
 	Weekly *int32 `json:"weekly,omitempty"`
 	// monthly is of how many months the newest stays.
 	Monthly *int32 `json:"monthly,omitempty"`
-	// maxAge is the age after which none stays but the newest verified one, in hours, for example 720h. Default: no bound.
+	// maxAge is the age after which none stays but the newest verified one, in hours, for example
+	// 720h. Default: no bound.
 	MaxAge *apiv1alpha1.Duration `json:"maxAge,omitempty"`
 }
 

@@ -5,7 +5,8 @@ package v1alpha1
 // BackupStoreApplyConfiguration represents a declarative configuration of the BackupStore type for use
 // with apply.
 //
-// BackupStore is where snapshots are kept: exactly one of s3, gcs, azure and volume. It never holds a secret.
+// BackupStore is where snapshots are kept: exactly one of s3, gcs, azure and volume. It never holds
+// a secret.
 type BackupStoreApplyConfiguration struct {
 	// s3 is a bucket of Amazon S3, or of anything that speaks its protocol.
 	S3 *S3StoreApplyConfiguration `json:"s3,omitempty"`
@@ -15,11 +16,13 @@ type BackupStoreApplyConfiguration struct {
 	Azure *AzureStoreApplyConfiguration `json:"azure,omitempty"`
 	// volume is a PersistentVolumeClaim.
 	Volume *VolumeStoreApplyConfiguration `json:"volume,omitempty"`
-	// credentials for the store. Default none: those of the workload identity of serviceAccountName are found by themselves.
+	// credentials for the store. Default none: those of the workload identity of serviceAccountName
+	// are found by themselves.
 	Credentials *StoreCredentialsApplyConfiguration `json:"credentials,omitempty"`
-	// serviceAccountName is the ServiceAccount that the Pods of the backup run as, of the same namespace, with the workload
-	// identity that may use the store (IRSA and Pod Identity on AWS, Workload Identity on Google Cloud and Azure). It needs no
-	// right in Kubernetes, and its token is not mounted. Default: the namespace's own.
+	// serviceAccountName is the ServiceAccount that the Pods of the backup run as, of the same
+	// namespace, with the workload identity that may use the store (IRSA and Pod Identity on AWS,
+	// Workload Identity on Google Cloud and Azure). It needs no right in Kubernetes, and its token
+	// is not mounted. Default: the namespace's own.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 }
 

@@ -9,7 +9,8 @@ package v1alpha1
 type BackupTemplateApplyConfiguration struct {
 	// metadata is added to them.
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
-	// spec is theirs, with the cluster of the schedule. A change is for those that are made after it.
+	// spec is theirs, with the cluster of the schedule. A change is for those that are made after
+	// it.
 	Spec *BackupTemplateSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

@@ -15,8 +15,9 @@ type BackupTemplateSpecApplyConfiguration struct {
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
 	// verify is Restore (default) or Hash, as of an EtcdBackup.
 	Verify *apiv1alpha1.VerifyMode `json:"verify,omitempty"`
-	// deletionPolicy is what the deletion of an EtcdBackup does to the stored snapshot, by a person or by the retention. Delete
-	// (default here, unlike on an EtcdBackup): it is deleted too. Retain: it stays in the store, and something else must delete it.
+	// deletionPolicy is what the deletion of an EtcdBackup does to the stored snapshot, by a person
+	// or by the retention. Delete (default here, unlike on an EtcdBackup): it is deleted too.
+	// Retain: it stays in the store, and something else must delete it.
 	DeletionPolicy *apiv1alpha1.RetentionPolicy `json:"deletionPolicy,omitempty"`
 	// encryption encrypts the snapshots before they leave the Pod. Default: spec.backup.encryption
 	// of the EtcdCluster.

@@ -10,28 +10,34 @@ import (
 // BootstrapRestoreApplyConfiguration represents a declarative configuration of the BootstrapRestore type for use
 // with apply.
 //
-// BootstrapRestore starts a new cluster from a stored snapshot. Without snapshot, the newest verified one that fits the rest is
-// taken. It is chosen once, before anything is made, and stands in status.restored from then on. A cluster that has formed, and
-// one that finds volumes with its data, is not restored: applying the same manifest again changes nothing.
+// BootstrapRestore starts a new cluster from a stored snapshot. Without snapshot, the newest
+// verified one that fits the rest is taken. It is chosen once, before anything is made, and stands
+// in status.restored from then on. A cluster that has formed, and one that finds volumes with its
+// data, is not restored: applying the same manifest again changes nothing.
 type BootstrapRestoreApplyConfiguration struct {
 	// store is where the snapshot is. Default: spec.backup.store.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
-	// snapshot is the name of the snapshot, as "quorate snapshot list" and the status of an EtcdBackup have it. Default: the newest.
+	// snapshot is the name of the snapshot, as "quorate snapshot list" and the status of an
+	// EtcdBackup have it. Default: the newest.
 	Snapshot *string `json:"snapshot,omitempty"`
-	// before takes the newest snapshot that was taken before this time, or at it, for example 2026-11-25T07:50:00Z.
+	// before takes the newest snapshot that was taken before this time, or at it, for example
+	// 2026-11-25T07:50:00Z.
 	Before *v1.Time `json:"before,omitempty"`
-	// cluster takes a snapshot of this cluster, as namespace/name. It must be given, or clusterID or snapshot, where the store has
-	// snapshots of several clusters.
+	// cluster takes a snapshot of this cluster, as namespace/name. It must be given, or clusterID
+	// or snapshot, where the store has snapshots of several clusters.
 	Cluster *string `json:"cluster,omitempty"`
-	// clusterID takes a snapshot of the cluster with this ID of etcd, in hexadecimal: status.clusterID of its EtcdCluster.
+	// clusterID takes a snapshot of the cluster with this ID of etcd, in hexadecimal:
+	// status.clusterID of its EtcdCluster.
 	ClusterID *string `json:"clusterID,omitempty"`
 	// identity decrypts an encrypted snapshot. Default: spec.backup.identity of the EtcdCluster.
 	Identity *AgeIdentityApplyConfiguration `json:"identity,omitempty"`
-	// unverified is Refuse (default) or Allow: whether a snapshot may be taken that was never verified.
+	// unverified is Refuse (default) or Allow: whether a snapshot may be taken that was never
+	// verified.
 	Unverified *apiv1alpha1.UnverifiedPolicy `json:"unverified,omitempty"`
-	// revisionBump is how far revisions go on beyond those of the snapshot, so that no client sees one again that it has seen
-	// before with other data. The history is marked as compacted: watches from a revision of before end with an error, and
-	// informers list again. 0 leaves revisions and history as they were. Default 1000000000, which is a week at 1,600 writes in a
+	// revisionBump is how far revisions go on beyond those of the snapshot, so that no client sees
+	// one again that it has seen before with other data. The history is marked as compacted:
+	// watches from a revision of before end with an error, and informers list again. 0 leaves
+	// revisions and history as they were. Default 1000000000, which is a week at 1,600 writes in a
 	// second.
 	RevisionBump *int64 `json:"revisionBump,omitempty"`
 }

@@ -12,17 +12,18 @@ import (
 // ClientTLS is TLS of the port that clients use.
 type ClientTLSApplyConfiguration struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
-	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain text).
-	// With Managed and Secret every client needs a certificate: with Managed one of that authority,
-	// with Secret one of an authority in ca.crt of secretRef. The mode cannot be changed yet.
+	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
+	// text). With Managed and Secret every client needs a certificate: with Managed one of that
+	// authority, with Secret one of an authority in ca.crt of secretRef. The mode cannot be changed
+	// yet.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// altNames are further DNS names and IP addresses by which clients reach the members, such as
 	// those of a load balancer. They can be changed at any time: the members' certificate is
 	// reissued, and nothing restarts. The names of the Services and of the members, localhost,
 	// 127.0.0.1 and ::1 are always in it. Only with mode Managed. Default none.
 	AltNames []apiv1alpha1.AltName `json:"altNames,omitempty"`
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt with
-	// the authorities that client certificates are checked against. tls.crt must be valid for
+	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
+	// with the authorities that client certificates are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>-client.<namespace>.svc, for server and client
 	// authentication. Required with mode Secret, and only allowed there.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`

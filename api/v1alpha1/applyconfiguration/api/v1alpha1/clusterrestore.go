@@ -18,27 +18,32 @@ type ClusterRestoreApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// uid of the EtcdRestore.
 	UID *string `json:"uid,omitempty"`
-	// phase is how far it is. Pending, Blocked: it has not begun, and the cluster goes on. Restoring: the former members are
-	// stopped, and new ones start from the snapshot. Reverting: the EtcdRestore was deleted, and the former members come back.
-	// Completed and Refused are the ends.
+	// phase is how far it is. Pending, Blocked: it has not begun, and the cluster goes on.
+	// Restoring: the former members are stopped, and new ones start from the snapshot. Reverting:
+	// the EtcdRestore was deleted, and the former members come back. Completed and Refused are the
+	// ends.
 	Phase *apiv1alpha1.RestorePhase `json:"phase,omitempty"`
-	// message is why it has not begun (Pending, Blocked, Refused); empty where nothing keeps it from that.
+	// message is why it has not begun (Pending, Blocked, Refused); empty where nothing keeps it
+	// from that.
 	Message *string `json:"message,omitempty"`
 	// source is which snapshot is looked for, with what spec.source of the EtcdRestore leaves out.
 	Source *BootstrapRestoreApplyConfiguration `json:"source,omitempty"`
-	// survivor is that of spec.source of the EtcdRestore; source says nothing then but its revisionBump.
+	// survivor is that of spec.source of the EtcdRestore; source says nothing then but its
+	// revisionBump.
 	Survivor *SurvivorApplyConfiguration `json:"survivor,omitempty"`
-	// onQuorumLoss is whether Quorate has created it (spec.recovery.quorumLoss). It begins only while the majority is lost.
+	// onQuorumLoss is whether Quorate has created it (spec.recovery.quorumLoss). It begins only
+	// while the majority is lost.
 	OnQuorumLoss *bool `json:"onQuorumLoss,omitempty"`
 	// whenServing is that of the EtcdRestore.
 	WhenServing *apiv1alpha1.ServingPolicy `json:"whenServing,omitempty"`
 	// formerVolumes is that of the EtcdRestore.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
-	// plan is what the restore does, or has done. Before the restore begins, only an EtcdRestore that
-	// is, or was, suspended has one: exactly the snapshot, or the member's data, that the plan names
-	// is taken, and no other.
+	// plan is what the restore does, or has done. Before the restore begins, only an EtcdRestore
+	// that is, or was, suspended has one: exactly the snapshot, or the member's data, that the plan
+	// names is taken, and no other.
 	Plan *RestorePlanApplyConfiguration `json:"plan,omitempty"`
-	// formerClusterID is status.clusterID as it was before the restore, for the former members to come back.
+	// formerClusterID is status.clusterID as it was before the restore, for the former members to
+	// come back.
 	FormerClusterID *string `json:"formerClusterID,omitempty"`
 	// formerRestored is status.restored as it was before the restore.
 	FormerRestored *RestoredSnapshotApplyConfiguration `json:"formerRestored,omitempty"`

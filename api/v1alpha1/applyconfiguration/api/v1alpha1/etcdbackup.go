@@ -14,8 +14,8 @@ import (
 // EtcdBackupApplyConfiguration represents a declarative configuration of the EtcdBackup type for use
 // with apply.
 //
-// EtcdBackup is one snapshot of one etcd cluster: taken, stored and verified once. It is a record: another snapshot is another
-// EtcdBackup.
+// EtcdBackup is one snapshot of one etcd cluster: taken, stored and verified once. It is a record:
+// another snapshot is another EtcdBackup.
 type EtcdBackupApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -14,8 +14,9 @@ import (
 // EtcdBackupScheduleApplyConfiguration represents a declarative configuration of the EtcdBackupSchedule type for use
 // with apply.
 //
-// EtcdBackupSchedule makes EtcdBackups of one etcd cluster at the times that it names, and deletes those that its retention does
-// not keep. Its EtcdBackups are not owned by it: they stay when it is deleted.
+// EtcdBackupSchedule makes EtcdBackups of one etcd cluster at the times that it names, and deletes
+// those that its retention does not keep. Its EtcdBackups are not owned by it: they stay when it is
+// deleted.
 type EtcdBackupScheduleApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

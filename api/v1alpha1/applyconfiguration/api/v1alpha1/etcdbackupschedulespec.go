@@ -13,18 +13,20 @@ import (
 type EtcdBackupScheduleSpecApplyConfiguration struct {
 	// clusterRef names the EtcdCluster, of the same namespace.
 	ClusterRef *ClusterReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// schedule is when, in the five fields of cron: minute, hour, day of the month, month, day of the week; or @hourly, @daily,
-	// @weekly, @monthly or @yearly. Where day of the month and day of the week are both given, either is enough, as in a CronJob.
-	// Only one EtcdBackup runs at a time: when it is time for another one meanwhile, that follows when the first has ended. Of
+	// schedule is when, in the five fields of cron: minute, hour, day of the month, month, day of
+	// the week; or @hourly, @daily, @weekly, @monthly or @yearly. Where day of the month and day of
+	// the week are both given, either is enough, as in a CronJob. Only one EtcdBackup runs at a
+	// time: when it is time for another one meanwhile, that follows when the first has ended. Of
 	// several times that were missed only the last is made up for.
 	Schedule *string `json:"schedule,omitempty"`
-	// timeZone is that of the schedule and of the days, weeks and months of the retention, by its name in the IANA database, for
-	// example Europe/Berlin. Default UTC.
+	// timeZone is that of the schedule and of the days, weeks and months of the retention, by its
+	// name in the IANA database, for example Europe/Berlin. Default UTC.
 	TimeZone *string `json:"timeZone,omitempty"`
-	// suspend stops the making of EtcdBackups, and the retention. Those that run go on. Default false.
+	// suspend stops the making of EtcdBackups, and the retention. Those that run go on. Default
+	// false.
 	Suspend *bool `json:"suspend,omitempty"`
-	// startingDeadline is how late an EtcdBackup may be made, because the operator did not run, or another one still did. After it
-	// that time is left out. Default: until the next time.
+	// startingDeadline is how late an EtcdBackup may be made, because the operator did not run, or
+	// another one still did. After it that time is left out. Default: until the next time.
 	StartingDeadline *apiv1alpha1.Duration `json:"startingDeadline,omitempty"`
 	// retention says which EtcdBackups of this schedule stay. Default: all.
 	Retention *BackupRetentionApplyConfiguration `json:"retention,omitempty"`

@@ -12,10 +12,11 @@ import (
 //
 // EtcdBackupScheduleStatus is what became of a schedule.
 type EtcdBackupScheduleStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
+	// first look.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready, always: True while EtcdBackups are made and the last one that ended is good; and Stalled, only while
-	// True.
+	// conditions are Ready, always: True while EtcdBackups are made and the last one that ended is
+	// good; and Stalled, only while True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// active is the EtcdBackup that has not ended.
 	Active *string `json:"active,omitempty"`

@@ -13,15 +13,18 @@ import (
 type EtcdBackupSpecApplyConfiguration struct {
 	// clusterRef names the EtcdCluster, of the same namespace.
 	ClusterRef *ClusterReferenceApplyConfiguration `json:"clusterRef,omitempty"`
-	// store is where the snapshot goes. Default: spec.backup.store of the EtcdCluster, as it is when the snapshot is begun.
+	// store is where the snapshot goes. Default: spec.backup.store of the EtcdCluster, as it is
+	// when the snapshot is begun.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
-	// verify is how the snapshot is proved to be good. Restore (default): what was stored is read back, restored, and served by
-	// an etcd of its version, whose keys are compared at the revision of the snapshot. It needs room on a node for twice the
-	// database. Hash: what was stored is read back, and every size and hash compared. It needs room for the database once.
+	// verify is how the snapshot is proved to be good. Restore (default): what was stored is read
+	// back, restored, and served by an etcd of its version, whose keys are compared at the revision
+	// of the snapshot. It needs room on a node for twice the database. Hash: what was stored is
+	// read back, and every size and hash compared. It needs room for the database once.
 	Verify *apiv1alpha1.VerifyMode `json:"verify,omitempty"`
-	// deletionPolicy is what the deletion of the EtcdBackup does to the stored snapshot. Retain (default): nothing. Delete: it is
-	// deleted first, and the EtcdBackup stays until that is done. It can be changed at any time: Retain lets an EtcdBackup go whose
-	// store cannot be reached any more.
+	// deletionPolicy is what the deletion of the EtcdBackup does to the stored snapshot. Retain
+	// (default): nothing. Delete: it is deleted first, and the EtcdBackup stays until that is done.
+	// It can be changed at any time: Retain lets an EtcdBackup go whose store cannot be reached any
+	// more.
 	DeletionPolicy *apiv1alpha1.RetentionPolicy `json:"deletionPolicy,omitempty"`
 	// encryption encrypts the snapshot before it leaves the Pod. Default: spec.backup.encryption of
 	// the EtcdCluster at the beginning of each attempt, also where spec.store is set.

@@ -12,11 +12,14 @@ import (
 //
 // EtcdBackupStatus is what became of a backup.
 type EtcdBackupStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
+	// first look.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready, always: True once the snapshot is stored and verified; and Reconciling and Stalled, only while True.
+	// conditions are Ready, always: True once the snapshot is stored and verified; and Reconciling
+	// and Stalled, only while True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// attempt is which attempt is under way, or was the last one: 1 to 3. It is written down before the attempt's Job is created.
+	// attempt is which attempt is under way, or was the last one: 1 to 3. It is written down before
+	// the attempt's Job is created.
 	Attempt *int32 `json:"attempt,omitempty"`
 	// store is the store that the first attempt went to; the others and the deletion use it too.
 	Store *BackupStoreApplyConfiguration `json:"store,omitempty"`
@@ -40,7 +43,8 @@ type EtcdBackupStatusApplyConfiguration struct {
 	StoredSize *int64 `json:"storedSize,omitempty"`
 	// sha256 is that of the snapshot as etcd sent it.
 	SHA256 *string `json:"sha256,omitempty"`
-	// startedAt is when the snapshot was asked for: every write that was acknowledged before is in it.
+	// startedAt is when the snapshot was asked for: every write that was acknowledged before is in
+	// it.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// takenAt is when etcd had sent all of it.
 	TakenAt *metav1.Time `json:"takenAt,omitempty"`

@@ -7,49 +7,58 @@ package v1alpha1
 //
 // EtcdClusterSpec is the wanted state of an etcd cluster.
 type EtcdClusterSpecApplyConfiguration struct {
-	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates no more failures than
-	// the odd one below it. 0 hibernates the cluster: its Pods are stopped, its volumes and identity are kept, and setting
-	// the number back starts the same cluster again. Default 3. It can be changed at any time, and the last value wins:
-	// members are added one by one as learners, which have no vote until they have caught up, and removed one by one, the
-	// least valuable first. No change is made after which the members that serve would be no quorum.
+	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates
+	// no more failures than the odd one below it. 0 hibernates the cluster: its Pods are stopped,
+	// its volumes and identity are kept, and setting the number back starts the same cluster again.
+	// Default 3. It can be changed at any time, and the last value wins: members are added one by
+	// one as learners, which have no vote until they have caught up, and removed one by one, the
+	// least valuable first. No change is made after which the members that serve would be no
+	// quorum.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// version is the etcd version as MAJOR.MINOR.PATCH, for example 3.6.16; a leading "v" is accepted. The minors 3.5, 3.6
-	// and 3.7 are supported, 3.5 from 3.5.19 on (the first patch whose readiness check knows learners). It can
-	// be changed at any time. Members change one after the other, the leader last, one minor at a time: from 3.5 to 3.7 the
-	// cluster passes through 3.6 by itself. A version that cannot be reached from the one that runs is reported as Stalled with
-	// the way there is, and an image that does not come up is put back on the first member; what runs goes on. A version of
-	// the minor below is a downgrade, which etcd prepares first.
+	// version is the etcd version as MAJOR.MINOR.PATCH, for example 3.6.16; a leading "v" is
+	// accepted. The minors 3.5, 3.6 and 3.7 are supported, 3.5 from 3.5.19 on (the first patch
+	// whose readiness check knows learners). It can be changed at any time. Members change one
+	// after the other, the leader last, one minor at a time: from 3.5 to 3.7 the cluster passes
+	// through 3.6 by itself. A version that cannot be reached from the one that runs is reported as
+	// Stalled with the way there is, and an image that does not come up is put back on the first
+	// member; what runs goes on. A version of the minor below is a downgrade, which etcd prepares
+	// first.
 	Version *string `json:"version,omitempty"`
-	// image says where the etcd image comes from. By default the project's own, gcr.io/etcd-development/etcd, with the tag
-	// v<version>. A change is carried out as one of the version is: member after member, in place.
+	// image says where the etcd image comes from. By default the project's own,
+	// gcr.io/etcd-development/etcd, with the tag v<version>. A change is carried out as one of the
+	// version is: member after member, in place.
 	Image *ImageApplyConfiguration `json:"image,omitempty"`
 	// storage is what every member keeps its data on.
 	Storage *StorageApplyConfiguration `json:"storage,omitempty"`
-	// resources are the cpu and memory of each member's container. Nothing is requested by default. A change is carried
-	// out member after member, while they run where Kubernetes allows it, and else by recreating the Pod over its volume.
+	// resources are the cpu and memory of each member's container. Nothing is requested by default.
+	// A change is carried out member after member, while they run where Kubernetes allows it, and
+	// else by recreating the Pod over its volume.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
-	// options configure etcd itself. A change recreates the Pods over their volumes, member after member, the leader last.
+	// options configure etcd itself. A change recreates the Pods over their volumes, member after
+	// member, the leader last.
 	Options *OptionsApplyConfiguration `json:"options,omitempty"`
-	// scheduling says on which nodes members run. By default members prefer different nodes and spread over zones. A
-	// change recreates the Pods over their volumes, member after member, the leader last.
+	// scheduling says on which nodes members run. By default members prefer different nodes and
+	// spread over zones. A change recreates the Pods over their volumes, member after member, the
+	// leader last.
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
-	// metadata is added to everything that Quorate creates for this cluster. A change is applied at once and restarts
-	// nothing.
+	// metadata is added to everything that Quorate creates for this cluster. A change is applied at
+	// once and restarts nothing.
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
-	// recovery says when a member is given up and replaced, and what is done where the majority is lost.
+	// recovery says when a member is given up and replaced, and what is done where the majority is
+	// lost.
 	Recovery *RecoveryApplyConfiguration `json:"recovery,omitempty"`
 	// backup says where snapshots of this cluster are stored, and how they are encrypted. An
 	// EtcdBackup takes a snapshot, and Quorate takes one before the version changes. Changing
 	// spec.backup restarts no member.
 	Backup *BackupApplyConfiguration `json:"backup,omitempty"`
-	// bootstrap says how a new cluster begins. By default it begins empty. It can be corrected until status.restored is set, and
-	// left out once the cluster has formed.
+	// bootstrap says how a new cluster begins. By default it begins empty. It can be corrected
+	// until status.restored is set, and left out once the cluster has formed.
 	Bootstrap *BootstrapApplyConfiguration `json:"bootstrap,omitempty"`
 	// tls says how the connections to the members, and among them, are encrypted and authenticated.
 	// By default they are plain text. The modes cannot be changed yet.
 	TLS *TLSApplyConfiguration `json:"tls,omitempty"`
-	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What runs goes on running,
-	// and the status says that it is suspended. Default false.
+	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What
+	// runs goes on running, and the status says that it is suspended. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
 

@@ -12,30 +12,34 @@ import (
 //
 // EtcdClusterStatus is the observed state of an etcd cluster.
 type EtcdClusterStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
+	// first look.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready, Available and Degraded, always; Reconciling and Stalled, only while True.
+	// conditions are Ready, Available and Degraded, always; Reconciling and Stalled, only while
+	// True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// replicas is the number of members that have a Pod; with readyReplicas and selector it serves the scale subresource.
+	// replicas is the number of members that have a Pod; with readyReplicas and selector it serves
+	// the scale subresource.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// readyReplicas is the number of members that are healthy voters.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// selector selects the Pods of the members.
 	Selector *string `json:"selector,omitempty"`
-	// clusterID is etcd's own ID of this cluster, in hexadecimal. Once it is set, no member is ever started empty again.
+	// clusterID is etcd's own ID of this cluster, in hexadecimal. Once it is set, no member is ever
+	// started empty again.
 	ClusterID *string `json:"clusterID,omitempty"`
-	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore, or an EtcdRestore). Once it is set, only
-	// an EtcdRestore changes it.
+	// restored is the snapshot that the cluster was started from (spec.bootstrap.restore, or an
+	// EtcdRestore). Once it is set, only an EtcdRestore changes it.
 	Restored *RestoredSnapshotApplyConfiguration `json:"restored,omitempty"`
 	// restore is the EtcdRestore that is carried out, or was carried out last.
 	Restore *ClusterRestoreApplyConfiguration `json:"restore,omitempty"`
-	// carriedOut are the names of the EtcdRestores that were carried out or refused, the last 16. An EtcdRestore of one of these names
-	// is not carried out.
+	// carriedOut are the names of the EtcdRestores that were carried out or refused, the last 16.
+	// An EtcdRestore of one of these names is not carried out.
 	CarriedOut []string `json:"carriedOut,omitempty"`
 	// quorumLoss is since when the data of a majority is gone for good; empty where it is not.
 	QuorumLoss *QuorumLossApplyConfiguration `json:"quorumLoss,omitempty"`
-	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims with a lower one are of former
-	// members, which an EtcdRestore has replaced.
+	// firstOrdinal is the lowest ordinal that a member can have. Pods and PersistentVolumeClaims
+	// with a lower one are of former members, which an EtcdRestore has replaced.
 	FirstOrdinal *int32 `json:"firstOrdinal,omitempty"`
 	// tls has the modes of TLS that are in force, and the authorities that the members trust.
 	TLS *TLSStatusApplyConfiguration `json:"tls,omitempty"`
@@ -49,11 +53,11 @@ type EtcdClusterStatusApplyConfiguration struct {
 	Members []MemberStatusApplyConfiguration `json:"members,omitempty"`
 	// nextOrdinal is the ordinal of the next new member. It only grows: no name is used twice.
 	NextOrdinal *int32 `json:"nextOrdinal,omitempty"`
-	// failedChange is the change that the spec asks for, where it was tried on one member, did not work, and was put back. It
-	// is tried again when the spec changes.
+	// failedChange is the change that the spec asks for, where it was tried on one member, did not
+	// work, and was put back. It is tried again when the spec changes.
 	FailedChange *FailedChangeApplyConfiguration `json:"failedChange,omitempty"`
-	// operation is what was decided and is not yet seen to be done. It is written before the first effect, so that after
-	// a crash it is plain what may have happened.
+	// operation is what was decided and is not yet seen to be done. It is written before the first
+	// effect, so that after a crash it is plain what may have happened.
 	Operation *OperationApplyConfiguration `json:"operation,omitempty"`
 }
 

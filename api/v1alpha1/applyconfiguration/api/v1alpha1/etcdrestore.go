@@ -14,16 +14,16 @@ import (
 // EtcdRestoreApplyConfiguration represents a declarative configuration of the EtcdRestore type for use
 // with apply.
 //
-// EtcdRestore restores an existing etcd cluster in place, once: from a snapshot, or from the data of
-// one member that is left (spec.source.survivor). The newest verified snapshot that fits spec.source
-// is found first, while the cluster goes on. Then clients are shut out, all members are stopped, and
-// their volumes are set aside; new members start from the snapshot, on new volumes and with a new
-// cluster ID. Every write since the snapshot is lost. Until the new members have formed a cluster,
-// deleting the EtcdRestore brings the former members back with their data. While spec.suspend is
-// true, the EtcdRestore only writes to status.plan what it would do.
+// EtcdRestore restores an existing etcd cluster in place, once: from a snapshot, or from the data
+// of one member that is left (spec.source.survivor). The newest verified snapshot that fits
+// spec.source is found first, while the cluster goes on. Then clients are shut out, all members are
+// stopped, and their volumes are set aside; new members start from the snapshot, on new volumes and
+// with a new cluster ID. Every write since the snapshot is lost. Until the new members have formed
+// a cluster, deleting the EtcdRestore brings the former members back with their data. While
+// spec.suspend is true, the EtcdRestore only writes to status.plan what it would do.
 //
-// An EtcdRestore is carried out once. Applying another one of the same name does nothing. To start a
-// new cluster from a snapshot, use spec.bootstrap.restore of its EtcdCluster instead.
+// An EtcdRestore is carried out once. Applying another one of the same name does nothing. To start
+// a new cluster from a snapshot, use spec.bootstrap.restore of its EtcdCluster instead.
 type EtcdRestoreApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

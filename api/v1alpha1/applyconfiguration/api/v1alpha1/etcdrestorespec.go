@@ -16,19 +16,22 @@ type EtcdRestoreSpecApplyConfiguration struct {
 	// source says which snapshot, or which member. Default: the newest verified snapshot of this
 	// cluster in spec.backup.store of its EtcdCluster.
 	Source *RestoreSourceApplyConfiguration `json:"source,omitempty"`
-	// whenServing is what is done with a cluster that has a quorum. Refuse (default): this EtcdRestore is refused for good, and
-	// the cluster goes on, since all that was written after the snapshot would be lost. Replace: it is restored all the same.
+	// whenServing is what is done with a cluster that has a quorum. Refuse (default): this
+	// EtcdRestore is refused for good, and the cluster goes on, since all that was written after
+	// the snapshot would be lost. Replace: it is restored all the same.
 	WhenServing *apiv1alpha1.ServingPolicy `json:"whenServing,omitempty"`
-	// formerVolumes is what becomes of the PersistentVolumeClaims of the former members once all members of the restored cluster are healthy.
-	// Retain (default): they stay, with the annotation etcd.quorate.dev/set-aside, and no member starts on them; delete them by
-	// hand. Delete: they are deleted. Until the restored cluster has formed they stay in any case. Those that storage.retention.whenScaled
-	// has kept of members that were removed before are set aside as well, and are never deleted.
+	// formerVolumes is what becomes of the PersistentVolumeClaims of the former members once all
+	// members of the restored cluster are healthy. Retain (default): they stay, with the annotation
+	// etcd.quorate.dev/set-aside, and no member starts on them; delete them by hand. Delete: they
+	// are deleted. Until the restored cluster has formed they stay in any case. Those that
+	// storage.retention.whenScaled has kept of members that were removed before are set aside as
+	// well, and are never deleted.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
 	// suspend stops the EtcdRestore before it changes anything. While it is true, Quorate finds the
-	// snapshot or the member, checks what can be checked, writes status.plan, and does not touch the
-	// cluster; other EtcdRestores of the cluster wait. When it is set to false, the plan is carried
-	// out, from exactly the snapshot or the member that it names. Once the restore has begun to stop
-	// members, suspend changes nothing. Default false.
+	// snapshot or the member, checks what can be checked, writes status.plan, and does not touch
+	// the cluster; other EtcdRestores of the cluster wait. When it is set to false, the plan is
+	// carried out, from exactly the snapshot or the member that it names. Once the restore has
+	// begun to stop members, suspend changes nothing. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
 

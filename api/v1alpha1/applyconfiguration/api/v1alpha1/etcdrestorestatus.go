@@ -12,14 +12,15 @@ import (
 //
 // EtcdRestoreStatus is what became of a restore.
 type EtcdRestoreStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that this status speaks of; -1 before the first look.
+	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
+	// first look.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Ready, always: True once the cluster has formed from the snapshot, and its
 	// clients can come; and Reconciling and Stalled, only while True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// plan is what the restore does, or has done, as known before the first member is stopped. While
-	// spec.suspend is true, it is written once nothing else stands against the restore; otherwise it
-	// is written when the restore begins.
+	// plan is what the restore does, or has done, as known before the first member is stopped.
+	// While spec.suspend is true, it is written once nothing else stands against the restore;
+	// otherwise it is written when the restore begins.
 	Plan *RestorePlanApplyConfiguration `json:"plan,omitempty"`
 	// restored is the snapshot; empty until one was chosen.
 	Restored *RestoredSnapshotApplyConfiguration `json:"restored,omitempty"`

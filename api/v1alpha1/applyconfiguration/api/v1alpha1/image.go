@@ -13,8 +13,8 @@ import (
 type ImageApplyConfiguration struct {
 	// repository is the image name without tag or digest. Default gcr.io/etcd-development/etcd.
 	Repository *string `json:"repository,omitempty"`
-	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the image's name for
-	// people; the digest decides. Default none.
+	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the
+	// image's name for people; the digest decides. Default none.
 	Digest *string `json:"digest,omitempty"`
 	// pullPolicy is when the kubelet pulls the image. Default IfNotPresent.
 	PullPolicy *v1.PullPolicy `json:"pullPolicy,omitempty"`

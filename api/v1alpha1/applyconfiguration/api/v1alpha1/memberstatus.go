@@ -22,11 +22,13 @@ type MemberStatusApplyConfiguration struct {
 	Role *apiv1alpha1.MemberRole `json:"role,omitempty"`
 	// health is Healthy, NoLeader, Alarm, Unreachable, Stopped or Lost.
 	Health *apiv1alpha1.MemberHealth `json:"health,omitempty"`
-	// volume is the name of its PersistentVolumeClaim; empty with storage.medium Memory, or when it is gone.
+	// volume is the name of its PersistentVolumeClaim; empty with storage.medium Memory, or when it
+	// is gone.
 	Volume *string `json:"volume,omitempty"`
 	// downSince is when its Pod was first found not to run; empty again once the member answers, or
-	// its kubelet finds it ready. Where another container or a readiness gate keeps the Pod from being
-	// ready, or its node does not answer, spec.recovery.replaceAfter runs since then at the earliest.
+	// its kubelet finds it ready. Where another container or a readiness gate keeps the Pod from
+	// being ready, or its node does not answer, spec.recovery.replaceAfter runs since then at the
+	// earliest.
 	DownSince *v1.Time `json:"downSince,omitempty"`
 	// emptySince is when its volume was first found to have come back empty; empty again once etcd
 	// has got further. spec.recovery.replaceEmptyAfter runs since then at the earliest.

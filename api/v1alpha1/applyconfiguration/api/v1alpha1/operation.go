@@ -11,8 +11,8 @@ import (
 //
 // Operation is what was decided and is not yet seen to be done.
 type OperationApplyConfiguration struct {
-	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader, Discard, Update,
-	// PutBack, Downgrade or CancelDowngrade.
+	// step is what is being done: Bootstrap, Stop, AddLearner, Promote, Remove, MoveLeader,
+	// Discard, Update, PutBack, Downgrade or CancelDowngrade.
 	Step *string `json:"step,omitempty"`
 	// generation of the spec that led to it.
 	Generation *int64 `json:"generation,omitempty"`
@@ -20,7 +20,8 @@ type OperationApplyConfiguration struct {
 	MemberID *string `json:"memberID,omitempty"`
 	// holder is the process that carries it out.
 	Holder *string `json:"holder,omitempty"`
-	// since is when it was decided. A request to etcd is given up long before another operation may take its place.
+	// since is when it was decided. A request to etcd is given up long before another operation may
+	// take its place.
 	Since *v1.Time `json:"since,omitempty"`
 	// targets are the objects it acts on.
 	Targets []OperationTargetApplyConfiguration `json:"targets,omitempty"`

@@ -10,26 +10,30 @@ import (
 // OptionsApplyConfiguration represents a declarative configuration of the Options type for use
 // with apply.
 //
-// Options configure etcd itself: the well-known ones by name and type, the rest as flags. All members get the same.
+// Options configure etcd itself: the well-known ones by name and type, the rest as flags. All
+// members get the same.
 type OptionsApplyConfiguration struct {
-	// heartbeatInterval is how often the leader tells the others that it lives; about the round-trip time between
-	// members. Default 100ms, 1ms to 10s.
+	// heartbeatInterval is how often the leader tells the others that it lives; about the
+	// round-trip time between members. Default 100ms, 1ms to 10s.
 	HeartbeatInterval *apiv1alpha1.Duration `json:"heartbeatInterval,omitempty"`
-	// electionTimeout is how long a member waits for the leader before it calls an election; ten round trips or more, at
-	// least five heartbeats. Default 1s, 10ms to 50s.
+	// electionTimeout is how long a member waits for the leader before it calls an election; ten
+	// round trips or more, at least five heartbeats. Default 1s, 10ms to 50s.
 	ElectionTimeout *apiv1alpha1.Duration `json:"electionTimeout,omitempty"`
-	// quotaBackendSize is the database size at which etcd refuses writes until space is freed, 16Mi to 100Gi. It must be
-	// smaller than storage.size; keep it below half of that: snapshots and defragmentation need room for a copy. Default:
-	// 2Gi, which is etcd's own, or half of storage.size where that is less.
+	// quotaBackendSize is the database size at which etcd refuses writes until space is freed, 16Mi
+	// to 100Gi. It must be smaller than storage.size; keep it below half of that: snapshots and
+	// defragmentation need room for a copy. Default: 2Gi, which is etcd's own, or half of
+	// storage.size where that is less.
 	QuotaBackendSize *resource.Quantity `json:"quotaBackendSize,omitempty"`
-	// autoCompaction makes etcd forget old revisions by itself. Default none: a Kubernetes API server compacts its etcd.
+	// autoCompaction makes etcd forget old revisions by itself. Default none: a Kubernetes API
+	// server compacts its etcd.
 	AutoCompaction *AutoCompactionApplyConfiguration `json:"autoCompaction,omitempty"`
-	// snapshotCount is the number of transactions after which a member snapshots its raft log. Default: 10000, on every
-	// minor (etcd 3.5 alone would take 100000 and the memory that goes with it).
+	// snapshotCount is the number of transactions after which a member snapshots its raft log.
+	// Default: 10000, on every minor (etcd 3.5 alone would take 100000 and the memory that goes
+	// with it).
 	SnapshotCount *int64 `json:"snapshotCount,omitempty"`
-	// flags are further flags of etcd, by name without dashes, for example max-request-bytes: "3145728". A flag that
-	// Quorate sets by itself, that would endanger data, or that has a field of its own is refused; one that this etcd
-	// version does not know is reported as Stalled.
+	// flags are further flags of etcd, by name without dashes, for example max-request-bytes:
+	// "3145728". A flag that Quorate sets by itself, that would endanger data, or that has a field
+	// of its own is refused; one that this etcd version does not know is reported as Stalled.
 	Flags map[string]string `json:"flags,omitempty"`
 }
 

@@ -13,11 +13,11 @@ import (
 type PeerTLSApplyConfiguration struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
 	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
-	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate of
-	// an authority that they trust. The mode cannot be changed yet.
+	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate
+	// of an authority that they trust. The mode cannot be changed yet.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt with
-	// the authorities that peers are checked against. tls.crt must be valid for
+	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
+	// with the authorities that peers are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and client
 	// authentication. Required with mode Secret, and only allowed there.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`

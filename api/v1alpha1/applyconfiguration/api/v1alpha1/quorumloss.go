@@ -18,8 +18,8 @@ type QuorumLossApplyConfiguration struct {
 	// lostSince is since when it lasts. Later than since where an EtcdRestore was created for it,
 	// and the data of a majority was there again before that began; empty while it is.
 	LostSince *v1.Time `json:"lostSince,omitempty"`
-	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No other one is created for this
-	// loss, also where a person has deleted that.
+	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No
+	// other one is created for this loss, also where a person has deleted that.
 	Restore *string `json:"restore,omitempty"`
 }
 

@@ -9,12 +9,14 @@ import (
 // RecoveryApplyConfiguration represents a declarative configuration of the Recovery type for use
 // with apply.
 //
-// Recovery says when a member is given up and replaced, and what is done where the majority is lost.
+// Recovery says when a member is given up and replaced, and what is done where the majority is
+// lost.
 type RecoveryApplyConfiguration struct {
-	// replaceAfter is how long a member may be down before another one takes its place, from 10s to 24h. It is for what
-	// waiting may still mend: a node that does not answer, or data on which etcd does not start. A member whose volume is
-	// gone is replaced at once, and one that only lacks an image or a place to run is waited for. A member is given up
-	// only while the others are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
+	// replaceAfter is how long a member may be down before another one takes its place, from 10s to
+	// 24h. It is for what waiting may still mend: a node that does not answer, or data on which
+	// etcd does not start. A member whose volume is gone is replaced at once, and one that only
+	// lacks an image or a place to run is waited for. A member is given up only while the others
+	// are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
 	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
 	ReplaceAfter *apiv1alpha1.Duration `json:"replaceAfter,omitempty"`
 	// replaceEmptyAfter is how long a member may be down whose volume came back empty, from 10s to
@@ -24,16 +26,19 @@ type RecoveryApplyConfiguration struct {
 	// replaceAfter, its successor's volume first, and where replaceAfter is shorter that counts. A
 	// change restarts nothing. Default 30s.
 	ReplaceEmptyAfter *apiv1alpha1.Duration `json:"replaceEmptyAfter,omitempty"`
-	// quorumLoss is what is done where the data of a majority of the members is gone for good: their
-	// PersistentVolumeClaims are deleted, or came back empty. Members that may come back, such as those of a node that is
-	// off, are waited for in any case. Manual (default): the status says what is lost and what is left, and nothing is
-	// done. FromSurvivor: an EtcdRestore of the data of the one member that is left is created; what the others had
-	// acknowledged without that member is lost. FromBackup: an EtcdRestore of the newest verified snapshot in
-	// spec.backup.store is created; what was written since is lost. The EtcdRestore is created once for one loss, is named after
-	// the cluster and the time of the loss, and keeps the volumes that are left. Deleting it before it is completed reverts it.
+	// quorumLoss is what is done where the data of a majority of the members is gone for good:
+	// their PersistentVolumeClaims are deleted, or came back empty. Members that may come back,
+	// such as those of a node that is off, are waited for in any case. Manual (default): the status
+	// says what is lost and what is left, and nothing is done. FromSurvivor: an EtcdRestore of the
+	// data of the one member that is left is created; what the others had acknowledged without that
+	// member is lost. FromBackup: an EtcdRestore of the newest verified snapshot in
+	// spec.backup.store is created; what was written since is lost. The EtcdRestore is created once
+	// for one loss, is named after the cluster and the time of the loss, and keeps the volumes that
+	// are left. Deleting it before it is completed reverts it.
 	QuorumLoss *apiv1alpha1.QuorumLossPolicy `json:"quorumLoss,omitempty"`
-	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried out, from 10s to 24h.
-	// It is counted since that was first seen (status.quorumLoss.since). Default 10m.
+	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried
+	// out, from 10s to 24h. It is counted since that was first seen (status.quorumLoss.since).
+	// Default 10m.
 	QuorumLossAfter *apiv1alpha1.Duration `json:"quorumLossAfter,omitempty"`
 }
 

@@ -13,7 +13,8 @@ import (
 type ResourcesApplyConfiguration struct {
 	// requests are what the scheduler reserves: cpu, memory, ephemeral-storage.
 	Requests *v1.ResourceList `json:"requests,omitempty"`
-	// limits are what the kubelet enforces: cpu, memory, ephemeral-storage. A cpu limit throttles heartbeats; prefer none.
+	// limits are what the kubelet enforces: cpu, memory, ephemeral-storage. A cpu limit throttles
+	// heartbeats; prefer none.
 	Limits *v1.ResourceList `json:"limits,omitempty"`
 }
 

@@ -11,14 +11,16 @@ import (
 //
 // RestoredSnapshot is the snapshot that a cluster was started from.
 type RestoredSnapshotApplyConfiguration struct {
-	// name of the snapshot in its store. It is member/NAME where no snapshot was restored, but the data of that member.
+	// name of the snapshot in its store. It is member/NAME where no snapshot was restored, but the
+	// data of that member.
 	Name *string `json:"name,omitempty"`
-	// sha256 of its data. All members are restored from data with this hash, and from no other. Of the data of a member it is
-	// the UID of its PersistentVolumeClaim instead.
+	// sha256 of its data. All members are restored from data with this hash, and from no other. Of
+	// the data of a member it is the UID of its PersistentVolumeClaim instead.
 	SHA256 *string `json:"sha256,omitempty"`
 	// location is where it is stored.
 	Location *string `json:"location,omitempty"`
-	// clusterID is etcd's own ID of the cluster that it was taken of, in hexadecimal. That of this cluster is another one.
+	// clusterID is etcd's own ID of the cluster that it was taken of, in hexadecimal. That of this
+	// cluster is another one.
 	ClusterID *string `json:"clusterID,omitempty"`
 	// etcdVersion is the version of the etcd that it was taken from.
 	EtcdVersion *string `json:"etcdVersion,omitempty"`

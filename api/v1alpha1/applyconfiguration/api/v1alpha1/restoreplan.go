@@ -16,7 +16,8 @@ import (
 type RestorePlanApplyConfiguration struct {
 	// plannedAt is when the plan was made.
 	PlannedAt *v1.Time `json:"plannedAt,omitempty"`
-	// from is the snapshot that is restored, or the data of a member (its name is member/NAME then).
+	// from is the snapshot that is restored, or the data of a member (its name is member/NAME
+	// then).
 	From *RestoredSnapshotApplyConfiguration `json:"from,omitempty"`
 	// raftTerm is the term of raft that the member of from is in. Empty for a snapshot, where the
 	// member does not answer, and where spec.options.flags of the EtcdCluster turns
@@ -31,11 +32,11 @@ type RestorePlanApplyConfiguration struct {
 	// storage.retention.whenScaled has kept of removed ones. No member starts on them any more. Of
 	// more than 64 the last one says how many more there are.
 	SetAside []string `json:"setAside,omitempty"`
-	// formerVolumes is what happens to the claims in setAside once all members of the restored cluster are healthy:
-	// Retain or Delete.
+	// formerVolumes is what happens to the claims in setAside once all members of the restored
+	// cluster are healthy: Retain or Delete.
 	FormerVolumes *apiv1alpha1.RetentionPolicy `json:"formerVolumes,omitempty"`
-	// newMembers are the names of the new members. All of them start from the snapshot at once. From
-	// the data of a member only the first one starts, and the others join it.
+	// newMembers are the names of the new members. All of them start from the snapshot at once.
+	// From the data of a member only the first one starts, and the others join it.
 	NewMembers []string `json:"newMembers,omitempty"`
 	// closedService is the name of the Service that lets no client in from the beginning of the
 	// restore until the new members have formed a cluster.

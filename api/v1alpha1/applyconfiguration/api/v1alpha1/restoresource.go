@@ -10,14 +10,16 @@ import (
 // RestoreSourceApplyConfiguration represents a declarative configuration of the RestoreSource type for use
 // with apply.
 //
-// RestoreSource says from what a cluster is restored: a stored snapshot, or the data of a member that is left. Without cluster,
-// clusterID, snapshot, backupRef and survivor it is a snapshot of the cluster that is restored, by its namespace and name.
+// RestoreSource says from what a cluster is restored: a stored snapshot, or the data of a member
+// that is left. Without cluster, clusterID, snapshot, backupRef and survivor it is a snapshot of
+// the cluster that is restored, by its namespace and name.
 type RestoreSourceApplyConfiguration struct {
 	BootstrapRestoreApplyConfiguration `json:""`
 	// backupRef names a verified EtcdBackup of the same namespace, whose snapshot is taken.
 	BackupRef *BackupReferenceApplyConfiguration `json:"backupRef,omitempty"`
-	// survivor takes the data of a member of the cluster itself, which has lost the majority of its members for good. It has every
-	// write of which that member knows; what the lost members acknowledged without it is lost.
+	// survivor takes the data of a member of the cluster itself, which has lost the majority of its
+	// members for good. It has every write of which that member knows; what the lost members
+	// acknowledged without it is lost.
 	Survivor *SurvivorApplyConfiguration `json:"survivor,omitempty"`
 }
 

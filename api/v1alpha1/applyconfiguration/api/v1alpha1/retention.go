@@ -11,13 +11,14 @@ import (
 //
 // Retention says what becomes of the volumes.
 type RetentionApplyConfiguration struct {
-	// whenDeleted is Retain (default) or Delete: whether the volumes outlive the EtcdCluster. An EtcdCluster that is
-	// created again over retained volumes, with the same name and namespace, comes back with its data. A change is applied
-	// at once and restarts nothing.
+	// whenDeleted is Retain (default) or Delete: whether the volumes outlive the EtcdCluster. An
+	// EtcdCluster that is created again over retained volumes, with the same name and namespace,
+	// comes back with its data. A change is applied at once and restarts nothing.
 	WhenDeleted *apiv1alpha1.RetentionPolicy `json:"whenDeleted,omitempty"`
-	// whenScaled is Delete (default) or Retain: whether the volume of a member that was removed, because the cluster shrank
-	// or because the member was replaced, goes once all other members serve. A retained one is never used again: its
-	// annotation etcd.quorate.dev/retired tells it from those of members. A change is applied at once and restarts nothing.
+	// whenScaled is Delete (default) or Retain: whether the volume of a member that was removed,
+	// because the cluster shrank or because the member was replaced, goes once all other members
+	// serve. A retained one is never used again: its annotation etcd.quorate.dev/retired tells it
+	// from those of members. A change is applied at once and restarts nothing.
 	WhenScaled *apiv1alpha1.RetentionPolicy `json:"whenScaled,omitempty"`
 }
 

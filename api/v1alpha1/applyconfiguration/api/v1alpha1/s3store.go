@@ -15,18 +15,22 @@ type S3StoreApplyConfiguration struct {
 	Bucket *string `json:"bucket,omitempty"`
 	// prefix is what the key of every object begins with, for example prod/db. Default none.
 	Prefix *apiv1alpha1.StorePrefix `json:"prefix,omitempty"`
-	// endpoint is the URL of a server other than Amazon's, for example https://minio.storage.svc:9000.
+	// endpoint is the URL of a server other than Amazon's, for example
+	// https://minio.storage.svc:9000.
 	Endpoint *string `json:"endpoint,omitempty"`
-	// region of the bucket, for example eu-central-1. Default: what the environment of the Pod says.
+	// region of the bucket, for example eu-central-1. Default: what the environment of the Pod
+	// says.
 	Region *string `json:"region,omitempty"`
-	// pathStyle puts the bucket into the path of the URL rather than into the host name. Default: true with an endpoint, false
-	// without one.
+	// pathStyle puts the bucket into the path of the URL rather than into the host name. Default:
+	// true with an endpoint, false without one.
 	PathStyle *bool `json:"pathStyle,omitempty"`
-	// serverSideEncryption is what the server encrypts objects with: AES256, or aws:kms. Default: what the bucket is set to.
+	// serverSideEncryption is what the server encrypts objects with: AES256, or aws:kms. Default:
+	// what the bucket is set to.
 	ServerSideEncryption *string `json:"serverSideEncryption,omitempty"`
 	// kmsKeyID is the key for serverSideEncryption aws:kms. Default: the key of the account.
 	KMSKeyID *string `json:"kmsKeyID,omitempty"`
-	// caBundle is the certificate authority of a server of your own, in PEM. Default: those that are publicly known.
+	// caBundle is the certificate authority of a server of your own, in PEM. Default: those that
+	// are publicly known.
 	CABundle *ConfigMapKeyApplyConfiguration `json:"caBundle,omitempty"`
 }
 

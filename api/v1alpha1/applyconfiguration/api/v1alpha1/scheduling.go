@@ -14,8 +14,9 @@ import (
 type SchedulingApplyConfiguration struct {
 	// affinity replaces the default, which prefers a node of its own for each member.
 	Affinity *v1.Affinity `json:"affinity,omitempty"`
-	// topologySpreadConstraints replace the default, which spreads members over zones where that is possible. Their
-	// labelSelector must be given; etcd.quorate.dev/cluster: <name> selects the members.
+	// topologySpreadConstraints replace the default, which spreads members over zones where that is
+	// possible. Their labelSelector must be given; etcd.quorate.dev/cluster: <name> selects the
+	// members.
 	TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 	// tolerations let members run on tainted nodes. Default none.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`

@@ -12,23 +12,26 @@ import (
 //
 // Storage is what every member keeps its data on.
 type StorageApplyConfiguration struct {
-	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log files of 64 MiB). With
-	// medium Memory it is the limit of the tmpfs, and counts against the memory of the Pod. A larger one makes the volumes
-	// grow under the running members where their storage class can do that; elsewhere, and for a smaller one, see changePolicy.
+	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log
+	// files of 64 MiB). With medium Memory it is the limit of the tmpfs, and counts against the
+	// memory of the Pod. A larger one makes the volumes grow under the running members where their
+	// storage class can do that; elsewhere, and for a smaller one, see changePolicy.
 	Size *resource.Quantity `json:"size,omitempty"`
-	// storageClassName is the StorageClass of the volumes. Default: what is the default class of the Kubernetes cluster when
-	// a volume is made; volumes that are there stay where they are when that changes, or when this is left out later. It can
-	// be changed with changePolicy Replace.
+	// storageClassName is the StorageClass of the volumes. Default: what is the default class of
+	// the Kubernetes cluster when a volume is made; volumes that are there stay where they are when
+	// that changes, or when this is left out later. It can be changed with changePolicy Replace.
 	StorageClassName *string `json:"storageClassName,omitempty"`
-	// changePolicy is what is done to a volume that is not what the spec asks for. Expand (default): it grows, where its
-	// storage class can do that; a smaller size and another class are refused, and where it cannot grow the API server's
-	// refusal is reported as Stalled. Replace: it grows where it can; else, and for another class or a smaller size, its
-	// member is replaced by a new one on a new volume, one member after the other, the leader last, each successor
-	// a voter before a member goes. Of the old volumes becomes what retention.whenScaled says. Set back to Expand, this
-	// stops with the members that there are.
+	// changePolicy is what is done to a volume that is not what the spec asks for. Expand
+	// (default): it grows, where its storage class can do that; a smaller size and another class
+	// are refused, and where it cannot grow the API server's refusal is reported as Stalled.
+	// Replace: it grows where it can; else, and for another class or a smaller size, its member is
+	// replaced by a new one on a new volume, one member after the other, the leader last, each
+	// successor a voter before a member goes. Of the old volumes becomes what retention.whenScaled
+	// says. Set back to Expand, this stops with the members that there are.
 	ChangePolicy *apiv1alpha1.ChangePolicy `json:"changePolicy,omitempty"`
-	// medium is Disk (a PersistentVolumeClaim for each member, the default) or Memory (tmpfs). With Memory a member's data
-	// is gone with its Pod, and the whole cluster's when a majority of the Pods is deleted. It cannot be changed.
+	// medium is Disk (a PersistentVolumeClaim for each member, the default) or Memory (tmpfs). With
+	// Memory a member's data is gone with its Pod, and the whole cluster's when a majority of the
+	// Pods is deleted. It cannot be changed.
 	Medium *apiv1alpha1.Medium `json:"medium,omitempty"`
 	// retention says what becomes of the volumes.
 	Retention *RetentionApplyConfiguration `json:"retention,omitempty"`

@@ -7,10 +7,11 @@ package v1alpha1
 //
 // StoreCredentials are how the Pods of a backup authenticate to a store.
 type StoreCredentialsApplyConfiguration struct {
-	// secretRef names a Secret of the same namespace. With s3 and azure its keys become environment variables of the agent, as
-	// the cloud's own tools read them: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; AZURE_STORAGE_KEY, or AZURE_CLIENT_ID,
-	// AZURE_TENANT_ID and AZURE_CLIENT_SECRET. With gcs its key credentials.json is the key file of a service account. Only the
-	// Pods of the backup read it: the operator has no right to.
+	// secretRef names a Secret of the same namespace. With s3 and azure its keys become environment
+	// variables of the agent, as the cloud's own tools read them: AWS_ACCESS_KEY_ID and
+	// AWS_SECRET_ACCESS_KEY; AZURE_STORAGE_KEY, or AZURE_CLIENT_ID, AZURE_TENANT_ID and
+	// AZURE_CLIENT_SECRET. With gcs its key credentials.json is the key file of a service account.
+	// Only the Pods of the backup read it: the operator has no right to.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

@@ -7,8 +7,9 @@ package v1alpha1
 //
 // Survivor is a member that still has its data where the majority of its cluster has not.
 type SurvivorApplyConfiguration struct {
-	// member is its name, such as db-1. Default: the only member whose volume is there, if it answers, is no learner and is under
-	// no alarm CORRUPT. Otherwise name the one to take: no other is looked at.
+	// member is its name, such as db-1. Default: the only member whose volume is there, if it
+	// answers, is no learner and is under no alarm CORRUPT. Otherwise name the one to take: no
+	// other is looked at.
 	Member *string `json:"member,omitempty"`
 }
 

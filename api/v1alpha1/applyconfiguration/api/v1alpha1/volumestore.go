@@ -7,8 +7,9 @@ package v1alpha1
 //
 // VolumeStore is a PersistentVolumeClaim.
 type VolumeStoreApplyConfiguration struct {
-	// claimName is the PersistentVolumeClaim, of the same namespace, which must exist. Snapshots on the volumes of the cluster
-	// itself are lost with them: choose a storage class that is somewhere else.
+	// claimName is the PersistentVolumeClaim, of the same namespace, which must exist. Snapshots on
+	// the volumes of the cluster itself are lost with them: choose a storage class that is
+	// somewhere else.
 	ClaimName *string `json:"claimName,omitempty"`
 	// subPath is a directory on the volume, which is made where it is missing. Default: its root.
 	SubPath *string `json:"subPath,omitempty"`
