@@ -156,26 +156,20 @@ func (h *Hostlet) LoseNode(namespace, pod string) error {
 }
 
 // ReturnNode ends what LoseNode began: the process goes on where it was, until
-// its kubelet hears what has become of the Pod.
+// its kubelet hears what has become of the Pod. A kubelet that is back lists its
+// Pods: it acts on what the Pod is now, not on what a watch told it while it was away.
 func (h *Hostlet) ReturnNode(namespace, pod string) error {
-	var back *worker
-	err := h.with(namespace, pod, func(w *worker) error {
-		if w.run != nil {
-			w.run.signal(syscall.SIGCONT)
-		}
-		w.lost, back = false, w
-		w.sync()
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	key, live := types.NamespacedName{Namespace: namespace, Name: pod}, &corev1.Pod{}
-	if err := h.reader.Get(back.ctx, key, live); client.IgnoreNotFound(err) != nil {
+	w := h.worker(key)
+	if w == nil {
+		return fmt.Errorf("pod %s is not known", key)
+	}
+	if err := h.reader.Get(w.ctx, key, live); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get Pod %s: %w", key, err)
 	}
-	if live.UID != back.uid { // it was deleted by force, and the watch has told of that before
-		back.vanish()
+	w.comeBack(live)
+	if live.UID != w.uid { // it was deleted by force, and the watch has told of that before
+		w.vanish()
 		h.forget(key)
 	}
 	return nil

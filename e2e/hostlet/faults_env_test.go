@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"quorate.dev/e2e/node"
 )
 
 // ready is what the Pod's Ready condition says.
@@ -48,6 +50,25 @@ func TestLoseNode(t *testing.T) {
 	if err := s.host.Kill(s.ns, other.Name); err == nil {
 		t.Error("the process of a Pod that is gone goes on when its node is back")
 	}
+}
+
+// A change that was taken back while the node was away never happened to it, whatever its watch
+// has told by then.
+func TestReturnNodeSeesTheEnd(t *testing.T) {
+	s := newStage(t)
+	pod, _ := s.single()
+	for range 50 { // the watch of a Hostlet is seldom late
+		s.must(s.host.Deafen(s.ns, pod.Name))
+		s.change(pod, func() { pod.Spec.Containers[0].Image = image(node.Etcd37) })
+		s.change(pod, func() { pod.Spec.Containers[0].Image = image(node.Etcd36) })
+		s.must(s.host.ReturnNode(s.ns, pod.Name))
+	}
+	s.must(s.host.withRun(s.ns, pod.Name, func(r *run) {
+		if r.stopping {
+			t.Error("etcd was asked to end")
+		}
+	}))
+	s.waitReady(pod, 0)
 }
 
 func TestCordon(t *testing.T) {

@@ -91,6 +91,21 @@ func (w *worker) update(pod *corev1.Pod) {
 	w.sync()
 }
 
+// comeBack to the network, where the Pod is live by now; a Pod that was deleted by force has no
+// UID there, or another one.
+func (w *worker) comeBack(live *corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if live.UID == w.uid && live.Generation > w.pod.Generation {
+		w.pod = live
+	}
+	if w.run != nil {
+		w.run.signal(syscall.SIGCONT)
+	}
+	w.lost = false
+	w.sync()
+}
+
 // vanish kills the process of a Pod that no longer exists and returns once it
 // is dead: a new Pod of that name gets the same address, and maybe the volume.
 func (w *worker) vanish() {
