@@ -85,7 +85,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			args:   []change{ephemeral, onAll(differs(ChangePod, "options", "scheduling"))},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
-				Message: "with storage.medium Memory a member's data goes with its Pod, and options, scheduling can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
+				Message: "with spec.storage.medium Memory a member's data goes with its Pod, and options, scheduling can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
 			},
 		},
 		"MemoryImage": {

@@ -163,7 +163,7 @@ func TestPlanMove(t *testing.T) {
 			args:   []change{onAll(unfit), room(512 << 20), on(1, func(i *Instance) { i.Endpoint.DBSize = 512 << 20 })},
 			want: Step{
 				Action: Stall, Reason: VolumeTooSmall,
-				Message: "m-0, m-1, m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Set storage.size back, or options.quotaBackendSize higher, or make the database smaller: compact, then defragment one member after the other",
+				Message: "m-0, m-1, m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Set spec.storage.size back, or spec.options.quotaBackendSize higher, or make the database smaller: compact, then defragment one member after the other",
 			},
 		},
 		"CrampedMeanwhile": {

@@ -164,7 +164,7 @@ func TestPlanRestore(t *testing.T) {
 			args:   []change{onAll(restoredVolume)},
 			want: Step{
 				Action: Stall, Reason: RestoreFailed,
-				Message: "the first members of this cluster are being restored from a snapshot, and spec.bootstrap.restore does not say where it is; set it back, or delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+				Message: "the first members of this cluster are being restored from a snapshot, and spec.bootstrap.restore does not say where it is; revert it, or delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"Restoring": {

@@ -148,7 +148,7 @@ func TestPlan(t *testing.T) {
 			reason: "Data in memory would go with the Pods",
 			base:   formed3,
 			args:   []change{size(0), ephemeral},
-			want:   Step{Action: Stall, Reason: InvalidSpec, Message: "spec.replicas 0 would lose the data of storage.medium Memory; set it back"},
+			want:   Step{Action: Stall, Reason: InvalidSpec, Message: "spec.replicas 0 would lose the data of spec.storage.medium Memory; revert it"},
 		},
 
 		// unstuck

@@ -65,7 +65,7 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 		return Step{}, false
 	}
 	if d.Ephemeral { // the schema refuses it; stopping would lose every byte
-		return Step{Action: Stall, Reason: InvalidSpec, Message: "spec.replicas 0 would lose the data of storage.medium Memory; set it back"}, true
+		return Step{Action: Stall, Reason: InvalidSpec, Message: "spec.replicas 0 would lose the data of spec.storage.medium Memory; revert it"}, true
 	}
 	why := ""
 	doomed := names(o.Instances, func(i Instance) bool {

@@ -189,7 +189,7 @@ func updated(d Desired, o Observed) (Step, bool) {
 	case i.Pod.Change == ChangePod && d.Ephemeral:
 		return Step{
 			Action: Stall, Reason: ChangeNotSupported,
-			Message: "with storage.medium Memory a member's data goes with its Pod, and " + list(i.Pod.Parts) + " can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
+			Message: "with spec.storage.medium Memory a member's data goes with its Pod, and " + list(i.Pod.Parts) + " can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
 		}, true
 	case i.Pod.Change != ChangeResources && n == 2:
 		return Step{

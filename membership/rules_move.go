@@ -85,7 +85,7 @@ func (o Observed) outgrows(d Desired) bool {
 // cramped: found out before anything is begun.
 func cramped(d Desired, o Observed) (Step, bool) {
 	stay := names(o.voters(), func(i Instance) bool { return o.leaves(i) != "" })
-	way := "Set storage.size back, or options.quotaBackendSize higher"
+	way := "Set spec.storage.size back, or spec.options.quotaBackendSize higher"
 	if !slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Volume.Unfit != "" }) {
 		way = "Set spec.storage.size or spec.options.quotaBackendSize higher"
 	}

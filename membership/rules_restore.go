@@ -109,7 +109,7 @@ func chosen(d Desired, o Observed) (Step, bool) {
 	case f.Snapshot == "" && (f.Token != d.Token || o.Bootstrapping != nil):
 		return stall("members of this cluster have been started without a snapshot, and spec.bootstrap.restore cannot be carried out over their data; delete the EtcdCluster and its PersistentVolumeClaims, and apply it again, or leave spec.bootstrap out")
 	case f.Snapshot != "" && !d.Restore:
-		return stall("the first members of this cluster are being restored from a snapshot, and spec.bootstrap.restore does not say where it is; set it back, or delete the EtcdCluster and its PersistentVolumeClaims, and apply it again")
+		return stall("the first members of this cluster are being restored from a snapshot, and spec.bootstrap.restore does not say where it is; revert it, or delete the EtcdCluster and its PersistentVolumeClaims, and apply it again")
 	case f.Snapshot != "":
 		if why := unusable(d, o, o.Snapshot); why != "" && o.Snapshot.ID() == f.Snapshot {
 			return stall(why)

@@ -468,7 +468,7 @@ func TestTryInPlace(t *testing.T) {
 		"Quota":      {reason: "there is no room for another volume", refuse: try("PersistentVolumeClaim", quota), want: `the API server refuses what the new members need: try to create PersistentVolumeClaim db-3: persistentvolumeclaims "db-3" is forbidden: exceeded quota: storage, requested: requests.storage=1Gi, used: requests.storage=3Gi, limited: requests.storage=3Gi`},
 		"Invalid":    {reason: "a Pod cannot be made of the spec", refuse: try("Pod", invalid), want: `the API server refuses what the new members need: try to create Pod db-3: Pod "db-3" is invalid`},
 		"Unknown":    {reason: "it has said nothing", refuse: try("Pod", busy), want: "the API server did not say whether it accepts what the new members need; it is asked again", passes: true, err: busy},
-		"Flag":       {reason: "no member can be made of the spec", cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"no-such-flag": "1"}} }, want: "options.flags: etcd 3.6.16 has no flag no-such-flag; leave it out"},
+		"Flag":       {reason: "no member can be made of the spec", cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"no-such-flag": "1"}} }, want: "spec.options.flags: etcd 3.6.16 has no flag no-such-flag; leave it out"},
 		"NotFound":   {reason: "there is no snapshot yet", seen: func(seen *observed) { seen.Search.Found = membership.Snapshot{} }, refuse: everything},
 		"Suspended":  {reason: "something else is in the way", cluster: func(c *api.EtcdCluster) { c.Spec.Suspend = true }, refuse: everything},
 		"Restoring":  {reason: "it is begun", cluster: func(c *api.EtcdCluster) { c.Status.Restore.Phase = api.RestoreRestoring }, refuse: everything},

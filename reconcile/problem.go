@@ -49,7 +49,7 @@ func podProblem(pod *corev1.Pod) string {
 func exitProblem(exit *corev1.ContainerStateTerminated) string {
 	switch exit.Reason {
 	case podstatus.OOMKilled:
-		return "was killed for using more memory than it may (OOMKilled): raise resources.limits.memory"
+		return "was killed for using more memory than it may (OOMKilled): raise spec.resources.limits.memory"
 	case "StartError", "ContainerCannotRun": // what was RunContainerError a moment ago
 		return podstatus.CannotStart(render.Container, exit.Message)
 	}

@@ -106,11 +106,11 @@ func TestRefused(t *testing.T) {
 			}},
 			{"FlagThatWent", refusal{
 				reason: "before anything is started", change: flagged(etcd37, "experimental-compaction-batch-limit", "100"), stalled: api.ReasonInvalidSpec,
-				message: "options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it went with 3.7; write compaction-batch-limit",
+				message: "spec.options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it went with 3.7; write compaction-batch-limit",
 			}},
 			{"FlagThatHasNotCome", refusal{
 				reason: "before etcd prepares anything", change: flagged(etcd35, "log-format", "json"), stalled: api.ReasonInvalidSpec,
-				message: "options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out",
+				message: "spec.options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out",
 			}},
 			{"DowngradeTooFar", refusal{
 				reason: "there is a gate for each way", change: version("3.5.20"), stalled: api.ReasonVersionNotAllowed,
@@ -128,7 +128,7 @@ func TestRefused(t *testing.T) {
 			}},
 			{"FlagThatWentTwoMinorsOn", refusal{
 				reason: "before the first of the two", change: flagged(etcd37, "experimental-compaction-batch-limit", "100"), stalled: api.ReasonInvalidSpec,
-				message: "options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it went with 3.7; write compaction-batch-limit",
+				message: "spec.options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it went with 3.7; write compaction-batch-limit",
 			}},
 		},
 		etcd37: {

@@ -48,7 +48,7 @@ func TestStartsProved(t *testing.T) {
 		"WrongSpec": {
 			reason: "nothing can be made of the spec",
 			given:  func(w *world) { says(w, otherServed); w.cluster.Spec.Options = quota("1Mi") },
-			arg:    "--snapshot-count=5000", told: "options.quotaBackendSize must be from 16Mi",
+			arg:    "--snapshot-count=5000", told: "spec.options.quotaBackendSize must be from 16Mi",
 		},
 		"RefusedSince": {
 			reason: "a release since refuses what it has served with",

@@ -211,7 +211,7 @@ func TestVolumes(t *testing.T) {
 		before, _ := s.lives(c)
 		contract.Available(s, c)
 		s.change(c, func() { c.Spec.Storage.Size = resource.MustParse("2Gi") })
-		if message := s.stalled(c, api.ReasonRefused); !strings.Contains(message, "must support resize") || !strings.Contains(message, "storage.changePolicy to Replace") {
+		if message := s.stalled(c, api.ReasonRefused); !strings.Contains(message, "must support resize") || !strings.Contains(message, "spec.storage.changePolicy to Replace") {
 			t.Errorf("the message does not say why, and what else can be done: %s", message)
 		}
 		if after, _ := s.lives(c); !maps.Equal(before, after) {

@@ -111,7 +111,7 @@ func flagProblems(flags map[string]string, v *version.Version) []string {
 			continue
 		}
 		if problem := problemOn(v, name, flags[name]); problem != "" {
-			problems = append(problems, "options.flags: "+problem)
+			problems = append(problems, "spec.options.flags: "+problem)
 		}
 	}
 	return problems

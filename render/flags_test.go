@@ -117,32 +117,32 @@ func TestFlagProblems(t *testing.T) {
 		"Unknown": {
 			reason:  "What no etcd knows has no other name",
 			version: "3.7.3", flags: map[string]string{"frobnicate": "1"},
-			want: "options.flags: etcd 3.7.3 has no flag frobnicate; leave it out",
+			want: "spec.options.flags: etcd 3.7.3 has no flag frobnicate; leave it out",
 		},
 		"TooEarly": {
 			reason:  "The new name on an old etcd",
 			version: "v3.5.35", flags: map[string]string{"corrupt-check-time": "1h"},
-			want: "options.flags: etcd 3.5.35 has no flag corrupt-check-time, it came with 3.6; write experimental-corrupt-check-time",
+			want: "spec.options.flags: etcd 3.5.35 has no flag corrupt-check-time, it came with 3.6; write experimental-corrupt-check-time",
 		},
 		"TooEarlyWithoutOther": {
 			reason:  "A new flag that had no predecessor",
 			version: "3.5.35", flags: map[string]string{"log-format": "console"},
-			want: "options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out",
+			want: "spec.options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out",
 		},
 		"TooLate": {
 			reason:  "The old name on a new etcd",
 			version: "3.7.3", flags: map[string]string{"experimental-corrupt-check-time": "1h"},
-			want: "options.flags: etcd 3.7.3 has no flag experimental-corrupt-check-time, it went with 3.7; write corrupt-check-time",
+			want: "spec.options.flags: etcd 3.7.3 has no flag experimental-corrupt-check-time, it went with 3.7; write corrupt-check-time",
 		},
 		"FeatureGate": {
 			reason:  "What became a feature gate has no flag any more",
 			version: "3.7.3", flags: map[string]string{"experimental-stop-grpc-service-on-defrag": "true"},
-			want: "options.flags: etcd 3.7.3 has no flag experimental-stop-grpc-service-on-defrag, it went with 3.7; leave it out",
+			want: "spec.options.flags: etcd 3.7.3 has no flag experimental-stop-grpc-service-on-defrag, it went with 3.7; leave it out",
 		},
 		"NeverInBetween": {
 			reason:  "A name that lived on 3.6 alone leads nowhere on 3.5",
 			version: "3.5.35", flags: map[string]string{"experimental-warning-unary-request-duration": "1s"},
-			want: "options.flags: etcd 3.5.35 has no flag experimental-warning-unary-request-duration, it came with 3.6; leave it out",
+			want: "spec.options.flags: etcd 3.5.35 has no flag experimental-warning-unary-request-duration, it came with 3.6; leave it out",
 		},
 		"Values": {
 			reason:  "etcd would exit on these, again and again",
@@ -151,13 +151,13 @@ func TestFlagProblems(t *testing.T) {
 				"pre-vote": "maybe", "max-request-bytes": "1.5Mi", "max-concurrent-streams": "4294967296",
 				"log-level": "loud", "raft-read-timeout": "5", "backend-batch-limit": "x", "log-format": "",
 			},
-			want: `options.flags: backend-batch-limit must be an integer, not "x"; ` +
-				`options.flags: log-format must be one of json, console, not ""; ` +
-				`options.flags: log-level must be one of debug, info, warn, error, panic, fatal, not "loud"; ` +
-				`options.flags: max-concurrent-streams must be an integer from 0 to 4294967295, not "4294967296"; ` +
-				`options.flags: max-request-bytes must be an integer of at least 0, not "1.5Mi"; ` +
-				`options.flags: pre-vote must be true or false, not "maybe"; ` +
-				`options.flags: raft-read-timeout must be a duration, for example 500ms or 10m, not "5"`,
+			want: `spec.options.flags: backend-batch-limit must be an integer, not "x"; ` +
+				`spec.options.flags: log-format must be one of json, console, not ""; ` +
+				`spec.options.flags: log-level must be one of debug, info, warn, error, panic, fatal, not "loud"; ` +
+				`spec.options.flags: max-concurrent-streams must be an integer from 0 to 4294967295, not "4294967296"; ` +
+				`spec.options.flags: max-request-bytes must be an integer of at least 0, not "1.5Mi"; ` +
+				`spec.options.flags: pre-vote must be true or false, not "maybe"; ` +
+				`spec.options.flags: raft-read-timeout must be a duration, for example 500ms or 10m, not "5"`,
 		},
 	}
 	for name, tc := range cases {

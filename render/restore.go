@@ -108,7 +108,7 @@ const (
 func restoreOf(c *api.EtcdCluster) (*api.BootstrapRestore, *api.BackupStore, error) {
 	restore, store := c.RestoreSource(), c.RestoreStore()
 	if restore == nil {
-		return nil, nil, errors.New("spec.bootstrap.restore does not say where the snapshot is: set it back")
+		return nil, nil, errors.New("spec.bootstrap.restore does not say where the snapshot is: revert it")
 	}
 	if store == nil {
 		return nil, nil, errors.New("there is no store of snapshots: set spec.backup.store of the EtcdCluster, or the store of what it is restored from")

@@ -186,12 +186,12 @@ func TestRestoreRefused(t *testing.T) {
 		"NoStore": {
 			reason: "nobody says where the snapshot is",
 			args:   func(c *api.EtcdCluster, _ *Member) { c.Spec.Bootstrap.Restore.Store = nil },
-			want:   "bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store",
+			want:   "spec.bootstrap.restore needs a store: set spec.bootstrap.restore.store, or spec.backup.store",
 		},
 		"Gone": {
 			reason: "a first start goes on, and the spec does not say from what",
 			args:   func(c *api.EtcdCluster, _ *Member) { c.Spec.Bootstrap = nil },
-			want:   "spec.bootstrap.restore does not say where the snapshot is: set it back",
+			want:   "spec.bootstrap.restore does not say where the snapshot is: revert it",
 		},
 		"NameAndTime": {
 			reason: "one of both is meant",

@@ -38,7 +38,7 @@ func nodes(spec *corev1ac.PodSpecApplyConfiguration, s *api.Scheduling) error {
 	for _, t := range s.Tolerations {
 		ac, err := applyConfiguration[corev1ac.TolerationApplyConfiguration](t)
 		if err != nil {
-			return fmt.Errorf("scheduling.tolerations: %w", err)
+			return fmt.Errorf("spec.scheduling.tolerations: %w", err)
 		}
 		spec.WithTolerations(ac)
 	}
@@ -51,7 +51,7 @@ func affinity(spec *corev1ac.PodSpecApplyConfiguration, c *api.EtcdCluster, user
 	if user != nil {
 		ac, err := applyConfiguration[corev1ac.AffinityApplyConfiguration](user)
 		if err != nil {
-			return fmt.Errorf("scheduling.affinity: %w", err)
+			return fmt.Errorf("spec.scheduling.affinity: %w", err)
 		}
 		spec.WithAffinity(ac)
 		return nil
@@ -70,7 +70,7 @@ func spread(spec *corev1ac.PodSpecApplyConfiguration, c *api.EtcdCluster, user [
 	for _, t := range user {
 		ac, err := applyConfiguration[corev1ac.TopologySpreadConstraintApplyConfiguration](t)
 		if err != nil {
-			return fmt.Errorf("scheduling.topologySpreadConstraints: %w", err)
+			return fmt.Errorf("spec.scheduling.topologySpreadConstraints: %w", err)
 		}
 		spec.WithTopologySpreadConstraints(ac)
 	}

@@ -85,7 +85,7 @@ func bootstrapProblems(c *api.EtcdCluster) []string {
 	}
 	var problems []string
 	if c.RestoreStore() == nil {
-		problems = append(problems, "bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store")
+		problems = append(problems, "spec.bootstrap.restore needs a store: set spec.bootstrap.restore.store, or spec.backup.store")
 	}
 	if r := c.Spec.Bootstrap.Restore; r.Snapshot != "" && r.Before != nil {
 		problems = append(problems, "before chooses among snapshots, and snapshot is one: leave one of them out")
@@ -112,7 +112,7 @@ func replicasProblems(c *api.EtcdCluster) []string {
 		return []string{"spec.replicas must be from 0 to 9"}
 	}
 	if n == 0 && inMemory(c) {
-		return []string{"spec.replicas 0 hibernates the cluster on its volumes, but storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use storage.medium Disk"}
+		return []string{"spec.replicas 0 hibernates the cluster on its volumes, but spec.storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use spec.storage.medium Disk"}
 	}
 	return nil
 }
@@ -154,16 +154,16 @@ func imageProblems(image *api.Image) []string {
 	}
 	var problems []string
 	if image.Repository != "" && (!repositoryForm.MatchString(image.Repository) || len(image.Repository) > 255) {
-		problems = append(problems, "image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version")
+		problems = append(problems, "spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version")
 	}
 	if image.Digest != "" && !digestForm.MatchString(image.Digest) {
-		problems = append(problems, "image.digest must be sha256: and 64 lower-case hexadecimal digits")
+		problems = append(problems, "spec.image.digest must be sha256: and 64 lower-case hexadecimal digits")
 	}
 	if !slices.Contains([]corev1.PullPolicy{"", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}, image.PullPolicy) {
-		problems = append(problems, "image.pullPolicy must be Always, IfNotPresent or Never")
+		problems = append(problems, "spec.image.pullPolicy must be Always, IfNotPresent or Never")
 	}
 	if slices.ContainsFunc(image.PullSecrets, func(s api.SecretReference) bool { return s.Name == "" }) {
-		problems = append(problems, "image.pullSecrets: every entry names a Secret")
+		problems = append(problems, "spec.image.pullSecrets: every entry names a Secret")
 	}
 	return problems
 }

@@ -29,25 +29,25 @@ func optionsProblems(o *api.Options) []string {
 	var problems []string
 	heartbeat, ok := duration(o.HeartbeatInterval, defaultHeartbeat, time.Millisecond, 10*time.Second)
 	if !ok {
-		problems = append(problems, "options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms")
+		problems = append(problems, "spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms")
 	}
 	election, ok := duration(o.ElectionTimeout, defaultElection, 10*time.Millisecond, 50*time.Second)
 	if !ok {
-		problems = append(problems, "options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s")
+		problems = append(problems, "spec.options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s")
 	}
 	if len(problems) == 0 && election < 5*heartbeat { // said only of what is well-formed
-		problems = append(problems, "options.electionTimeout (default 1s) must be at least five times options.heartbeatInterval (default 100ms): etcd does not start otherwise; raise the one or lower the other")
+		problems = append(problems, "spec.options.electionTimeout (default 1s) must be at least five times spec.options.heartbeatInterval (default 100ms): etcd does not start otherwise; raise the one or lower the other")
 	}
 	if n := o.SnapshotCount; n != nil && (*n < 100 || *n > 1000000) {
-		problems = append(problems, "options.snapshotCount must be from 100 to 1000000")
+		problems = append(problems, "spec.options.snapshotCount must be from 100 to 1000000")
 	}
 	if a := o.AutoCompaction; a != nil && !validCompaction(a) {
-		problems = append(problems, "options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000")
+		problems = append(problems, "spec.options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Flags)) {
 		problems = append(problems, refused(name)...)
 		if len(o.Flags[name]) > 1024 {
-			problems = append(problems, "options.flags: a value has at most 1024 characters")
+			problems = append(problems, "spec.options.flags: a value has at most 1024 characters")
 		}
 	}
 	return problems

@@ -31,21 +31,21 @@ func uncountable(field string) string {
 func storageProblems(s api.Storage) []string {
 	var problems []string
 	if !Countable(s.Size) {
-		problems = append(problems, uncountable("storage.size"))
+		problems = append(problems, uncountable("spec.storage.size"))
 	} else if s.Size.Cmp(minSize) < 0 {
-		problems = append(problems, "storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write")
+		problems = append(problems, "spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write")
 	}
 	if !slices.Contains([]api.Medium{"", api.MediumDisk, api.MediumMemory}, s.Medium) {
-		problems = append(problems, "storage.medium must be Disk or Memory")
+		problems = append(problems, "spec.storage.medium must be Disk or Memory")
 	}
 	if s.Medium == api.MediumMemory && (s.StorageClassName != nil || s.Retention != nil || s.ChangePolicy != "") {
-		problems = append(problems, "storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out")
+		problems = append(problems, "spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes; with spec.storage.medium Memory there are none: leave them out")
 	}
 	if !slices.Contains([]api.ChangePolicy{"", api.ChangeExpand, api.ChangeReplace}, s.ChangePolicy) {
-		problems = append(problems, "storage.changePolicy must be Expand or Replace")
+		problems = append(problems, "spec.storage.changePolicy must be Expand or Replace")
 	}
 	if s.Retention != nil && !slices.Contains([]api.RetentionPolicy{"", api.RetentionRetain, api.RetentionDelete}, s.Retention.WhenDeleted) {
-		problems = append(problems, "storage.retention.whenDeleted must be Retain or Delete")
+		problems = append(problems, "spec.storage.retention.whenDeleted must be Retain or Delete")
 	}
 	return problems
 }
@@ -57,15 +57,15 @@ func quotaProblems(c *api.EtcdCluster) []string {
 	}
 	quota := *o.QuotaBackendSize
 	if !Countable(quota) {
-		return []string{uncountable("options.quotaBackendSize")}
+		return []string{uncountable("spec.options.quotaBackendSize")}
 	}
 	if quota.Cmp(minQuota) < 0 || quota.Cmp(maxQuota) > 0 {
-		return []string{"options.quotaBackendSize must be from 16Mi to 100Gi, for example 2Gi"}
+		return []string{"spec.options.quotaBackendSize must be from 16Mi to 100Gi, for example 2Gi"}
 	}
 	if quota.Cmp(size) < 0 {
 		return nil
 	}
-	return []string{"options.quotaBackendSize must be smaller than storage.size, best less than half of it: the volume also holds the write-ahead log, snapshots and the copy that a defragmentation makes"}
+	return []string{"spec.options.quotaBackendSize must be smaller than spec.storage.size, best less than half of it: the volume also holds the write-ahead log, snapshots and the copy that a defragmentation makes"}
 }
 
 func resourcesProblems(r *api.Resources) []string {
@@ -80,10 +80,10 @@ func resourcesProblems(r *api.Resources) []string {
 	}
 	var problems []string
 	if foreign(r.Requests) {
-		problems = append(problems, "resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi")
+		problems = append(problems, "spec.resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi")
 	}
 	if foreign(r.Limits) {
-		problems = append(problems, "resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi")
+		problems = append(problems, "spec.resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi")
 	}
 	for _, q := range slices.Concat(slices.Collect(maps.Values(r.Requests)), slices.Collect(maps.Values(r.Limits))) {
 		if !Countable(q) {
@@ -92,7 +92,7 @@ func resourcesProblems(r *api.Resources) []string {
 	}
 	for name, request := range r.Requests {
 		if limit, ok := r.Limits[name]; ok && request.Cmp(limit) > 0 {
-			return append(problems, "resources.requests must not be more than resources.limits: raise the limit or lower the request")
+			return append(problems, "spec.resources.requests must not be more than spec.resources.limits: raise the limit or lower the request")
 		}
 	}
 	return problems

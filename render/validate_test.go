@@ -61,195 +61,195 @@ var invalid = map[string]struct {
 	"ImageWithTag": {
 		reason: "The tag is made of the version",
 		args:   func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{Repository: "example.com/etcd:v3.6.16"} },
-		want:   "image.repository must be an image name without tag or digest",
+		want:   "spec.image.repository must be an image name without tag or digest",
 	},
 	"DigestShort": {
 		reason: "The kubelet would not accept the reference",
 		args:   func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{Digest: "sha256:abc"} },
-		want:   "image.digest must be sha256: and 64 lower-case hexadecimal digits",
+		want:   "spec.image.digest must be sha256: and 64 lower-case hexadecimal digits",
 	},
 	"PullPolicy": {
 		reason: "Not one of Kubernetes",
 		args:   func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{PullPolicy: "Sometimes"} },
-		want:   "image.pullPolicy must be Always, IfNotPresent or Never",
+		want:   "spec.image.pullPolicy must be Always, IfNotPresent or Never",
 	},
 	"PullSecretUnnamed": {
 		reason: "A reference to nothing",
 		args:   func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{PullSecrets: []api.SecretReference{{}}} },
-		want:   "image.pullSecrets: every entry names a Secret",
+		want:   "spec.image.pullSecrets: every entry names a Secret",
 	},
-	"StorageZero":     {reason: "No room", args: size("0"), want: "storage.size must be at least 256Mi"},
-	"StorageNegative": {reason: "Less than no room", args: size("-1Gi"), want: "storage.size must be at least 256Mi"},
-	"StorageTooSmall": {reason: "No room for the write-ahead log", args: size("255Mi"), want: "storage.size must be at least 256Mi"},
+	"StorageZero":     {reason: "No room", args: size("0"), want: "spec.storage.size must be at least 256Mi"},
+	"StorageNegative": {reason: "Less than no room", args: size("-1Gi"), want: "spec.storage.size must be at least 256Mi"},
+	"StorageTooSmall": {reason: "No room for the write-ahead log", args: size("255Mi"), want: "spec.storage.size must be at least 256Mi"},
 	"MediumUnknown": {
 		reason: "Not one of ours",
 		args:   func(c *api.EtcdCluster) { c.Spec.Storage.Medium = "Paper" },
-		want:   "storage.medium must be Disk or Memory",
+		want:   "spec.storage.medium must be Disk or Memory",
 	},
 	"MemoryWithRetention": {
 		reason: "There is nothing to retain",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Storage.Medium, c.Spec.Storage.Retention = api.MediumMemory, &api.Retention{}
 		},
-		want: "storage.storageClassName, storage.retention and storage.changePolicy are for volumes",
+		want: "spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes",
 	},
 	"MemoryWithChangePolicy": {
 		reason: "There is nothing to replace",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Storage.Medium, c.Spec.Storage.ChangePolicy = api.MediumMemory, api.ChangeExpand
 		},
-		want: "storage.storageClassName, storage.retention and storage.changePolicy are for volumes",
+		want: "spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes",
 	},
 	"ChangePolicyUnknown": {
 		reason: "Not one of ours",
 		args:   func(c *api.EtcdCluster) { c.Spec.Storage.ChangePolicy = "Move" },
-		want:   "storage.changePolicy must be Expand or Replace",
+		want:   "spec.storage.changePolicy must be Expand or Replace",
 	},
 	"RetentionUnknown": {
 		reason: "Not one of ours",
 		args:   func(c *api.EtcdCluster) { c.Spec.Storage.Retention = &api.Retention{WhenDeleted: "Maybe"} },
-		want:   "storage.retention.whenDeleted must be Retain or Delete",
+		want:   "spec.storage.retention.whenDeleted must be Retain or Delete",
 	},
 	"ResourceUnknown": {
 		reason: "Only cpu, memory and ephemeral storage",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Resources = &api.Resources{Limits: quantities("example.com/gpu", "1")}
 		},
-		want: "resources.limits takes cpu, memory and ephemeral-storage",
+		want: "spec.resources.limits takes cpu, memory and ephemeral-storage",
 	},
 	"RequestUnknown": {
 		reason: "Only cpu, memory and ephemeral storage",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Resources = &api.Resources{Requests: quantities("example.com/gpu", "1")}
 		},
-		want: "resources.requests takes cpu, memory and ephemeral-storage",
+		want: "spec.resources.requests takes cpu, memory and ephemeral-storage",
 	},
 	"RequestOverLimit": {
 		reason: "The API server would refuse the Pod",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Resources = &api.Resources{Requests: quantities("cpu", "2"), Limits: quantities("cpu", "1500m")}
 		},
-		want: "resources.requests must not be more than resources.limits",
+		want: "spec.resources.requests must not be more than spec.resources.limits",
 	},
 	"HeartbeatForm": {
 		reason: "etcd takes whole milliseconds",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Options = &api.Options{HeartbeatInterval: new(api.Duration("1.5s"))}
 		},
-		want: "options.heartbeatInterval must be whole milliseconds or seconds",
+		want: "spec.options.heartbeatInterval must be whole milliseconds or seconds",
 	},
 	"HeartbeatZero": {
 		reason: "A leader that is never silent",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Options = &api.Options{HeartbeatInterval: new(api.Duration("0ms"))}
 		},
-		want: "options.heartbeatInterval must be whole milliseconds or seconds",
+		want: "spec.options.heartbeatInterval must be whole milliseconds or seconds",
 	},
 	"ElectionTooLong": {
 		reason: "etcd refuses more than 50 seconds",
 		args:   func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{ElectionTimeout: new(api.Duration("51s"))} },
-		want:   "options.electionTimeout must be whole milliseconds or seconds",
+		want:   "spec.options.electionTimeout must be whole milliseconds or seconds",
 	},
 	"ElectionTooSoon": {
 		reason: "etcd refuses less than five heartbeats",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Options = &api.Options{HeartbeatInterval: new(api.Duration("201ms"))}
 		},
-		want: "options.electionTimeout (default 1s) must be at least five times",
+		want: "spec.options.electionTimeout (default 1s) must be at least five times",
 	},
 	"QuotaTooSmall": {
 		reason: "Too small for anything",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Options = &api.Options{QuotaBackendSize: new(resource.MustParse("1Mi"))}
 		},
-		want: "options.quotaBackendSize must be from 16Mi to 100Gi",
+		want: "spec.options.quotaBackendSize must be from 16Mi to 100Gi",
 	},
 	"QuotaOfTheVolume": {
 		reason: "The disk would be full before etcd noticed",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Options = &api.Options{QuotaBackendSize: new(resource.MustParse("1Gi"))}
 		},
-		want: "options.quotaBackendSize must be smaller than storage.size",
+		want: "spec.options.quotaBackendSize must be smaller than spec.storage.size",
 	},
 	"SnapshotCount": {
 		reason: "A snapshot for every write",
 		args:   func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(1))} },
-		want:   "options.snapshotCount must be from 100 to 1000000",
+		want:   "spec.options.snapshotCount must be from 100 to 1000000",
 	},
 	"CompactionPeriod": {
 		reason: "A number alone would be hours, as nobody remembers",
 		args:   compaction(api.CompactionPeriodic, "8"),
-		want:   "options.autoCompaction.retention: with mode Periodic",
+		want:   "spec.options.autoCompaction.retention: with mode Periodic",
 	},
 	"CompactionRevisions": {
 		reason: "A time is no number of revisions",
 		args:   compaction(api.CompactionRevision, "8h"),
-		want:   "options.autoCompaction.retention: with mode Periodic",
+		want:   "spec.options.autoCompaction.retention: with mode Periodic",
 	},
 	"FlagName": {
 		reason: "Dashes in front are ours",
 		args:   flags("--max-request-bytes", "1"),
-		want:   "options.flags: write the names as etcd --help does",
+		want:   "spec.options.flags: write the names as etcd --help does",
 	},
 	"FlagValue": {
 		reason: "Bounded, so that the Pod stays small",
 		args:   flags("cors", strings.Repeat("x", 1025)),
-		want:   "options.flags: a value has at most 1024 characters",
+		want:   "spec.options.flags: a value has at most 1024 characters",
 	},
-	"FlagIdentity":  {reason: "Quorate's", args: flags("name", "x"), want: "options.flags: Quorate decides the identity of a member"},
-	"FlagURL":       {reason: "Quorate's", args: flags("listen-client-http-urls", "x"), want: "options.flags: Quorate decides the identity of a member"},
-	"FlagFormation": {reason: "Quorate's", args: flags("initial-cluster-state", "new"), want: "options.flags: Quorate decides the identity of a member"},
+	"FlagIdentity":  {reason: "Quorate's", args: flags("name", "x"), want: "spec.options.flags: Quorate decides the identity of a member"},
+	"FlagURL":       {reason: "Quorate's", args: flags("listen-client-http-urls", "x"), want: "spec.options.flags: Quorate decides the identity of a member"},
+	"FlagFormation": {reason: "Quorate's", args: flags("initial-cluster-state", "new"), want: "spec.options.flags: Quorate decides the identity of a member"},
 	"FlagNewCluster": {
 		reason: "It would forget all other members at every start",
 		args:   flags("force-new-cluster", "true"),
-		want:   "options.flags: Quorate keeps the checks on",
+		want:   "spec.options.flags: Quorate keeps the checks on",
 	},
 	"FlagNoSync": {
 		reason: "Writes that were told to be safe would be lost",
 		args:   flags("unsafe-no-fsync", "true"),
-		want:   "options.flags: Quorate keeps the checks on",
+		want:   "spec.options.flags: Quorate keeps the checks on",
 	},
 	"FlagReconfig": {
 		reason: "etcd would let a change lose the quorum",
 		args:   flags("strict-reconfig-check", "false"),
-		want:   "options.flags: Quorate keeps the checks on",
+		want:   "spec.options.flags: Quorate keeps the checks on",
 	},
-	"FlagLog":   {reason: "kubectl logs would be empty", args: flags("log-outputs", "/tmp/x"), want: "options.flags: members log to standard error"},
+	"FlagLog":   {reason: "kubectl logs would be empty", args: flags("log-outputs", "/tmp/x"), want: "spec.options.flags: members log to standard error"},
 	"FlagField": {reason: "One place for each option", args: flags("snapshot-count", "1"), want: "have fields of their own"},
 	"ClientSecretAlone": {
 		reason: "Quorate could not ask the members",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "a"}}}
 		},
-		want: "tls.client.secretRef and tls.client.operatorSecretRef are for mode Secret",
+		want: "spec.tls.client.secretRef and spec.tls.client.operatorSecretRef are for mode Secret",
 	},
 	"PeerSecretMissing": {
 		reason: "There is nothing to mount",
 		args:   func(c *api.EtcdCluster) { c.Spec.TLS = &api.TLS{Peer: &api.PeerTLS{Mode: api.TLSSecret}} },
-		want:   "tls.peer.secretRef is for mode Secret",
+		want:   "spec.tls.peer.secretRef is for mode Secret",
 	},
 	"TLSMode": {
 		reason: "A mode that is to come is not taken for none",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: "Issuer"}, Peer: &api.PeerTLS{Mode: "Issuer"}}
 		},
-		want: "tls.client.mode must be Managed, Secret or Disabled; tls.peer.mode must be Managed, Secret or Disabled",
+		want: "spec.tls.client.mode must be Managed, Secret or Disabled; spec.tls.peer.mode must be Managed, Secret or Disabled",
 	},
 	"AltName": {
 		reason: "A certificate has names, no URLs",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSManaged, AltNames: []api.AltName{"https://etcd.example.com"}}}
 		},
-		want: "tls.client.altNames: each is a DNS name in lower case",
+		want: "spec.tls.client.altNames: each is a DNS name in lower case",
 	},
 	"AltNameOfOthers": {
 		reason: "They would go nowhere",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled, AltNames: []api.AltName{"etcd.example.com"}}}
 		},
-		want: "tls.client.altNames go into certificates that Quorate issues",
+		want: "spec.tls.client.altNames go into certificates that Quorate issues",
 	},
-	"FlagTLS": {reason: "TLS is more than a flag", args: flags("cert-file", "/x"), want: "options.flags: TLS and authentication"},
+	"FlagTLS": {reason: "TLS is more than a flag", args: flags("cert-file", "/x"), want: "spec.options.flags: TLS is configured in spec.tls"},
 	"SpreadWithoutSelector": {
 		reason: "It counts no Pods",
 		args: func(c *api.EtcdCluster) {
@@ -257,14 +257,14 @@ var invalid = map[string]struct {
 				MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.ScheduleAnyway,
 			}}}
 		},
-		want: "scheduling.topologySpreadConstraints: each needs a labelSelector",
+		want: "spec.scheduling.topologySpreadConstraints: each needs a labelSelector",
 	},
 	"NodeSelector": {
 		reason: "No label can be so",
 		args: func(c *api.EtcdCluster) {
 			c.Spec.Scheduling = &api.Scheduling{NodeSelector: map[string]string{"disk": "very fast"}}
 		},
-		want: "scheduling.nodeSelector: a key is an optional DNS prefix",
+		want: "spec.scheduling.nodeSelector: a key is an optional DNS prefix",
 	},
 	"LabelOwned": {
 		reason: "Selectors and tools read it",
@@ -328,11 +328,11 @@ func TestUncountable(t *testing.T) {
 	}{
 		"Size": {
 			args: func(c *api.EtcdCluster, q resource.Quantity) { c.Spec.Storage.Size = q },
-			want: "storage.size is a number that no computer has; write for example 8Gi",
+			want: "spec.storage.size is a number that no computer has; write for example 8Gi",
 		},
 		"Quota": {
 			args: func(c *api.EtcdCluster, q resource.Quantity) { c.Spec.Options = &api.Options{QuotaBackendSize: &q} },
-			want: "options.quotaBackendSize is a number that no computer has; write for example 8Gi",
+			want: "spec.options.quotaBackendSize is a number that no computer has; write for example 8Gi",
 		},
 		"Limit": {
 			args: func(c *api.EtcdCluster, q resource.Quantity) {

@@ -27,16 +27,16 @@ func clientProblems(c *api.ClientTLS) []string {
 	var problems []string
 	own := c.Mode == api.TLSSecret
 	if !slices.Contains(tlsModes, c.Mode) {
-		problems = append(problems, "tls.client.mode must be Managed, Secret or Disabled")
+		problems = append(problems, "spec.tls.client.mode must be Managed, Secret or Disabled")
 	}
 	if own != (c.SecretRef != nil) || own != (c.OperatorSecretRef != nil) {
-		problems = append(problems, "tls.client.secretRef and tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect")
+		problems = append(problems, "spec.tls.client.secretRef and spec.tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect")
 	}
 	if c.Mode != api.TLSManaged && len(c.AltNames) > 0 {
-		problems = append(problems, "tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate")
+		problems = append(problems, "spec.tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate")
 	}
 	if slices.ContainsFunc(c.AltNames, malformedName) {
-		problems = append(problems, "tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme")
+		problems = append(problems, "spec.tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme")
 	}
 	return problems
 }
@@ -52,10 +52,10 @@ func peerProblems(p *api.PeerTLS) []string {
 	}
 	var problems []string
 	if !slices.Contains(tlsModes, p.Mode) {
-		problems = append(problems, "tls.peer.mode must be Managed, Secret or Disabled")
+		problems = append(problems, "spec.tls.peer.mode must be Managed, Secret or Disabled")
 	}
 	if (p.Mode == api.TLSSecret) != (p.SecretRef != nil) {
-		problems = append(problems, "tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other")
+		problems = append(problems, "spec.tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other")
 	}
 	return problems
 }

@@ -119,7 +119,7 @@ type BackupRetention struct {
 	// maxAge is the age after which none stays but the newest verified one, in hours, for example
 	// 720h. Default: no bound.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}h$')",message="retention.maxAge must be whole hours, for example 720h for 30 days"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}h$')",message="spec.retention.maxAge must be whole hours, for example 720h for 30 days"
 	MaxAge *Duration `json:"maxAge,omitempty"`
 }
 

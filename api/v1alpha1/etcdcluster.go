@@ -52,14 +52,14 @@ type EtcdClusterList struct {
 
 // EtcdClusterSpec is the wanted state of an etcd cluster.
 //
-// +kubebuilder:validation:XValidation:rule="self.replicas > 0 || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".replicas",message="spec.replicas 0 hibernates the cluster on its volumes, but storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use storage.medium Disk"
-// +kubebuilder:validation:XValidation:rule="!has(self.options) || !has(self.options.quotaBackendSize) || !string(self.options.quotaBackendSize).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(self.storage.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.options.quotaBackendSize)).isLessThan(quantity(string(self.storage.size)))",fieldPath=".options.quotaBackendSize",message="options.quotaBackendSize must be smaller than storage.size, best less than half of it: the volume also holds the write-ahead log, snapshots and the copy that a defragmentation makes"
-// +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || has(self.bootstrap.restore.store) || has(self.backup) && has(self.backup.store)",fieldPath=".bootstrap.restore",message="bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store"
-// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss keeps the volumes that are left, and with storage.medium Memory there are none: leave it out"
-// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup needs backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
-// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual"
-// +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.client) ? self.tls.client.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.client) ? oldSelf.tls.client.mode : 'Disabled')",fieldPath=".tls.client",message="spec.tls.client.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
-// +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.peer) ? self.tls.peer.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.peer) ? oldSelf.tls.peer.mode : 'Disabled')",fieldPath=".tls.peer",message="spec.tls.peer.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
+// +kubebuilder:validation:XValidation:rule="self.replicas > 0 || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".replicas",message="spec.replicas 0 hibernates the cluster on its volumes, but spec.storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use spec.storage.medium Disk"
+// +kubebuilder:validation:XValidation:rule="!has(self.options) || !has(self.options.quotaBackendSize) || !string(self.options.quotaBackendSize).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(self.storage.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.options.quotaBackendSize)).isLessThan(quantity(string(self.storage.size)))",fieldPath=".options.quotaBackendSize",message="spec.options.quotaBackendSize must be smaller than spec.storage.size, best less than half of it: the volume also holds the write-ahead log, snapshots and the copy that a defragmentation makes"
+// +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || has(self.bootstrap.restore.store) || has(self.backup) && has(self.backup.store)",fieldPath=".bootstrap.restore",message="spec.bootstrap.restore needs a store: set spec.bootstrap.restore.store, or spec.backup.store"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss keeps the volumes that are left, and with spec.storage.medium Memory there are none: leave it out"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss FromBackup needs spec.backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss FromBackup must be able to read what spec.backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual"
+// +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.client) ? self.tls.client.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.client) ? oldSelf.tls.client.mode : 'Disabled')",fieldPath=".tls.client",message="spec.tls.client.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
+// +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.peer) ? self.tls.peer.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.peer) ? oldSelf.tls.peer.mode : 'Disabled')",fieldPath=".tls.peer",message="spec.tls.peer.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates
 	// no more failures than the odd one below it. 0 hibernates the cluster: its Pods are stopped,
@@ -151,7 +151,7 @@ type EtcdClusterSpec struct {
 // Backup says where snapshots of a cluster are stored, for which recipients they are encrypted, and
 // with which identity they are decrypted.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.beforeChange) || has(self.store)",fieldPath=".beforeChange",message="backup.beforeChange needs backup.store, which is where the snapshot before a change of the version goes: set backup.store, or leave backup.beforeChange out"
+// +kubebuilder:validation:XValidation:rule="!has(self.beforeChange) || has(self.store)",fieldPath=".beforeChange",message="spec.backup.beforeChange needs spec.backup.store, which is where the snapshot before a change of the version goes: set spec.backup.store, or leave spec.backup.beforeChange out"
 type Backup struct {
 	// store is the store of every EtcdBackup of this cluster that names none itself. A change is
 	// for those that are begun after it: what is stored stays where it is.
@@ -199,14 +199,14 @@ type Image struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9.]*|[[][0-9a-fA-F:]+[]])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9.]*|[[][0-9a-fA-F:]+[]])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version"
 	Repository string `json:"repository,omitempty"`
 
 	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the
 	// image's name for people; the digest decides. Default none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
-	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="image.digest must be sha256: and 64 lower-case hexadecimal digits"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="spec.image.digest must be sha256: and 64 lower-case hexadecimal digits"
 	Digest string `json:"digest,omitempty"`
 
 	// pullPolicy is when the kubelet pulls the image. Default IfNotPresent.
@@ -244,17 +244,17 @@ const (
 
 // Storage is what every member keeps its data on.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.medium) ? self.medium : 'Disk') == (has(oldSelf.medium) ? oldSelf.medium : 'Disk')",message="storage.medium cannot be changed: create another EtcdCluster and copy the data"
-// +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",fieldPath=".storageClassName",message="storage.storageClassName: a volume keeps its class; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back"
-// +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || !string(self.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(oldSelf.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",fieldPath=".size",message="storage.size: a volume cannot be made smaller; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back"
-// +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention) && !has(self.changePolicy))",message="storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out"
+// +kubebuilder:validation:XValidation:rule="(has(self.medium) ? self.medium : 'Disk') == (has(oldSelf.medium) ? oldSelf.medium : 'Disk')",message="spec.storage.medium cannot be changed: create another EtcdCluster and copy the data"
+// +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",fieldPath=".storageClassName",message="spec.storage.storageClassName: a volume keeps its class; set spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or revert it"
+// +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || !string(self.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || !string(oldSelf.size).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",fieldPath=".size",message="spec.storage.size: a volume cannot be made smaller; set spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or revert it"
+// +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention) && !has(self.changePolicy))",message="spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes; with spec.storage.medium Memory there are none: leave them out"
 type Storage struct {
 	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log
 	// files of 64 MiB). With medium Memory it is the limit of the tmpfs, and counts against the
 	// memory of the Pod. A larger one makes the volumes grow under the running members where their
 	// storage class can do that; elsewhere, and for a smaller one, see changePolicy.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}([.][0-9]{1,9})?(m|k|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
 	Size resource.Quantity `json:"size"`
 
 	// storageClassName is the StorageClass of the volumes. Default: what is the default class of
@@ -334,7 +334,7 @@ type Recovery struct {
 	// are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
 	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m"
 	ReplaceAfter *Duration `json:"replaceAfter,omitempty"`
 
 	// replaceEmptyAfter is how long a member may be down whose volume came back empty, from 10s to
@@ -344,7 +344,7 @@ type Recovery struct {
 	// replaceAfter, its successor's volume first, and where replaceAfter is shorter that counts. A
 	// change restarts nothing. Default 30s.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s"
 	ReplaceEmptyAfter *Duration `json:"replaceEmptyAfter,omitempty"`
 
 	// quorumLoss is what is done where the data of a majority of the members is gone for good:
@@ -364,7 +364,7 @@ type Recovery struct {
 	// out, from 10s to 24h. It is counted since that was first seen (status.quorumLoss.since).
 	// Default 10m.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m"
 	QuorumLossAfter *Duration `json:"quorumLossAfter,omitempty"`
 }
 
@@ -380,21 +380,21 @@ const (
 
 // Resources are the cpu and memory of each member's container.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('cpu' in self.requests) || !('cpu' in self.limits) || !string(self.requests['cpu']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['cpu']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",message="resources.requests must not be more than resources.limits: raise the limit or lower the request"
-// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('memory' in self.requests) || !('memory' in self.limits) || !string(self.requests['memory']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['memory']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",message="resources.requests must not be more than resources.limits: raise the limit or lower the request"
-// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('ephemeral-storage' in self.requests) || !('ephemeral-storage' in self.limits) || !string(self.requests['ephemeral-storage']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['ephemeral-storage']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",message="resources.requests must not be more than resources.limits: raise the limit or lower the request"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('cpu' in self.requests) || !('cpu' in self.limits) || !string(self.requests['cpu']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['cpu']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",message="spec.resources.requests must not be more than spec.resources.limits: raise the limit or lower the request"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('memory' in self.requests) || !('memory' in self.limits) || !string(self.requests['memory']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['memory']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",message="spec.resources.requests must not be more than spec.resources.limits: raise the limit or lower the request"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('ephemeral-storage' in self.requests) || !('ephemeral-storage' in self.limits) || !string(self.requests['ephemeral-storage']).matches('^[0-9.]+[mkKMGTPEi]*$') || !string(self.limits['ephemeral-storage']).matches('^[0-9.]+[mkKMGTPEi]*$') || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",message="spec.resources.requests must not be more than spec.resources.limits: raise the limit or lower the request"
 type Resources struct {
 	// requests are what the scheduler reserves: cpu, memory, ephemeral-storage.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[mkKMGTPEi]*$'))",message="resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[mkKMGTPEi]*$'))",message="spec.resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
 	// limits are what the kubelet enforces: cpu, memory, ephemeral-storage. A cpu limit throttles
 	// heartbeats; prefer none.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[mkKMGTPEi]*$'))",message="resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[mkKMGTPEi]*$'))",message="spec.resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 }
 
@@ -410,7 +410,7 @@ type Scheduling struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.all(c, has(c.labelSelector))",message="scheduling.topologySpreadConstraints: each needs a labelSelector, for example matchLabels with etcd.quorate.dev/cluster: <name of this EtcdCluster>; without one it counts no Pods and spreads nothing"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, has(c.labelSelector))",message="spec.scheduling.topologySpreadConstraints: each needs a labelSelector, for example matchLabels with etcd.quorate.dev/cluster: <name of this EtcdCluster>; without one it counts no Pods and spreads nothing"
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
 	// tolerations let members run on tainted nodes. Default none.
@@ -448,14 +448,14 @@ func (in Labels) DeepCopy() Labels { return maps.Clone(in) }
 type Metadata struct {
 	// labels to add. Keys under etcd.quorate.dev and app.kubernetes.io are Quorate's.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/') && !k.startsWith('app.kubernetes.io/'))",message="metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/') && !k.startsWith('app.kubernetes.io/'))",message="spec.metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix"
 	Labels Labels `json:"labels,omitempty"`
 
 	// annotations to add. Keys under etcd.quorate.dev are Quorate's.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/'))",message="metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",message="metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="metadata.annotations: a value has at most 4096 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/'))",message="spec.metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",message="spec.metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="spec.metadata.annotations: a value has at most 4096 characters"
 	Annotations map[string]string `json:"annotations,omitempty"`
 }

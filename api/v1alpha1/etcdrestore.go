@@ -97,8 +97,8 @@ type EtcdRestoreSpec struct {
 // that is left. Without cluster, clusterID, snapshot, backupRef and survivor it is a snapshot of
 // the cluster that is restored, by its namespace and name.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.survivor) || !has(self.backupRef) && !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID) && !has(self.identity) && !has(self.unverified)",fieldPath=".survivor",message="source.survivor takes the data of a member, and no snapshot: beside it, write source.revisionBump alone"
-// +kubebuilder:validation:XValidation:rule="!has(self.backupRef) || !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID)",fieldPath=".backupRef",message="source.backupRef says where the snapshot is and what it is called: leave out source.store, snapshot, before, cluster and clusterID"
+// +kubebuilder:validation:XValidation:rule="!has(self.survivor) || !has(self.backupRef) && !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID) && !has(self.identity) && !has(self.unverified)",fieldPath=".survivor",message="spec.source.survivor takes the data of a member, and no snapshot: beside it, write spec.source.revisionBump alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.backupRef) || !has(self.store) && !has(self.snapshot) && !has(self.before) && !has(self.cluster) && !has(self.clusterID)",fieldPath=".backupRef",message="spec.source.backupRef says where the snapshot is and what it is called: leave out spec.source.store, snapshot, before, cluster and clusterID"
 type RestoreSource struct {
 	BootstrapRestore `json:",inline"`
 

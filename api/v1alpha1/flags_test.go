@@ -29,7 +29,7 @@ func TestFlags(t *testing.T) {
 				discovery-password discovery-fallback discovery-proxy discovery-srv discovery-srv-name
 				proxy proxy-failure-wait proxy-refresh-interval proxy-dial-timeout proxy-write-timeout proxy-read-timeout
 				version help h`,
-			want: []string{"options.flags: Quorate decides the identity of a member, where it keeps its data, which addresses it has and how the cluster forms; leave out name, data-dir, wal-dir, config-file, version, help and every *-urls, initial-cluster*, discovery* and proxy*"},
+			want: []string{"spec.options.flags: Quorate decides the identity of a member, where it keeps its data, which addresses it has and how the cluster forms; leave out name, data-dir, wal-dir, config-file, version, help and every *-urls, initial-cluster*, discovery* and proxy*"},
 		},
 		"Safety": {
 			reason: "these give up what keeps the data safe, or count on members that Quorate decides about",
@@ -37,19 +37,19 @@ func TestFlags(t *testing.T) {
 				force-new-cluster unsafe-no-fsync strict-reconfig-check max-learners feature-gates
 				experimental-initial-corrupt-check experimental-compact-hash-check-enabled
 				enable-v2 experimental-enable-v2v3 v2-deprecation`,
-			want: []string{"options.flags: Quorate keeps the checks on that protect the data, and changes members by itself; leave out force-new-cluster, unsafe-no-fsync, strict-reconfig-check, max-learners, feature-gates, experimental-initial-corrupt-check, experimental-compact-hash-check-enabled, enable-v2, experimental-enable-v2v3 and v2-deprecation"},
+			want: []string{"spec.options.flags: Quorate keeps the checks on that protect the data, and changes members by itself; leave out force-new-cluster, unsafe-no-fsync, strict-reconfig-check, max-learners, feature-gates, experimental-initial-corrupt-check, experimental-compact-hash-check-enabled, enable-v2, experimental-enable-v2v3 and v2-deprecation"},
 		},
 		"Logs": {
 			reason: "a log in a file inside a container is a log that nobody reads, on a file system that is read-only",
 			args:   `logger log-outputs enable-log-rotation log-rotation-config-json`,
-			want:   []string{"options.flags: members log to standard error, where kubectl logs finds it; leave out logger, log-outputs, enable-log-rotation and log-rotation-config-json (log-level can be set)"},
+			want:   []string{"spec.options.flags: members log to standard error, where kubectl logs finds it; leave out logger, log-outputs, enable-log-rotation and log-rotation-config-json (log-level can be set)"},
 		},
 		"OwnFields": {
 			reason: "a setting has one place",
 			args: `
 				heartbeat-interval election-timeout quota-backend-bytes auto-compaction-mode auto-compaction-retention
 				snapshot-count`,
-			want: []string{"options.flags: heartbeat-interval, election-timeout, quota-backend-bytes, auto-compaction-mode, auto-compaction-retention and snapshot-count have fields of their own: options.heartbeatInterval, options.electionTimeout, options.quotaBackendSize, options.autoCompaction and options.snapshotCount"},
+			want: []string{"spec.options.flags: heartbeat-interval, election-timeout, quota-backend-bytes, auto-compaction-mode, auto-compaction-retention and snapshot-count have fields of their own: spec.options.heartbeatInterval, spec.options.electionTimeout, spec.options.quotaBackendSize, spec.options.autoCompaction and spec.options.snapshotCount"},
 		},
 		"TLSAndAuth": {
 			reason: "these need files in the Pod and a client of Quorate's that knows of them",
@@ -61,12 +61,12 @@ func TestFlags(t *testing.T) {
 				self-signed-cert-validity cipher-suites tls-min-version tls-max-version
 				peer-skip-client-san-verification experimental-peer-skip-client-san-verification
 				auth-token auth-token-ttl bcrypt-cost`,
-			want: []string{"options.flags: TLS and authentication cannot be configured through flags; leave out every auth-*, cert-*, key-*, client-*, peer-*, tls-* and auto-tls, bcrypt-cost, cipher-suites, self-signed-cert-validity, trusted-ca-file and experimental-peer-skip-client-san-verification"},
+			want: []string{"spec.options.flags: TLS is configured in spec.tls, and authentication is not supported yet; leave out every auth-*, cert-*, key-*, client-*, peer-*, tls-* and auto-tls, bcrypt-cost, cipher-suites, self-signed-cert-validity, trusted-ca-file and experimental-peer-skip-client-san-verification"},
 		},
 		"Malformed": {
 			reason: "these would not reach etcd as the flag that was meant",
 			args:   `--max-txn-ops -max-txn-ops max-txn-ops=1 MaxTxnOps max_txn_ops max--txn max- ETCD_NAME ä ` + strings.Repeat("a", 65),
-			want:   []string{"options.flags: write the names as etcd --help does, without the dashes in front, for example max-request-bytes"},
+			want:   []string{"spec.options.flags: write the names as etcd --help does, without the dashes in front, for example max-request-bytes"},
 		},
 		"Allowed": {
 			reason: "these tune a member and can do no harm that Quorate could not see",

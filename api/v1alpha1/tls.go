@@ -30,9 +30,9 @@ type TLS struct {
 
 // ClientTLS is TLS of the port that clients use.
 //
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Secret' ? has(self.secretRef) && has(self.operatorSecretRef) : !has(self.secretRef) && !has(self.operatorSecretRef)",message="tls.client.secretRef and tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect"
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.altNames)",fieldPath=".altNames",message="tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate"
-// +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || (!has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name) && (!has(self.operatorSecretRef) || !has(oldSelf.operatorSecretRef) || self.operatorSecretRef.name == oldSelf.operatorSecretRef.name)",message="the names of the Secrets cannot be changed, because the Pods mount them: set them back, and replace what the Secrets hold"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Secret' ? has(self.secretRef) && has(self.operatorSecretRef) : !has(self.secretRef) && !has(self.operatorSecretRef)",message="spec.tls.client.secretRef and spec.tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.altNames)",fieldPath=".altNames",message="spec.tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate"
+// +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || (!has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name) && (!has(self.operatorSecretRef) || !has(oldSelf.operatorSecretRef) || self.operatorSecretRef.name == oldSelf.operatorSecretRef.name)",message="the names of the Secrets cannot be changed, because the Pods mount them: revert them, and replace what the Secrets hold"
 type ClientTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
 	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
@@ -70,13 +70,13 @@ type ClientTLS struct {
 // AltName is a DNS name, which may begin with "*.", or an IP address.
 //
 // +kubebuilder:validation:MaxLength=253
-// +kubebuilder:validation:XValidation:rule="self.matches('^([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') || isIP(self)",message="tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme"
+// +kubebuilder:validation:XValidation:rule="self.matches('^([*][.])?[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') || isIP(self)",message="spec.tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme"
 type AltName string
 
 // PeerTLS is TLS of the port that members use among themselves.
 //
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Secret' ? has(self.secretRef) : !has(self.secretRef)",fieldPath=".secretRef",message="tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other"
-// +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || !has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name",fieldPath=".secretRef",message="the name of the Secret cannot be changed, because the Pods mount it: set it back, and replace what the Secret holds"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Secret' ? has(self.secretRef) : !has(self.secretRef)",fieldPath=".secretRef",message="spec.tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other"
+// +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || !has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name",fieldPath=".secretRef",message="the name of the Secret cannot be changed, because the Pods mount it: revert it, and replace what the Secret holds"
 type PeerTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
 	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or

@@ -225,7 +225,7 @@ func TestAdmitClusterBackup(t *testing.T) {
 		"BeforeChangeNoStore": {
 			reason: "a snapshot that goes nowhere",
 			args:   args{object: `spec: {backup: {beforeChange: Require}}`},
-			want:   []string{`spec.backup.beforeChange: Invalid value: backup.beforeChange needs backup.store, which is where the snapshot before a change of the version goes: set backup.store, or leave backup.beforeChange out`},
+			want:   []string{`spec.backup.beforeChange: Invalid value: spec.backup.beforeChange needs spec.backup.store, which is where the snapshot before a change of the version goes: set spec.backup.store, or leave spec.backup.beforeChange out`},
 		},
 		"BeforeChangeUnknown": {
 			reason: "a word of another tool",

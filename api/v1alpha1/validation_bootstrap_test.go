@@ -29,7 +29,7 @@ func TestAdmitBootstrap(t *testing.T) {
 		"NoStore": {
 			reason: "nobody knows where it is",
 			args:   args{object: `spec: {bootstrap: {restore: {snapshot: db-1}}}`},
-			want:   []string{`spec.bootstrap.restore: Invalid value: bootstrap.restore needs a store: set bootstrap.restore.store, or backup.store`},
+			want:   []string{`spec.bootstrap.restore: Invalid value: spec.bootstrap.restore needs a store: set spec.bootstrap.restore.store, or spec.backup.store`},
 		},
 		"Nothing": {
 			reason: "a beginning that is none",

@@ -51,42 +51,42 @@ func TestAdmitPod(t *testing.T) {
 		"RepositoryWithTag": {
 			reason: "the tag is made of the version",
 			args:   args{object: `spec: {image: {repository: 'registry.example.com/etcd:v3.6.16'}}`},
-			want:   []string{`spec.image.repository: Invalid value: "registry.example.com/etcd:v3.6.16": image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
+			want:   []string{`spec.image.repository: Invalid value: "registry.example.com/etcd:v3.6.16": spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
 		},
 		"RepositoryWithTagOnly": {
 			reason: "a number after the colon is a tag too where there is no path",
 			args:   args{object: `spec: {image: {repository: 'etcd:3'}}`},
-			want:   []string{`spec.image.repository: Invalid value: "etcd:3": image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
+			want:   []string{`spec.image.repository: Invalid value: "etcd:3": spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
 		},
 		"RepositoryWithDigest": {
 			reason: "the digest has a field of its own",
 			args:   args{object: `spec: {image: {repository: 'registry.example.com/etcd@sha256:` + strings.Repeat("0", 64) + `'}}`},
-			want:   []string{`spec.image.repository: Invalid value: "registry.example.com/etcd@sha256:` + strings.Repeat("0", 64) + `": image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
+			want:   []string{`spec.image.repository: Invalid value: "registry.example.com/etcd@sha256:` + strings.Repeat("0", 64) + `": spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
 		},
 		"RepositoryWithScheme": {
 			reason: "an image name is no URL",
 			args:   args{object: `spec: {image: {repository: 'https://registry.example.com/etcd'}}`},
-			want:   []string{`spec.image.repository: Invalid value: "https://registry.example.com/etcd": image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
+			want:   []string{`spec.image.repository: Invalid value: "https://registry.example.com/etcd": spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
 		},
 		"RepositoryUpperCase": {
 			reason: "paths are lower-case",
 			args:   args{object: `spec: {image: {repository: registry.example.com/Etcd}}`},
-			want:   []string{`spec.image.repository: Invalid value: "registry.example.com/Etcd": image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
+			want:   []string{`spec.image.repository: Invalid value: "registry.example.com/Etcd": spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
 		},
 		"RepositoryEndsWithSlash": {
 			reason: "nothing follows the slash",
 			args:   args{object: `spec: {image: {repository: registry.example.com/}}`},
-			want:   []string{`spec.image.repository: Invalid value: "registry.example.com/": image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
+			want:   []string{`spec.image.repository: Invalid value: "registry.example.com/": spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version`},
 		},
 		"DigestWithoutAlgorithm": {
 			reason: "the algorithm is part of it",
 			args:   args{object: `spec: {image: {digest: '` + strings.Repeat("0", 64) + `'}}`},
-			want:   []string{`spec.image.digest: Invalid value: "` + strings.Repeat("0", 64) + `": image.digest must be sha256: and 64 lower-case hexadecimal digits`},
+			want:   []string{`spec.image.digest: Invalid value: "` + strings.Repeat("0", 64) + `": spec.image.digest must be sha256: and 64 lower-case hexadecimal digits`},
 		},
 		"DigestShort": {
 			reason: "64 digits, not fewer",
 			args:   args{object: `spec: {image: {digest: 'sha256:0'}}`},
-			want:   []string{`spec.image.digest: Invalid value: "sha256:0": image.digest must be sha256: and 64 lower-case hexadecimal digits`},
+			want:   []string{`spec.image.digest: Invalid value: "sha256:0": spec.image.digest must be sha256: and 64 lower-case hexadecimal digits`},
 		},
 		"DigestLong": {
 			reason: "64 digits, not more",
@@ -106,24 +106,24 @@ func TestAdmitPod(t *testing.T) {
 		"RequestUnknown": {
 			reason: "a member needs no such thing",
 			args:   args{object: `spec: {resources: {requests: {nvidia.com/gpu: 1}}}`},
-			want:   []string{`spec.resources.requests: Invalid value: resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi`},
+			want:   []string{`spec.resources.requests: Invalid value: spec.resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi`},
 		},
 		"LimitUnknown": {
 			reason: "a word that is not one",
 			args:   args{object: `spec: {resources: {limits: {mem: 1Gi}}}`},
-			want:   []string{`spec.resources.limits: Invalid value: resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi`},
+			want:   []string{`spec.resources.limits: Invalid value: spec.resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi`},
 		},
 		"RequestOverLimit": {
 			reason: "Kubernetes refuses such a Pod",
 			args:   args{object: `spec: {resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}}`},
-			want:   []string{`spec.resources: Invalid value: resources.requests must not be more than resources.limits: raise the limit or lower the request`},
+			want:   []string{`spec.resources: Invalid value: spec.resources.requests must not be more than spec.resources.limits: raise the limit or lower the request`},
 		},
 		"RequestGarbage": {
 			reason: "a unit that is none",
 			args:   args{object: `spec: {resources: {requests: {memory: 1GB}, limits: {memory: 1Gi}}}`},
 			want: []string{
 				`spec.resources.requests.memory: Invalid value: "1GB": spec.resources.requests.memory in body should match ` + quantityPattern,
-				`spec.resources.requests: Invalid value: resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi`,
+				`spec.resources.requests: Invalid value: spec.resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi`,
 			},
 		},
 		"LabelKeyNotASCII": {
@@ -144,27 +144,27 @@ func TestAdmitPod(t *testing.T) {
 		"LabelOfQuorate": {
 			reason: "selectors rely on them",
 			args:   args{object: `spec: {metadata: {labels: {etcd.quorate.dev/member: a-0}}}`},
-			want:   []string{`spec.metadata.labels: Invalid value: metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
+			want:   []string{`spec.metadata.labels: Invalid value: spec.metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
 		},
 		"LabelOfTools": {
 			reason: "Quorate writes them",
 			args:   args{object: `spec: {metadata: {labels: {app.kubernetes.io/name: mine}}}`},
-			want:   []string{`spec.metadata.labels: Invalid value: metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
+			want:   []string{`spec.metadata.labels: Invalid value: spec.metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
 		},
 		"AnnotationKeyNotASCII": {
 			reason: "Kubernetes takes ASCII only",
 			args:   args{object: `spec: {metadata: {annotations: {'größe': m}}}`},
-			want:   []string{`spec.metadata.annotations: Invalid value: metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'`},
+			want:   []string{`spec.metadata.annotations: Invalid value: spec.metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'`},
 		},
 		"AnnotationOfQuorate": {
 			reason: "they say whose data a volume holds",
 			args:   args{object: `spec: {metadata: {annotations: {etcd.quorate.dev/member-id: '1'}}}`},
-			want:   []string{`spec.metadata.annotations: Invalid value: metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix`},
+			want:   []string{`spec.metadata.annotations: Invalid value: spec.metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix`},
 		},
 		"AnnotationValueLong": {
 			reason: "all of them must fit an object",
 			args:   args{object: "spec: {metadata: {annotations: {a: " + strings.Repeat("a", 4097) + "}}}"},
-			want:   []string{`spec.metadata.annotations: Invalid value: metadata.annotations: a value has at most 4096 characters`},
+			want:   []string{`spec.metadata.annotations: Invalid value: spec.metadata.annotations: a value has at most 4096 characters`},
 		},
 		"NodeSelectorNotALabel": {
 			reason: "no node has such a label",
@@ -174,7 +174,7 @@ func TestAdmitPod(t *testing.T) {
 		"SpreadWithoutSelector": {
 			reason: "Kubernetes would accept it and spread nothing",
 			args:   args{object: `spec: {scheduling: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}`},
-			want:   []string{`spec.scheduling.topologySpreadConstraints: Invalid value: scheduling.topologySpreadConstraints: each needs a labelSelector, for example matchLabels with etcd.quorate.dev/cluster: <name of this EtcdCluster>; without one it counts no Pods and spreads nothing`},
+			want:   []string{`spec.scheduling.topologySpreadConstraints: Invalid value: spec.scheduling.topologySpreadConstraints: each needs a labelSelector, for example matchLabels with etcd.quorate.dev/cluster: <name of this EtcdCluster>; without one it counts no Pods and spreads nothing`},
 		},
 	})
 }

@@ -32,72 +32,72 @@ func TestAdmitRecovery(t *testing.T) {
 		"TooShort": {
 			reason: "a member that restarts would be given up",
 			args:   args{object: `spec: {recovery: {replaceAfter: 9s}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "9s": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "9s": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"TooLong": {
 			reason: "nobody waits for days",
 			args:   args{object: `spec: {recovery: {replaceAfter: 25h}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "25h": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "25h": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"TooLongBySeconds": {
 			reason: "nor for a second more",
 			args:   args{object: `spec: {recovery: {replaceAfter: 86401s}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "86401s": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "86401s": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Zero": {
 			reason: "a member that is down for a moment would be given up",
 			args:   args{object: `spec: {recovery: {replaceAfter: 0s}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "0s": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "0s": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"NoUnit": {
 			reason: "a unit is needed",
 			args:   args{object: `spec: {recovery: {replaceAfter: '5'}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"UnknownUnit": {
 			reason: "a unit that is none",
 			args:   args{object: `spec: {recovery: {replaceAfter: 5x}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5x": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5x": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Days": {
 			reason: "days are none that Go knows",
 			args:   args{object: `spec: {recovery: {replaceAfter: 1d}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1d": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1d": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Milliseconds": {
 			reason: "nobody needs them here",
 			args:   args{object: `spec: {recovery: {replaceAfter: 10000ms}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "10000ms": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "10000ms": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Fraction": {
 			reason: "whole numbers only",
 			args:   args{object: `spec: {recovery: {replaceAfter: 1.5m}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1.5m": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1.5m": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Mixed": {
 			reason: "one unit only",
 			args:   args{object: `spec: {recovery: {replaceAfter: 1h30m}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1h30m": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1h30m": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Negative": {
 			reason: "there is no such time",
 			args:   args{object: `spec: {recovery: {replaceAfter: -5m}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "-5m": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "-5m": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Garbage": {
 			reason: "a word is no time",
 			args:   args{object: `spec: {recovery: {replaceAfter: never}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "never": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "never": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Empty": {
 			reason: "nothing is no time",
 			args:   args{object: `spec: {recovery: {replaceAfter: ''}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Overflow": {
 			reason: "more than fits a duration",
 			args:   args{object: `spec: {recovery: {replaceAfter: 99999999999h}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "99999999999h": recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "99999999999h": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Number": {
 			reason: "YAML reads 5 without quotes as a number",
@@ -115,12 +115,12 @@ func TestAdmitRecovery(t *testing.T) {
 		"EmptyTooShort": {
 			reason: "a member that restarts would be given up",
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 9s}}`},
-			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "9s": recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "9s": spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
 		},
 		"EmptyTooLong": {
 			reason: "nobody waits for days",
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 25h}}`},
-			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "25h": recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "25h": spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
 		},
 		"LossFromSurvivor": {
 			reason: "a member that is left needs no store",
@@ -133,7 +133,7 @@ func TestAdmitRecovery(t *testing.T) {
 		"LossFromNoBackup": {
 			reason: "there is no store",
 			args:   args{object: `spec: {recovery: {quorumLoss: FromBackup}}`},
-			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss FromBackup needs backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual`},
+			want:   []string{`spec.recovery.quorumLoss: Invalid value: spec.recovery.quorumLoss FromBackup needs spec.backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual`},
 		},
 		"LossFromEncryptedBackup": {
 			reason: "what reads it is there",
@@ -142,7 +142,7 @@ func TestAdmitRecovery(t *testing.T) {
 		"LossFromUnreadableBackup": {
 			reason: "it would fail when all depends on it",
 			args:   args{object: `spec: {recovery: {quorumLoss: FromBackup}, backup: {store: {s3: {bucket: etcd-backups}}, encryption: {recipients: [` + recipient + `]}}}`},
-			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss FromBackup must be able to read what backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual`},
+			want:   []string{`spec.recovery.quorumLoss: Invalid value: spec.recovery.quorumLoss FromBackup must be able to read what spec.backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual`},
 		},
 		"LossFromSurvivorUnreadable": {
 			reason: "a survivor is not encrypted",
@@ -151,7 +151,7 @@ func TestAdmitRecovery(t *testing.T) {
 		"LossInMemory": {
 			reason: "no volume is left",
 			args:   args{object: `spec: {recovery: {quorumLoss: FromSurvivor}, storage: {medium: Memory}}`},
-			want:   []string{`spec.recovery.quorumLoss: Invalid value: recovery.quorumLoss keeps the volumes that are left, and with storage.medium Memory there are none: leave it out`},
+			want:   []string{`spec.recovery.quorumLoss: Invalid value: spec.recovery.quorumLoss keeps the volumes that are left, and with spec.storage.medium Memory there are none: leave it out`},
 		},
 		"LossManualInMemory": {
 			reason: "the default, written out",
@@ -165,12 +165,12 @@ func TestAdmitRecovery(t *testing.T) {
 		"LossTooShort": {
 			reason: "the volumes may be brought back",
 			args:   args{object: `spec: {recovery: {quorumLossAfter: 9s}}`},
-			want:   []string{`spec.recovery.quorumLossAfter: Invalid value: "9s": recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m`},
+			want:   []string{`spec.recovery.quorumLossAfter: Invalid value: "9s": spec.recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m`},
 		},
 		"EmptyNoUnit": {
 			reason: "a unit is needed",
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: '30'}}`},
-			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "30": recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "30": spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
 		},
 	})
 }

@@ -11,8 +11,8 @@ func TestAdmitRestore(t *testing.T) {
 	const (
 		store = `{s3: {bucket: etcd-backups}}`
 		other = `{s3: {bucket: other}}`
-		alone = `spec.source.backupRef: Invalid value: source.backupRef says where the snapshot is and what it is called: leave out source.store, snapshot, before, cluster and clusterID`
-		left  = `spec.source.survivor: Invalid value: source.survivor takes the data of a member, and no snapshot: beside it, write source.revisionBump alone`
+		alone = `spec.source.backupRef: Invalid value: spec.source.backupRef says where the snapshot is and what it is called: leave out spec.source.store, snapshot, before, cluster and clusterID`
+		left  = `spec.source.survivor: Invalid value: spec.source.survivor takes the data of a member, and no snapshot: beside it, write spec.source.revisionBump alone`
 		fixed = `spec: Invalid value: only spec.suspend can be changed: create another EtcdRestore`
 	)
 	source := func(fields string) string { return `spec: {source: {` + fields + `}}` }

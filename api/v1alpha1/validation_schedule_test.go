@@ -88,7 +88,7 @@ func TestAdmitSchedule(t *testing.T) {
 		"AgeInDays": {
 			reason: "a day has 24 hours, or 23, or 25",
 			args:   args{object: `spec: {retention: {maxAge: 30d}}`},
-			want:   []string{`spec.retention.maxAge: Invalid value: "30d": retention.maxAge must be whole hours, for example 720h for 30 days`},
+			want:   []string{`spec.retention.maxAge: Invalid value: "30d": spec.retention.maxAge must be whole hours, for example 720h for 30 days`},
 		},
 	})
 }

@@ -33,39 +33,39 @@ func TestAdmitStorage(t *testing.T) {
 		"SizeZero": {
 			reason: "nothing fits",
 			args:   args{object: `spec: {storage: {size: 0}}`},
-			want:   []string{`spec.storage.size: Invalid value: 0: storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+			want:   []string{`spec.storage.size: Invalid value: 0: spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},
 		"SizeExponent": {
 			reason: "a number whose digits nobody can write out would keep the API server and the operator busy for ever",
 			args:   args{object: `spec: {storage: {size: "1e-999999999"}}`},
-			want:   []string{`spec.storage.size: Invalid value: "1e-999999999": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+			want:   []string{`spec.storage.size: Invalid value: "1e-999999999": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},
 		"SizeNegative": {
 			reason: "there is no such size",
 			args:   args{object: `spec: {storage: {size: -8Gi}}`},
-			want:   []string{`spec.storage.size: Invalid value: "-8Gi": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+			want:   []string{`spec.storage.size: Invalid value: "-8Gi": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},
 		"SizeTiny": {
 			reason: "the write-ahead log alone needs more",
 			args:   args{object: `spec: {storage: {size: 100Mi}}`},
-			want:   []string{`spec.storage.size: Invalid value: "100Mi": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+			want:   []string{`spec.storage.size: Invalid value: "100Mi": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},
 		"SizeNoUnit": {
 			reason: "a number alone is bytes",
 			args:   args{object: `spec: {storage: {size: '8'}}`},
-			want:   []string{`spec.storage.size: Invalid value: "8": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+			want:   []string{`spec.storage.size: Invalid value: "8": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},
 		"SizeMillis": {
 			reason: "m is a thousandth",
 			args:   args{object: `spec: {storage: {size: 8000m}}`},
-			want:   []string{`spec.storage.size: Invalid value: "8000m": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
+			want:   []string{`spec.storage.size: Invalid value: "8000m": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},
 		"SizeGarbage": {
 			reason: "a unit that is none",
 			args:   args{object: `spec: {storage: {size: 8GB}}`},
 			want: []string{
 				`spec.storage.size: Invalid value: "8GB": spec.storage.size in body should match ` + quantityPattern,
-				`spec.storage.size: Invalid value: "8GB": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`,
+				`spec.storage.size: Invalid value: "8GB": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`,
 			},
 		},
 		"StorageMissing": {
@@ -99,27 +99,27 @@ func TestAdmitStorage(t *testing.T) {
 		"MemoryWithRetentionWhenScaled": {
 			reason: "nothing of a tmpfs can be retained",
 			args:   args{object: `spec: {storage: {medium: Memory, retention: {whenScaled: Retain}}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out`},
+			want:   []string{`spec.storage: Invalid value: spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes; with spec.storage.medium Memory there are none: leave them out`},
 		},
 		"MemoryHibernated": {
 			reason: "hibernation would lose the data",
 			args:   args{object: `spec: {replicas: 0, storage: {medium: Memory}}`},
-			want:   []string{`spec.replicas: Invalid value: spec.replicas 0 hibernates the cluster on its volumes, but storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use storage.medium Disk`},
+			want:   []string{`spec.replicas: Invalid value: spec.replicas 0 hibernates the cluster on its volumes, but spec.storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use spec.storage.medium Disk`},
 		},
 		"MemoryWithClass": {
 			reason: "a tmpfs has no class",
 			args:   args{object: `spec: {storage: {medium: Memory, storageClassName: fast}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out`},
+			want:   []string{`spec.storage: Invalid value: spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes; with spec.storage.medium Memory there are none: leave them out`},
 		},
 		"MemoryWithRetention": {
 			reason: "nothing of a tmpfs can be retained",
 			args:   args{object: `spec: {storage: {medium: Memory, retention: {whenDeleted: Retain}}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out`},
+			want:   []string{`spec.storage: Invalid value: spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes; with spec.storage.medium Memory there are none: leave them out`},
 		},
 		"MemoryWithChangePolicy": {
 			reason: "there is no volume to replace",
 			args:   args{object: `spec: {storage: {medium: Memory, changePolicy: Replace}}`},
-			want:   []string{`spec.storage: Invalid value: storage.storageClassName, storage.retention and storage.changePolicy are for volumes; with storage.medium Memory there are none: leave them out`},
+			want:   []string{`spec.storage: Invalid value: spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes; with spec.storage.medium Memory there are none: leave them out`},
 		},
 		"ChangePolicyReplace": {
 			reason: "from the first",

@@ -5,10 +5,10 @@ import "testing"
 func TestAdmitTLS(t *testing.T) {
 	t.Parallel()
 	const (
-		client  = `spec.tls.client: Invalid value: spec.tls.client.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
-		peer    = `spec.tls.peer: Invalid value: spec.tls.peer.mode cannot be changed yet: set it back. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
-		both    = `spec.tls.client: Invalid value: tls.client.secretRef and tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect`
-		names   = `tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme`
+		client  = `spec.tls.client: Invalid value: spec.tls.client.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		peer    = `spec.tls.peer: Invalid value: spec.tls.peer.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		both    = `spec.tls.client: Invalid value: spec.tls.client.secretRef and spec.tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect`
+		names   = `spec.tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme`
 		managed = `spec: {tls: {client: {mode: Managed}, peer: {mode: Managed}}}`
 		own     = `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: c}}}}`
 	)
@@ -51,7 +51,7 @@ func TestAdmitTLS(t *testing.T) {
 				before: own,
 				object: `spec: {tls: {client: {mode: Secret, secretRef: {name: other}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: c}}}}`,
 			},
-			want: []string{`spec.tls.client: Invalid value: the names of the Secrets cannot be changed, because the Pods mount them: set them back, and replace what the Secrets hold`},
+			want: []string{`spec.tls.client: Invalid value: the names of the Secrets cannot be changed, because the Pods mount them: revert them, and replace what the Secrets hold`},
 		},
 		"PeerSecretRenamed": {
 			reason: "the same of members",
@@ -59,7 +59,7 @@ func TestAdmitTLS(t *testing.T) {
 				before: own,
 				object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: other}}}}`,
 			},
-			want: []string{`spec.tls.peer.secretRef: Invalid value: the name of the Secret cannot be changed, because the Pods mount it: set it back, and replace what the Secret holds`},
+			want: []string{`spec.tls.peer.secretRef: Invalid value: the name of the Secret cannot be changed, because the Pods mount it: revert it, and replace what the Secret holds`},
 		},
 		"SecretWithoutOperators": {
 			reason: "Quorate has to ask the members",
@@ -74,12 +74,12 @@ func TestAdmitTLS(t *testing.T) {
 		"PeerWithoutSecret": {
 			reason: "there is nothing to mount",
 			args:   args{object: `spec: {tls: {peer: {mode: Secret}}}`},
-			want:   []string{`spec.tls.peer.secretRef: Invalid value: tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other`},
+			want:   []string{`spec.tls.peer.secretRef: Invalid value: spec.tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other`},
 		},
 		"AltNamesOfOthers": {
 			reason: "they would go nowhere",
 			args:   args{object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}, altNames: [a.example]}}}`},
-			want:   []string{`spec.tls.client.altNames: Invalid value: tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate`},
+			want:   []string{`spec.tls.client.altNames: Invalid value: spec.tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate`},
 		},
 		"AltNameAsURL": {
 			reason: "a certificate has names",

@@ -5,8 +5,8 @@ import "testing"
 func TestAdmitUpdate(t *testing.T) {
 	t.Parallel()
 	const (
-		shrinks = `storage.size: a volume cannot be made smaller; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back`
-		another = `storage.storageClassName: a volume keeps its class; set storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or set it back`
+		shrinks = `spec.storage.size: a volume cannot be made smaller; set spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or revert it`
+		another = `spec.storage.storageClassName: a volume keeps its class; set spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or revert it`
 	)
 	admission(t, map[string]admissionCase{
 		"SizeGrown": {
@@ -52,23 +52,23 @@ func TestAdmitUpdate(t *testing.T) {
 			args:   args{before: `{}`, object: `spec: {storage: {size: x}}`},
 			want: []string{
 				`spec.storage.size: Invalid value: "x": spec.storage.size in body should match ` + quantityPattern,
-				`spec.storage.size: Invalid value: "x": storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`,
+				`spec.storage.size: Invalid value: "x": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`,
 			},
 		},
 		"MediumToMemory": {
 			reason: "the data would be lost",
 			args:   args{before: `{}`, object: `spec: {storage: {medium: Memory}}`},
-			want:   []string{`spec.storage: Invalid value: storage.medium cannot be changed: create another EtcdCluster and copy the data`},
+			want:   []string{`spec.storage: Invalid value: spec.storage.medium cannot be changed: create another EtcdCluster and copy the data`},
 		},
 		"MediumToDisk": {
 			reason: "the data would be lost",
 			args:   args{before: `spec: {storage: {medium: Memory}}`, object: `spec: {storage: {medium: Disk}}`},
-			want:   []string{`spec.storage: Invalid value: storage.medium cannot be changed: create another EtcdCluster and copy the data`},
+			want:   []string{`spec.storage: Invalid value: spec.storage.medium cannot be changed: create another EtcdCluster and copy the data`},
 		},
 		"MediumRemoved": {
 			reason: "leaving it out means Disk",
 			args:   args{before: `spec: {storage: {medium: Memory}}`, object: `{}`},
-			want:   []string{`spec.storage: Invalid value: storage.medium cannot be changed: create another EtcdCluster and copy the data`},
+			want:   []string{`spec.storage: Invalid value: spec.storage.medium cannot be changed: create another EtcdCluster and copy the data`},
 		},
 		"ClassSet": {
 			reason: "the volumes have one already",
@@ -121,7 +121,7 @@ func TestAdmitUpdate(t *testing.T) {
 		"MemoryHibernated": {
 			reason: "hibernation would lose the data",
 			args:   args{before: `spec: {storage: {medium: Memory}}`, object: `spec: {replicas: 0, storage: {medium: Memory}}`},
-			want:   []string{`spec.replicas: Invalid value: spec.replicas 0 hibernates the cluster on its volumes, but storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use storage.medium Disk`},
+			want:   []string{`spec.replicas: Invalid value: spec.replicas 0 hibernates the cluster on its volumes, but spec.storage.medium Memory has none: the data would be lost. Delete the EtcdCluster instead, or use spec.storage.medium Disk`},
 		},
 		"ScaledTooFar": {
 			reason: "kubectl scale is checked alike",
