@@ -352,7 +352,11 @@ func (r *Reconciler) deletePod(ctx context.Context, c *api.EtcdCluster, pod *cor
 	if err != nil {
 		return fmt.Errorf("delete Pod %s: %w", pod.Name, err)
 	}
-	r.Recorder.Eventf(c, pod, eventType(step), string(step.Reason), string(step.Action), "%s member %s", step.Action, pod.Name)
+	note := "Deleted Pod " + pod.Name
+	if step.Action == membership.Stop || step.Action == membership.StopFormer { // of the others the cause is an event of its own
+		note = podstatus.Clause(note, step.Message)
+	}
+	r.Recorder.Eventf(c, pod, eventType(step), string(step.Reason), string(step.Action), "%s", note)
 	return nil
 }
 

@@ -127,7 +127,7 @@ func TestChangeMembership(t *testing.T) {
 	size := func(w *world, n int32) { w.cluster.Spec.Replicas = &n }
 	growing := func(w *world) { size(w, 4); w.spare("db-3") }
 	shrinking := func(w *world) { size(w, 1) }
-	removal := []string{"Normal ScalingDown removing db-2: spec.replicas is 1", "Normal ScalingDown Remove member db-2"}
+	removal := []string{"Normal ScalingDown removing db-2: spec.replicas is 1", "Normal ScalingDown Deleted Pod db-2"}
 
 	type result struct {
 		Step     membership.Action
@@ -174,7 +174,7 @@ func TestChangeMembership(t *testing.T) {
 			want: result{
 				membership.Remove, []string{"remove a3 at db-1"},
 				append(intended, write{"apply", "PersistentVolumeClaim", "db-3", "claim-of-db-3", "5"}, write{"delete", "Pod", "db-3", "pod-of-db-3", "5"}),
-				[]string{"Normal ScalingDown removing the learner db-3, which is not needed any more", "Normal ScalingDown Remove member db-3"},
+				[]string{"Normal ScalingDown removing the learner db-3, which is not needed any more", "Normal ScalingDown Deleted Pod db-3"},
 			},
 		},
 		"RemoveUnstartedGoing": {
@@ -187,7 +187,7 @@ func TestChangeMembership(t *testing.T) {
 			want: result{
 				membership.Remove, []string{"remove a3 at db-1"},
 				append(intended, write{"delete", "Pod", "db-3", "pod-of-db-3", "5"}),
-				[]string{"Normal ScalingDown removing the learner db-3, which is not needed any more", "Normal ScalingDown Remove member db-3"},
+				[]string{"Normal ScalingDown removing the learner db-3, which is not needed any more", "Normal ScalingDown Deleted Pod db-3"},
 			},
 		},
 		"MoveLeader": {
@@ -199,7 +199,7 @@ func TestChangeMembership(t *testing.T) {
 			given:  func(w *world) { size(w, 2); delete(w.asked.endpoints, "db-1") },
 			want: result{
 				membership.Remove, []string{"remove a1 at db-0"}, append(intended, stopped("db-1")),
-				[]string{"Normal ScalingDown removing db-1: spec.replicas is 2", "Normal ScalingDown Remove member db-1"},
+				[]string{"Normal ScalingDown removing db-1: spec.replicas is 2", "Normal ScalingDown Deleted Pod db-1"},
 			},
 		},
 		"Intended": {

@@ -152,14 +152,14 @@ func TestRestoreInPlace(t *testing.T) {
 			reason: "these very Pods go", given: stopFormer,
 			want: result{
 				Action: membership.StopFormer, Members: []string{"db-0", "db-1", "db-2"}, Writes: []write{deletedPod("db-0"), deletedPod("db-1"), deletedPod("db-2")},
-				Events: []string{"Normal Restoring StopFormer member db-0", "Normal Restoring StopFormer member db-1", "Normal Restoring StopFormer member db-2"},
+				Events: []string{"Normal Restoring Deleted Pod db-0: stopping the former members (db-0, db-1, db-2); their volumes are kept", "Normal Restoring Deleted Pod db-1: stopping the former members (db-0, db-1, db-2); their volumes are kept", "Normal Restoring Deleted Pod db-2: stopping the former members (db-0, db-1, db-2); their volumes are kept"},
 			},
 		},
 		"StopFormerGone": {
 			reason: "one has gone by itself", given: stopFormer, refuse: against("db-1", apierrors.NewNotFound(pods, "db-1")),
 			want: result{
 				Action: membership.StopFormer, Members: []string{"db-0", "db-1", "db-2"}, Writes: []write{deletedPod("db-0"), deletedPod("db-2")},
-				Events: []string{"Normal Restoring StopFormer member db-0", "Normal Restoring StopFormer member db-2"},
+				Events: []string{"Normal Restoring Deleted Pod db-0: stopping the former members (db-0, db-1, db-2); their volumes are kept", "Normal Restoring Deleted Pod db-2: stopping the former members (db-0, db-1, db-2); their volumes are kept"},
 			},
 		},
 		"StopFormerLater": {

@@ -73,7 +73,7 @@ func (r *Reconciler) beginJob(ctx context.Context, c *api.EtcdCluster, step memb
 		if err := r.Client.Apply(ctx, want.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership); err != nil {
 			return fmt.Errorf("create Job %s: %w", *want.Name, err)
 		}
-		r.event(c, step, string(step.Action)+" "+*want.Name)
+		r.event(c, step, "Created Job "+*want.Name)
 		return nil
 	case err != nil:
 		return fmt.Errorf("get Job %s: %w", *want.Name, err)

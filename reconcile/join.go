@@ -103,7 +103,7 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	if err := r.applyPod(ctx, c, pod, told); err != nil {
 		return err
 	}
-	r.event(c, step, string(step.Action)+" "+name)
+	r.event(c, step, "Started etcd in Pod "+name)
 	return nil
 }
 

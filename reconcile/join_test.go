@@ -81,7 +81,7 @@ func TestPrepare(t *testing.T) {
 				Marks: marks{
 					"PersistentVolumeClaim db-3": onClaim, "PersistentVolumeClaim db-4": onClaim, "Pod db-3": onPod, "Pod db-4": onPod,
 				},
-				Events: []string{"Normal ScalingUp Provision db-3, db-4"},
+				Events: []string{"Normal ScalingUp Created PersistentVolumeClaim db-3, PersistentVolumeClaim db-4"},
 			},
 		},
 		"ClaimThere": {
@@ -93,7 +93,7 @@ func TestPrepare(t *testing.T) {
 			want: result{
 				Writes: []write{claim("db-4"), pod("db-3"), pod("db-4")},
 				Marks:  marks{"PersistentVolumeClaim db-4": onClaim, "Pod db-3": onPod, "Pod db-4": onPod},
-				Events: []string{"Normal ScalingUp Provision db-4"},
+				Events: []string{"Normal ScalingUp Created PersistentVolumeClaim db-4"},
 			},
 		},
 		"SpecAhead": {
@@ -103,7 +103,7 @@ func TestPrepare(t *testing.T) {
 				Marks: marks{
 					"PersistentVolumeClaim db-3": onClaim, "PersistentVolumeClaim db-4": onClaim, "Pod db-3": onPod, "Pod db-4": onPod,
 				},
-				Events: []string{"Normal ScalingUp Provision db-3, db-4"},
+				Events: []string{"Normal ScalingUp Created PersistentVolumeClaim db-3, PersistentVolumeClaim db-4"},
 			},
 		},
 		"Refused": {
@@ -116,7 +116,7 @@ func TestPrepare(t *testing.T) {
 			},
 			want: result{
 				Writes: []write{claim("db-3")}, Marks: marks{"PersistentVolumeClaim db-3": onClaim},
-				Events: []string{"Normal ScalingUp Provision db-3"},
+				Events: []string{"Normal ScalingUp Created PersistentVolumeClaim db-3"},
 			},
 			err: quota,
 		},
@@ -211,7 +211,7 @@ func TestJoin(t *testing.T) {
 			want: result{
 				[]write{given, released},
 				marks{"PersistentVolumeClaim db-3": onClaim, "Pod db-3": onPod(voters + ",db-3=http://db-3.db.ns.svc:2380")},
-				[]string{"Normal Joining Join db-3"},
+				[]string{"Normal Joining Started etcd in Pod db-3"},
 			},
 		},
 		"Rewritten": {
@@ -225,18 +225,18 @@ func TestJoin(t *testing.T) {
 			want: result{
 				[]write{given, released},
 				marks{"PersistentVolumeClaim db-3": onClaim, "Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")},
-				[]string{"Normal Joining Join db-3"},
+				[]string{"Normal Joining Started etcd in Pod db-3"},
 			},
 		},
 		"OtherVersion": {
 			reason: "the members run another version than when the Pod was made; nothing comes in the same pass",
 			seen:   func(seen *observed) { joining(seen); seen.pods["db-3"].Spec.Containers[0].Image += "0" },
-			want:   result{[]write{given, deleted}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Join member db-3"}},
+			want:   result{[]write{given, deleted}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Deleted Pod db-3"}},
 		},
 		"OtherSpec": {
 			reason: "the Pod was made of an earlier spec",
 			seen:   func(seen *observed) { joining(seen); delete(seen.pods["db-3"].Annotations, api.AnnotationRevision) },
-			want:   result{[]write{given, deleted}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Join member db-3"}},
+			want:   result{[]write{given, deleted}, marks{"PersistentVolumeClaim db-3": onClaim}, []string{"Normal Joining Deleted Pod db-3"}},
 		},
 		"Taken": {
 			reason: "a volume that has changed since may be another member's by now, and the Pod stays",
@@ -245,7 +245,7 @@ func TestJoin(t *testing.T) {
 		},
 		"Given": {
 			reason: "the volume is given to it already, and the Pod has gone", seen: given3,
-			want: result{[]write{created}, marks{"Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")}, []string{"Normal Joining Join db-3"}},
+			want: result{[]write{created}, marks{"Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")}, []string{"Normal Joining Created Pod db-3"}},
 		},
 		"PodGone": {
 			reason: "another operator has deleted the Pod: the volume is given to it before anything runs on it",
@@ -253,7 +253,7 @@ func TestJoin(t *testing.T) {
 			want: result{
 				[]write{given, created},
 				marks{"PersistentVolumeClaim db-3": onClaim, "Pod db-3": onNewPod(voters + ",db-3=http://db-3.db.ns.svc:2380")},
-				[]string{"Normal Joining Join db-3"},
+				[]string{"Normal Joining Created Pod db-3"},
 			},
 		},
 		"PeerURLsByHand": {
@@ -266,7 +266,7 @@ func TestJoin(t *testing.T) {
 			want: result{
 				[]write{created},
 				marks{"Pod db-3": onNewPod("db-0=http://10.0.0.10:2380,db-0=http://10.0.0.9:2380,db-1=http://db-1.db.ns.svc:2380,db-2=http://db-2.db.ns.svc:2380,db-3=http://db-3.db.ns.svc:2380")},
-				[]string{"Normal Joining Join db-3"},
+				[]string{"Normal Joining Created Pod db-3"},
 			},
 		},
 		"Memory": {
@@ -282,7 +282,7 @@ func TestJoin(t *testing.T) {
 					all[api.AnnotationJoin], all[api.AnnotationVersion] = "a3", "3.6.16"
 					return all
 				}()},
-				[]string{"Normal Joining Join db-3"},
+				[]string{"Normal Joining Created Pod db-3"},
 			},
 		},
 	}

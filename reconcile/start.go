@@ -54,24 +54,21 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 // create applies one object for each member of the step, all at once, and tells in one event for
 // which it was not there: the API server counts events that differ only in their words as one.
 func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step membership.Step, object func(string) (runtime.ApplyConfiguration, error)) error {
-	created := make([]bool, len(step.Members))
+	created := make([]string, len(step.Members)) // empty for what was there
 	err := each(step.Members, func(name string) error {
 		desired, err := object(name)
 		if err != nil {
 			return &invalidError{err}
 		}
-		n := slices.Index(step.Members, name)
-		created[n], err = r.createOne(ctx, c, desired)
+		absent, err := r.createOne(ctx, c, desired)
+		if object, ok := desired.(configuration); ok && absent {
+			created[slices.Index(step.Members, name)] = *object.GetKind() + " " + *object.GetName()
+		}
 		return err
 	})
-	var names []string
-	for n, name := range step.Members {
-		if created[n] {
-			names = append(names, name)
-		}
-	}
-	if len(names) > 0 {
-		r.event(c, step, string(step.Action)+" "+strings.Join(names, ", "))
+	made := slices.DeleteFunc(created, func(object string) bool { return object == "" })
+	if len(made) > 0 {
+		r.event(c, step, "Created "+strings.Join(made, ", "))
 	}
 	return err
 }

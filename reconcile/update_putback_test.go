@@ -119,14 +119,14 @@ func TestPutBackChange(t *testing.T) {
 			reason: "its Pod goes as it was seen, before its volume says that nothing comes next: one that comes up after all is no other", given: recreated,
 			want: result{
 				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
-				Failed: &api.FailedChange{Generation: 7, Message: message}, Events: []string{"Warning ChangeFailed PutBack member db-0", told},
+				Failed: &api.FailedChange{Generation: 7, Message: message}, Events: []string{"Warning ChangeFailed Deleted Pod db-0", told},
 			},
 		},
 		"Options": {
 			reason: "its Pod goes, and then its volume says that it is not being changed: the next one is made of what it has served with", given: options,
 			want: result{
 				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
-				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed PutBack member db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
 			},
 		},
 		"OptionsAlone": {
@@ -138,7 +138,7 @@ func TestPutBackChange(t *testing.T) {
 			},
 			want: result{
 				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim}, Grace: new(int64(2)),
-				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed PutBack member db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
 			},
 		},
 		"OptionsMended": {
@@ -146,7 +146,7 @@ func TestPutBackChange(t *testing.T) {
 			given:  func(w *world) { options(w); w.cluster.Spec.Options = nil },
 			want: result{
 				Writes: []write{status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
-				Events: []string{"Warning ChangeFailed PutBack member db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+				Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
 			},
 		},
 		"ResourcesToo": {

@@ -174,7 +174,7 @@ func TestUpdate(t *testing.T) {
 			given:  options,
 			want: result{
 				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
-				Events: []string{"Normal Changing Update member db-0", "Normal Changing recreating the Pod of db-0 (spec.options), then db-2, db-1"},
+				Events: []string{"Normal Changing Deleted Pod db-0", "Normal Changing recreating the Pod of db-0 (spec.options), then db-2, db-1"},
 				Next:   "3.6.16",
 			},
 		},
@@ -187,7 +187,7 @@ func TestUpdate(t *testing.T) {
 			},
 			want: result{
 				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
-				Events: []string{"Normal Changing Update member db-0", "Normal Changing recreating the Pod of db-0 (spec.options); it is the only member: etcd does not serve until it is back"},
+				Events: []string{"Normal Changing Deleted Pod db-0", "Normal Changing recreating the Pod of db-0 (spec.options); it is the only member: etcd does not serve until it is back"},
 				Next:   "3.6.16", Grace: new(int64(2)),
 			},
 		},
@@ -196,7 +196,7 @@ func TestUpdate(t *testing.T) {
 			given:  func(w *world) { w.upgrading(); options(w) },
 			want: result{
 				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
-				Events: []string{"Normal Changing Update member db-0", "Normal Changing recreating the Pod of db-0 from 3.6.16 to 3.7.3 (spec.options), then db-2, db-1"},
+				Events: []string{"Normal Changing Deleted Pod db-0", "Normal Changing recreating the Pod of db-0 from 3.6.16 to 3.7.3 (spec.options), then db-2, db-1"},
 				Next:   "3.7.3",
 			},
 		},
@@ -208,7 +208,7 @@ func TestUpdate(t *testing.T) {
 			},
 			want: result{
 				Change: membership.ChangePod, Writes: []write{status, claimed("db-0"), deleted("db-0")},
-				Events: []string{"Normal Changing Update member db-0", "Normal Changing recreating the Pod of db-0 from 3.6.16 to 3.7.3, then db-2, db-1"},
+				Events: []string{"Normal Changing Deleted Pod db-0", "Normal Changing recreating the Pod of db-0 from 3.6.16 to 3.7.3, then db-2, db-1"},
 				Next:   "3.7.3",
 			},
 		},
