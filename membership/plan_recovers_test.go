@@ -143,7 +143,7 @@ func TestPlanQuorumLossWhileMembersMayComeBack(t *testing.T) {
 	}
 }
 
-// TestCopiedOfThatVolume: the claim of the survivor was made anew under its name after it was
+// TestCopiedOfThatVolume: the claim of the survivor was created again under its name after it was
 // chosen.
 func TestCopiedOfThatVolume(t *testing.T) {
 	d, o := formed3()

@@ -27,7 +27,7 @@ func TestParseVersion(t *testing.T) {
 		"Empty":      {reason: "Not known is not a version", args: "", want: want{refused: true}},
 		"Largest":    {reason: "More than any release has", args: "9999.9999.9999", want: want{version: Version{9999, 9999, 9999}, text: "9999.9999.9999"}},
 		"TooLarge":   {reason: "The status has room for 16 characters", args: "3.6.10000", want: want{refused: true}},
-		"TooLong":    {reason: "It is somebody else's text", args: strings.Repeat("0", 100) + "3.6.16", want: want{refused: true}},
+		"TooLong":    {reason: "It is text of another program", args: strings.Repeat("0", 100) + "3.6.16", want: want{refused: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

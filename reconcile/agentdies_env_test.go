@@ -41,7 +41,7 @@ func (s *stage) agentDies(pod *corev1.Pod, container string, ended bool) bool {
 }
 
 // dies has an agent die where that is the effect to disturb: before it has done anything, or when
-// it has done all that it is for, and nobody has heard of it.
+// it has done all that it is for, and nothing has heard of it.
 func (f *fault) dies(what string, ended bool) bool {
 	if f.next != nil && f.next.dies(what, ended) {
 		return true

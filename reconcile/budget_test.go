@@ -92,7 +92,7 @@ func TestBudgetLeft(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		given   func(*world)
-		foreign bool // the Service for clients is somebody else's
+		foreign bool // the Service for clients has another owner
 		refuse  func(write) error
 		stalled string
 		want    []int32

@@ -489,7 +489,7 @@ func TestOutWithTLS(t *testing.T) {
 		"Learner":    {reason: "it has no vote yet", change: func(seen *observed) { seen.Members[0].Learner = true }, want: true},
 		"ToCome":     {reason: "etcd does not list it yet", change: func(seen *observed) { seen.Members, seen.Instances[0].ID = seen.Members[1:], 0 }, want: true},
 		"Publishing": {reason: "it votes and does not serve yet", change: func(seen *observed) { seen.Instances[0].Endpoint = membership.Endpoint{Publishing: 0xa0} }, want: true},
-		"NoList":     {reason: "what is not known takes nobody out", change: func(seen *observed) { seen.Members, seen.Reach = nil, membership.ReachSome }},
+		"NoList":     {reason: "what is not known takes no member out", change: func(seen *observed) { seen.Members, seen.Reach = nil, membership.ReachSome }},
 		"Forming": {reason: "clients are shut out anyway", change: func(seen *observed) {
 			seen.ClusterID, seen.Members = 0, nil
 			for n := range seen.Instances {

@@ -39,7 +39,7 @@ func newFault(effect string, m mode) *fault {
 	return &fault{effect: effect, mode: m, fired: make(chan struct{}), times: map[string]int{}, names: map[membership.ID]string{}}
 }
 
-// deadly reports whether somebody dies of it.
+// deadly reports whether a process dies of it.
 func (m mode) deadly() bool { return m == before || m == after }
 
 // ends reports whether the operator dies of it.

@@ -100,7 +100,7 @@ func TestFormerNodeBack(t *testing.T) {
 	e := s.etcdRestore("back", anyway)
 	s.create(e)
 	s.waitsFor(c, away)
-	s.awaitLed(c) // to nobody
+	s.awaitLed(c) // to no member
 	s.neverLed(c, former...)
 	if pods := s.pods(c); len(pods) != 1 || len(s.aside(c)) > 0 {
 		t.Errorf("while %s may still run, there are %d Pods, and %v are set aside", away, len(pods), s.aside(c))
@@ -133,7 +133,7 @@ func TestFormerNodesForced(t *testing.T) {
 	e := s.etcdRestore("back", anyway)
 	s.create(e)
 	s.waitsFor(c, away...)
-	s.awaitLed(c) // to nobody
+	s.awaitLed(c) // to no member
 	s.neverLed(c, former...)
 	s.hostlet.Cordon()
 	for _, name := range away {

@@ -10,7 +10,7 @@ import (
 	"quorate.dev/render"
 )
 
-// Whoever may create Pods and claims in a namespace may give them our labels, and numbers that no
+// A person who may create Pods and claims in a namespace may give them our labels, and numbers that no
 // computer has. What the operator reads of them is bounded here.
 
 // onlyMembers leaves the objects whose names are those of members: nothing else is looked at, nor

@@ -67,7 +67,7 @@ func TestResizeWhileJoining(t *testing.T) {
 		"More": {
 			reason: "it goes on, and there are volumes for two more",
 			from:   1, to: 3, then: 5,
-			says: word{api.ReasonScalingUp, "Provision db-3, db-4"},
+			says: word{api.ReasonScalingUp, "Created PersistentVolumeClaim db-3, PersistentVolumeClaim db-4"},
 			end:  []string{"db-0", "db-1", "db-2", "db-3", "db-4"}, next: 5,
 		},
 		"OneLess": {

@@ -84,7 +84,7 @@ func TestProves(t *testing.T) {
 			pod:    pod{untried: []string{"resources"}, started: time.Hour, ready: time.Hour, applied: time.Second}, want: facts{Unproved: true, Next: 500 * time.Millisecond},
 		},
 		"ResizedByAnotherClock": {
-			reason: "the API server's clock is ahead of the operator's: nobody waits for an hour",
+			reason: "the API server's clock is ahead of the operator's: it does not wait for an hour",
 			pod:    pod{untried: []string{"resources"}, started: time.Hour, ready: time.Hour, applied: -time.Hour},
 		},
 		"ResizedBefore": {reason: "and that was long ago", pod: pod{untried: []string{"resources"}, started: time.Hour, ready: time.Hour, applied: time.Minute}},
@@ -146,7 +146,7 @@ func TestProvesOnSlowNode(t *testing.T) {
 		"InPlaceSilent": {reason: "that the kubelet finds it ready is of the container before", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: asked, silent: true},
 		"InPlace":       {reason: "etcd answers since just now", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: asked, want: 500 * time.Millisecond},
 		"InPlaceKnown":  {reason: "it is the container of the look before, and its kubelet has had its time", before: &corev1.ContainerStatus{ContainerID: "containerd://1", RestartCount: 1, Ready: true, State: isRunning}, exit: asked, silent: true, well: true},
-		"Anew":          {reason: "there was no container", before: &corev1.ContainerStatus{}, want: 2 * time.Second},
+		"First":         {reason: "there was no container", before: &corev1.ContainerStatus{}, want: 2 * time.Second},
 		"Crashed":       {reason: "it was another container", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: killed, want: 29 * time.Second},
 		"Unready":       {reason: "it was not ready", before: &corev1.ContainerStatus{ContainerID: "containerd://1", State: isRunning}, want: 2 * time.Second},
 		"Started":       {reason: "this process was started a moment ago, and has only the word of the kubelet", well: true},

@@ -262,7 +262,7 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// TestAwayForLong: a node of which nothing is heard, and whose Pods nobody deletes, holds up a
+// TestAwayForLong: a node of which nothing is heard, and whose Pods are not deleted, holds up a
 // change. Kubernetes has had its time then, and a person is told.
 func TestAwayForLong(t *testing.T) {
 	t.Parallel()

@@ -102,7 +102,7 @@ func TestDeferredResize(t *testing.T) {
 		want   membership.Step
 	}{
 		"Lately":    {reason: "another Pod may go", since: time.Second, want: waits},
-		"Long":      {reason: "nobody knows when", since: 2 * time.Minute, want: stalls},
+		"Long":      {reason: "it is not known since when", since: 2 * time.Minute, want: stalls},
 		"SetBack":   {reason: "it runs with that still", asks: func(s *api.EtcdClusterSpec) { s.Resources = cpu("1") }, since: 2 * time.Minute, want: update(membership.ChangeResources, "changing cpu and memory of db-0 while it runs (spec.resources)")},
 		"Less":      {reason: "there may be room for that", asks: func(s *api.EtcdClusterSpec) { s.Resources = cpu("1500m") }, since: time.Second, want: update(membership.ChangeResources, "changing cpu and memory of db-0 while it runs (spec.resources)")},
 		"Recreated": {reason: "it goes where there is room", asks: func(s *api.EtcdClusterSpec) { s.Options = &api.Options{HeartbeatInterval: new(api.Duration("50ms"))} }, since: time.Second, want: update(membership.ChangePod, "recreating the Pod of db-0 (spec.options)")},

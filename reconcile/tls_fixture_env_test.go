@@ -58,7 +58,7 @@ func (s *stage) secret(name string) *corev1.Secret {
 }
 
 // clientTLS is how an application connects that has mounted its Secret: at each connection it reads
-// its certificate anew. It is nil where clients need no TLS.
+// its certificate each time. It is nil where clients need no TLS.
 func (s *stage) clientTLS(c *api.EtcdCluster) *tls.Config {
 	s.Helper()
 	if c.ClientTLSMode() != api.TLSManaged {

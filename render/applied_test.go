@@ -149,7 +149,7 @@ func TestNeedsOfAdmitted(t *testing.T) {
 	}
 }
 
-// TestAppliedImage: what was asked for in a Pod, as long as nobody else has set its image.
+// TestAppliedImage: what was asked for in a Pod, as long as no other client has set its image.
 func TestAppliedImage(t *testing.T) {
 	t.Parallel()
 	const asked = "gcr.io/etcd-development/etcd:v3.6.16"
@@ -170,7 +170,7 @@ func TestAppliedImage(t *testing.T) {
 		"Same":     {reason: "no policy", want: asked},
 		"Registry": {reason: "a policy has rewritten it", policy: imaged(mirror + ":v3.6.16"), want: asked},
 		"Digest":   {reason: "pinned", policy: imaged(pin), want: asked},
-		"ByHand":   {reason: "somebody has set it", others: byHand("example.com/etcd:v3.6.15"), want: "example.com/etcd:v3.6.15"},
+		"ByHand":   {reason: "another client has set it", others: byHand("example.com/etcd:v3.6.15"), want: "example.com/etcd:v3.6.15"},
 		"ByHandRewritten": {
 			reason: "and a policy has rewritten that", others: byHand("example.com/etcd:v3.6.15"), policy: imaged("mirror.example.com/etcd:v3.6.15"),
 			want: "mirror.example.com/etcd:v3.6.15",

@@ -13,7 +13,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// live puts the Pod of a member into an API server's storage, with a label of somebody else's.
+// live puts the Pod of a member into an API server's storage, with a label of another client's.
 func (p pods) live(t *testing.T, c *api.EtcdCluster, m Member) {
 	t.Helper()
 	pod, err := Pod(c, m)
@@ -221,7 +221,7 @@ func TestCleared(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pods.apply(t, pod, "before-somebody-cleared-it")
+			pods.apply(t, pod, "before-it-was-cleared")
 			want := pods.get(t, c.Namespace, m.Name)
 			pods.apply(t, tc.change(t, want.DeepCopy(), c, m), api.Manager)
 			got := pods.get(t, c.Namespace, m.Name)

@@ -146,7 +146,7 @@ func TestNeeds(t *testing.T) {
 			want:  result{ChangeImage, []string{"image"}},
 		},
 		"ImageByHand": {
-			reason: "somebody has changed it under Quorate",
+			reason: "another client has changed it",
 			pod:    func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "example.com/etcd:v3.6.16" },
 			want:   result{ChangeImage, []string{"image"}},
 		},

@@ -34,7 +34,7 @@ func TestDifferences(t *testing.T) {
 			},
 		},
 		"OthersStay": {
-			reason: "what somebody else wrote is no difference",
+			reason: "what another client wrote is no difference",
 			args:   func(p *corev1ac.PodApplyConfiguration) { delete(p.Labels, "others") },
 		},
 		"Values": {

@@ -192,7 +192,7 @@ func TestNameOn(t *testing.T) {
 		"FeatureGate":    {reason: "no such setting any more", flag: "experimental-stop-grpc-service-on-defrag", version: "3.7.3"},
 		"NeverInBetween": {reason: "a name that lived on 3.6 alone", flag: "experimental-warning-unary-request-duration", version: "3.7.3", want: "warning-unary-request-duration"},
 		"NorBefore":      {reason: "a name that lived on 3.6 alone leads nowhere on 3.5", flag: "experimental-warning-unary-request-duration", version: "3.5.35"},
-		"Unknown":        {reason: "what nobody knows is refused elsewhere, and not renamed", flag: "frobnicate", version: "3.7.3", want: "frobnicate"},
+		"Unknown":        {reason: "an unknown flag is refused elsewhere, and not renamed", flag: "frobnicate", version: "3.7.3", want: "frobnicate"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

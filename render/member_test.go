@@ -33,9 +33,9 @@ func TestInitialCluster(t *testing.T) {
 			}),
 			want: "mini-0=http://10.0.0.9:2380,mini-0=http://mini-0.mini.demo.svc:2380,mini-3=http://mini-3.mini.demo.svc:2380,x=https://elsewhere:2380",
 		},
-		"JoinNobody": {reason: "Nobody to join", got: Join(nil), want: ""},
+		"JoinNobody": {reason: "No member to join", got: Join(nil), want: ""},
 		"Resume": {
-			reason: "Nobody to join: an empty member cannot start",
+			reason: "No member to join: an empty member cannot start",
 			got:    Resume(c, "mini-2"),
 			want:   "mini-2=http://mini-2.mini.demo.svc:2380",
 		},

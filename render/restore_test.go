@@ -184,7 +184,7 @@ func TestRestoreRefused(t *testing.T) {
 			want:   "the operator does not know its own image, with which members are restored: start it with --agent-image",
 		},
 		"NoStore": {
-			reason: "nobody says where the snapshot is",
+			reason: "the spec does not say where the snapshot is",
 			args:   func(c *api.EtcdCluster, _ *Member) { c.Spec.Bootstrap.Restore.Store = nil },
 			want:   "spec.bootstrap.restore needs a store: set spec.bootstrap.restore.store, or spec.backup.store",
 		},

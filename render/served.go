@@ -62,7 +62,7 @@ func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
 	return c, true
 }
 
-// servedQuantities are those of served, of which only the form is read. Whoever may write
+// servedQuantities are those of served, of which only the form is read. A person who may write
 // annotations may write 1e-100000000, which takes a minute to parse, and the schema judges the spec
 // alone.
 type servedQuantities struct {

@@ -106,7 +106,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestServedHostile: whoever may write an annotation may write anything there. What Quorate has not
+// TestServedHostile: a person who may write an annotation may write anything there. What Quorate has not
 // written says nothing, and costs nothing.
 func TestServedHostile(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ var invalid = map[string]struct {
 	"VersionTwoV":        {reason: "One v at most", args: atVersion("vv3.6.16"), want: "must be MAJOR.MINOR.PATCH"},
 	"VersionLeadingZero": {reason: "No semantic version", args: atVersion("3.6.016"), want: "must be MAJOR.MINOR.PATCH"},
 	"VersionOld":         {reason: "Not supported by etcd either", args: atVersion("3.4.30"), want: "Quorate runs etcd 3.5, 3.6 and 3.7"},
-	"VersionNew":         {reason: "Nobody knows its flags", args: atVersion("v3.9.0"), want: "Quorate runs etcd 3.5, 3.6 and 3.7"},
+	"VersionNew":         {reason: "Its flags are not known", args: atVersion("v3.9.0"), want: "Quorate runs etcd 3.5, 3.6 and 3.7"},
 	"VersionUnready":     {reason: "Its /readyz knows no learners", args: atVersion("3.5.18"), want: "etcd 3.5 is supported from 3.5.19 on"},
 	"ImageWithTag": {
 		reason: "The tag is made of the version",
@@ -177,7 +177,7 @@ var invalid = map[string]struct {
 		want:   "spec.options.snapshotCount must be from 100 to 1000000",
 	},
 	"CompactionPeriod": {
-		reason: "A number alone would be hours, as nobody remembers",
+		reason: "A number alone would be hours, which is easily forgotten",
 		args:   compaction(api.CompactionPeriodic, "8"),
 		want:   "spec.options.autoCompaction.retention: with mode Periodic",
 	},

@@ -16,7 +16,7 @@ func TestVolumeCurrent(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		args   func(c *api.EtcdCluster, m *Member)               // since the claim was applied
-		others *corev1ac.PersistentVolumeClaimApplyConfiguration // what somebody else has applied
+		others *corev1ac.PersistentVolumeClaimApplyConfiguration // what another field manager has applied
 		want   bool
 	}{
 		"Same": {reason: "Nothing to write", args: func(*api.EtcdCluster, *Member) {}, want: true},

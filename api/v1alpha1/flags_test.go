@@ -40,7 +40,7 @@ func TestFlags(t *testing.T) {
 			want: []string{"spec.options.flags: Quorate keeps the checks on that protect the data, and changes members by itself; leave out force-new-cluster, unsafe-no-fsync, strict-reconfig-check, max-learners, feature-gates, experimental-initial-corrupt-check, experimental-compact-hash-check-enabled, enable-v2, experimental-enable-v2v3 and v2-deprecation"},
 		},
 		"Logs": {
-			reason: "a log in a file inside a container is a log that nobody reads, on a file system that is read-only",
+			reason: "a log in a file inside a container is a log that is not read, on a file system that is read-only",
 			args:   `logger log-outputs enable-log-rotation log-rotation-config-json`,
 			want:   []string{"spec.options.flags: members log to standard error, where kubectl logs finds it; leave out logger, log-outputs, enable-log-rotation and log-rotation-config-json (log-level can be set)"},
 		},

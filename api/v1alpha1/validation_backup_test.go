@@ -55,7 +55,7 @@ func TestAdmitBackup(t *testing.T) {
 			want:   []string{`spec.verify: Unsupported value: "None": supported values: "Restore", "Hash"`},
 		},
 		"NoRecipient": {
-			reason: "nobody could read it",
+			reason: "it could not be read",
 			args:   args{object: `spec: {encryption: {recipients: []}}`},
 			want:   []string{`spec.encryption.recipients: Invalid value: 0: spec.encryption.recipients in body should have at least 1 items`},
 		},

@@ -27,7 +27,7 @@ func TestAdmitBootstrap(t *testing.T) {
 				identity: {secretRef: {name: age}}, unverified: Allow, revisionBump: 0}}}`},
 		},
 		"NoStore": {
-			reason: "nobody knows where it is",
+			reason: "it does not say where it is",
 			args:   args{object: `spec: {bootstrap: {restore: {snapshot: db-1}}}`},
 			want:   []string{`spec.bootstrap.restore: Invalid value: spec.bootstrap.restore needs a store: set spec.bootstrap.restore.store, or spec.backup.store`},
 		},

@@ -35,7 +35,7 @@ func TestAdmitRecovery(t *testing.T) {
 			want:   []string{`spec.recovery.replaceAfter: Invalid value: "9s": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"TooLong": {
-			reason: "nobody waits for days",
+			reason: "a patience of days is a mistake",
 			args:   args{object: `spec: {recovery: {replaceAfter: 25h}}`},
 			want:   []string{`spec.recovery.replaceAfter: Invalid value: "25h": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
@@ -65,7 +65,7 @@ func TestAdmitRecovery(t *testing.T) {
 			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1d": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Milliseconds": {
-			reason: "nobody needs them here",
+			reason: "they are not needed here",
 			args:   args{object: `spec: {recovery: {replaceAfter: 10000ms}}`},
 			want:   []string{`spec.recovery.replaceAfter: Invalid value: "10000ms": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
@@ -118,7 +118,7 @@ func TestAdmitRecovery(t *testing.T) {
 			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "9s": spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
 		},
 		"EmptyTooLong": {
-			reason: "nobody waits for days",
+			reason: "a patience of days is a mistake",
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 25h}}`},
 			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "25h": spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
 		},

@@ -81,7 +81,7 @@ func TestAdmitSchedule(t *testing.T) {
 			want:   []string{`spec.retention: Invalid value: 0: spec.retention in body should have at least 1 properties`},
 		},
 		"RetentionZero": {
-			reason: "nobody wants none",
+			reason: "a schedule that keeps none is of no use",
 			args:   args{object: `spec: {retention: {last: 0}}`},
 			want:   []string{`spec.retention.last: Invalid value: 0: spec.retention.last in body should be greater than or equal to 1`},
 		},

@@ -36,7 +36,7 @@ func TestAdmitStorage(t *testing.T) {
 			want:   []string{`spec.storage.size: Invalid value: 0: spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},
 		"SizeExponent": {
-			reason: "a number whose digits nobody can write out would keep the API server and the operator busy for ever",
+			reason: "a number whose digits cannot be written out would keep the API server and the operator busy for ever",
 			args:   args{object: `spec: {storage: {size: "1e-999999999"}}`},
 			want:   []string{`spec.storage.size: Invalid value: "1e-999999999": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},

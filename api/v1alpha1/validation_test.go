@@ -146,12 +146,12 @@ func TestAdmitSpec(t *testing.T) {
 			want:   []string{`spec.version: Invalid value: "3.4.30": spec.version: Quorate runs etcd 3.5, 3.6 and 3.7; write one of their patches, for example 3.5.35, 3.6.16 or 3.7.3`},
 		},
 		"VersionTooNew": {
-			reason: "nobody knows 3.9 yet",
+			reason: "3.9 is not known yet",
 			args:   args{object: `spec: {version: 3.9.0}`},
 			want:   []string{`spec.version: Invalid value: "3.9.0": spec.version: Quorate runs etcd 3.5, 3.6 and 3.7; write one of their patches, for example 3.5.35, 3.6.16 or 3.7.3`},
 		},
 		"VersionOtherMajor": {
-			reason: "nobody knows etcd 4 yet",
+			reason: "etcd 4 is not known yet",
 			args:   args{object: `spec: {version: 4.0.0}`},
 			want:   []string{`spec.version: Invalid value: "4.0.0": spec.version: Quorate runs etcd 3.5, 3.6 and 3.7; write one of their patches, for example 3.5.35, 3.6.16 or 3.7.3`},
 		},

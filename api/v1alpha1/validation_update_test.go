@@ -101,7 +101,7 @@ func TestAdmitUpdate(t *testing.T) {
 			},
 		},
 		"ReplaceClassRemoved": {
-			reason: "it moves nobody",
+			reason: "it moves no member",
 			args:   args{before: `spec: {storage: {storageClassName: slow}}`, object: `spec: {storage: {changePolicy: Replace}}`},
 		},
 		"ReplaceTakenBack": {

@@ -98,7 +98,7 @@ func TestAgentRestoreMember(t *testing.T) {
 			want: &agentError{Reason: "Failed", Message: "the volume has other data than that of snapshot monday, and nothing is written over: delete the EtcdCluster and its PersistentVolumeClaims, and apply it again"},
 		},
 		"Replaced": {
-			reason: "somebody has put another snapshot under that name", wanted: "5a monday",
+			reason: "there is another snapshot under that name", wanted: "5a monday",
 			want: &agentError{Reason: "Failed", Message: "snapshot monday is another one than was chosen: its data has SHA-256 6b, not 5a"},
 		},
 		"NoIdentity": {

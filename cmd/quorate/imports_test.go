@@ -23,7 +23,7 @@ var importRules = map[string]struct {
 		banned: []string{"quorate.dev", "sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes", "go.etcd.io"},
 	},
 	"render": {
-		reason: "rendering is pure: it calls nobody and decides nothing about members",
+		reason: "rendering is pure: it makes no calls and decides nothing about members",
 		banned: []string{
 			"context", "quorate.dev/membership", "quorate.dev/reconcile", "sigs.k8s.io/controller-runtime",
 			"k8s.io/client-go/kubernetes", "k8s.io/client-go/rest", "k8s.io/client-go/dynamic", "go.etcd.io",

@@ -22,7 +22,7 @@ func TestManager(t *testing.T) {
 		filtered   bool
 	}{
 		"Default": {
-			reason:   "Without flags all namespaces are watched, and whoever reads metrics is checked",
+			reason:   "Without flags all namespaces are watched, and clients that read metrics are checked",
 			filtered: true,
 		},
 		"Namespaces": {

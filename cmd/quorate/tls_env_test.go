@@ -31,7 +31,7 @@ func TestSnapshotWithTLS(t *testing.T) {
 		args   string
 		want   string
 	}{
-		{"an etcd with TLS answers nobody without", "", "--endpoints http://10.0.0.1:2379 --name a", "no member to take a snapshot from"},
+		{"an etcd with TLS does not answer clients without", "", "--endpoints http://10.0.0.1:2379 --name a", "no member to take a snapshot from"},
 		{"the system does not know the authority", "", "--endpoints https://10.0.0.1:2379 --name b", "certificate"},
 		{"the user of the certificate has no right", "", "--endpoints https://10.0.0.1:2379 --name c" + flags, "permission denied"},
 		{"the password is wrong", "", "--endpoints https://10.0.0.1:2379 --name d --user root:wrong" + flags, "invalid user ID or password"},

@@ -86,7 +86,7 @@ func TestFork(t *testing.T) {
 			want: []string{"read of k=b of revision 12 is lost: at revision 12 {Revision:11 Key:k Value:a} was restored"},
 		},
 		"FailedBefore": {
-			reason: "a write that failed, and that nobody has seen, may be in what was restored",
+			reason: "a write that failed, and that no client has seen, may be in what was restored",
 			change: func(s *story) {
 				s.history[1].err = errors.New("timed out")
 				s.history, s.heard = slices.Delete(s.history, 2, 3), nil

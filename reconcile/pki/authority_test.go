@@ -32,9 +32,9 @@ func TestStale(t *testing.T) {
 		"MoreNames":   {reason: "altNames were added", files: good, use: more, at: noon, want: "tls.crt is not valid for etcd.example.com"},
 		"FewerNames":  {reason: "altNames were taken away", files: issued(t, ours, more, noon), use: use, at: noon, want: "tls.crt has other names"},
 		"Missing":     {reason: "there is none yet", use: use, at: noon, want: "tls.crt is missing"},
-		"OtherIssuer": {reason: "somebody has replaced all of it", files: issued(t, others, use, noon), use: use, at: noon, want: "ca.crt is not the certificate of the authority"},
-		"OtherCA":     {reason: "somebody has replaced a part of it", files: with(good, "ca.crt", others.PEM()), use: use, at: noon, want: "tls.crt was not issued"},
-		"MoreCA":      {reason: "somebody trusts another one as well", files: with(good, "ca.crt", joined(ours.PEM(), others.PEM())), use: use, at: noon, want: "ca.crt is not the certificate of the authority"},
+		"OtherIssuer": {reason: "all of it was replaced", files: issued(t, others, use, noon), use: use, at: noon, want: "ca.crt is not the certificate of the authority"},
+		"OtherCA":     {reason: "a part of it was replaced", files: with(good, "ca.crt", others.PEM()), use: use, at: noon, want: "tls.crt was not issued"},
+		"MoreCA":      {reason: "another one is trusted as well", files: with(good, "ca.crt", joined(ours.PEM(), others.PEM())), use: use, at: noon, want: "ca.crt is not the certificate of the authority"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -175,13 +175,13 @@ func handshake(t *testing.T, files map[string][]byte, config *tls.Config) error 
 	refused := make(chan error, 1)
 	go func() {
 		refused <- server.HandshakeContext(t.Context())
-		_ = far.Close() // nobody goes on
+		_ = far.Close() // nothing goes on
 	}()
 	client := tls.Client(near, config)
 	if err := client.HandshakeContext(t.Context()); err != nil {
 		_ = near.Close() // so that the other side ends
 		return errors.Join(err, <-refused)
 	}
-	go func() { _, _ = client.Read(make([]byte, 1)) }() // a server's refusal is written to whoever reads
+	go func() { _, _ = client.Read(make([]byte, 1)) }() // a server's refusal is written to the side that reads
 	return <-refused
 }

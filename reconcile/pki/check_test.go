@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 			reason: "the intermediate is left out",
 			files:  with(chained, "tls.crt", pem.EncodeToMemory(leaf)), use: use, at: noon, want: "tls.crt was not issued by an authority in ca.crt",
 		},
-		"Expired":     {reason: "nobody looked", files: good, use: use, at: noon.Add(LeafLifetime + time.Second), want: "tls.crt expired at 2026-08-30 12:00:00 UTC"},
+		"Expired":     {reason: "its lifetime is over", files: good, use: use, at: noon.Add(LeafLifetime + time.Second), want: "tls.crt expired at 2026-08-30 12:00:00 UTC"},
 		"NotYetValid": {reason: "a clock is wrong", files: good, use: use, at: noon.Add(-2 * clockSkew), want: "tls.crt is not valid before 2026-05-31 12:00:00 UTC"},
 		"MissingName": {
 			reason: "a client that goes by that name would refuse it",
@@ -170,7 +170,7 @@ func TestCheck(t *testing.T) {
 			files:  with(chained, "tls.crt", joined(sent, pem.EncodeToMemory(leaf))), use: use, at: noon, want: "tls.crt is in the wrong order",
 		},
 		"TooLarge": {
-			reason: "four megabytes are read by nobody",
+			reason: "four megabytes are not read",
 			files:  with(good, "tls.crt", bytes.Repeat(good["tls.crt"], 4<<20/len(good["tls.crt"]))), use: use, at: noon, want: "tls.crt is too large",
 		},
 		"TooMany": {
