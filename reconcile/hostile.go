@@ -10,8 +10,8 @@ import (
 	"quorate.dev/render"
 )
 
-// A person who may create Pods and claims in a namespace may give them our labels, and numbers that no
-// computer has. What the operator reads of them is bounded here.
+// A person who may create Pods and claims in a namespace may give them our labels, and numbers that
+// no computer has. What the operator reads of them is bounded here.
 
 // onlyMembers leaves the objects whose names are those of members: nothing else is looked at, nor
 // asked.

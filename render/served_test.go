@@ -106,8 +106,8 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestServedHostile: a person who may write an annotation may write anything there. What Quorate has not
-// written says nothing, and costs nothing.
+// TestServedHostile: a person who may write an annotation may write anything there. What Quorate
+// has not written says nothing, and costs nothing.
 func TestServedHostile(t *testing.T) {
 	t.Parallel()
 	requests := func(quantity string) string {
