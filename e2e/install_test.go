@@ -28,9 +28,12 @@ const (
 	stallAfter = 15 * time.Second
 )
 
-// install installs the operator as a user does, for the whole cluster, and waits until it runs.
+// installed is what the tests install: an operator for the whole cluster, with TLS.
+var installed = render.InstallOptions{TLS: true}
+
+// install installs the operator as a user does, and waits until it runs.
 func install(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-	return ctx, installOperator(ctx, render.InstallOptions{})
+	return ctx, installOperator(ctx, installed)
 }
 
 // installOperator applies the installation manifests and waits for the Deployment. Flags that make

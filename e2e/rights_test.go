@@ -78,7 +78,7 @@ func rightsProblems(ctx context.Context, everything bool) ([]string, error) {
 			problems = append(problems, "refused: "+r.String())
 		}
 	}
-	granted, err := grantedRights(render.InstallOptions{})
+	granted, err := grantedRights(installed)
 	if err != nil {
 		return nil, err
 	}

@@ -191,7 +191,7 @@ func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, erro
 		return nil, nil
 	case apierrors.IsForbidden(err):
 		return nil, &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the operator may not read Secret %s: apply the role quorate-secrets and its binding, which are in the output of quorate manifests (docs/tls.md#rights)", name)}
+			"the operator may not read Secret %s, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: %s. It then goes on by itself (docs/tls.md#rights)", name, l.r.grant(l.c))}
 	case err != nil:
 		return nil, fmt.Errorf("get Secret %s: %w", name, err)
 	}

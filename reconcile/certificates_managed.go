@@ -307,7 +307,7 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	switch {
 	case apierrors.IsForbidden(err):
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the API server does not let the operator write Secret %s (%v): if rights are missing, apply the role quorate-secrets and its binding, which are in the output of quorate manifests (docs/tls.md#rights)", name, err)}
+			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)", name, podstatus.FirstLine(err.Error()), l.r.grant(l.c))}
 	case apierrors.IsInvalid(err): // it is immutable, or of another type
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the API server refuses to change Secret %s: delete it, and it is created again (%s)", name, podstatus.FirstLine(err.Error()))}

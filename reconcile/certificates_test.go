@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -241,25 +240,59 @@ func TestPlainTextReadsNoSecret(t *testing.T) {
 	}
 }
 
-// TestCertificatesRefused: an installation without the rights says which are lacking.
+// TestCertificatesRefused: an operator without the rights says which commands give them, and no more
+// than the modes need.
 func TestCertificatesRefused(t *testing.T) {
 	t.Parallel()
-	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "x", nil)
-	for name, refuses := range map[string]func(*stub){
-		"Read":  func(s *stub) { s.Reader = refusedReader{s.Reader, forbidden} },
-		"Write": func(*stub) {},
-	} {
-		s := newStub(t, func(w write) error {
-			if w.Kind == "Secret" {
-				return forbidden
+	own := newCluster()
+	own.Spec.TLS = &api.TLS{Peer: &api.PeerTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "peers"}}}
+	cases := map[string]struct {
+		reason  string
+		c       *api.EtcdCluster
+		account string
+		reads   bool // it may read, and not write
+		want    string
+	}{
+		"Read": {
+			reason: "the operator of an installation without options", c: managed(),
+			want: "the operator may not read Secret db-client-ca, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: " +
+				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets; " +
+				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate. It then goes on by itself (docs/tls.md#rights)",
+		},
+		"Elsewhere": {
+			reason: "mode Secret is only read, and the operator is in a namespace of people", c: own, account: "ops:etcd",
+			want: "the operator may not read Secret peers, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: " +
+				"kubectl create role quorate-secrets-get --namespace=ns --verb=get --resource=secrets; " +
+				"kubectl create rolebinding quorate-secrets-get --namespace=ns --role=quorate-secrets-get --serviceaccount=ops:etcd. It then goes on by itself (docs/tls.md#rights)",
+		},
+		"Write": {
+			reason: "the rights of mode Secret are too few", c: managed(), reads: true,
+			want: `the API server does not let the operator write Secret db-client-ca (secrets "x" is forbidden: <nil>): if rights are missing, run: ` +
+				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets; " +
+				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate. It then goes on by itself (docs/tls.md#rights)",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, func(w write) error {
+				if w.Kind == "Secret" {
+					return forbidden
+				}
+				return nil
+			})
+			s.ServiceAccount = tc.account
+			if !tc.reads {
+				s.Reader = refusedReader{s.Reader, forbidden}
 			}
-			return nil
+			found, err := s.secure(t.Context(), tc.c, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, text(found.barred)); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
 		})
-		refuses(s)
-		found, err := s.secure(t.Context(), managed(), noon)
-		if err != nil || !strings.Contains(text(found.barred), "role quorate-secrets and its binding") {
-			t.Errorf("%s: %v, %v", name, err, found)
-		}
 	}
 }
 

@@ -89,6 +89,7 @@ type stage struct {
 	workers int    // of each operator; 0 is two
 	wire    *wire  // between the operators and the API server; nil where no test looks at it
 	secured bool   // the clusters of this stage have TLS on both ports
+	account string // the ServiceAccount whose rights the operators have, as <namespace>:<name>; empty: all rights
 	loaded  bool   // clients write and read from when a cluster is born
 	listens bool   // the clients watch, too
 	clients *load  // which these are
@@ -169,6 +170,9 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	if s.wire != nil {
 		cfg.Wrap(s.wire.over)
 	}
+	if s.account != "" {
+		cfg.Impersonate.UserName = "system:serviceaccount:" + s.account
+	}
 	serverTime := &reconcile.ServerTime{}
 	cfg.Wrap(serverTime.Over)
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
@@ -185,6 +189,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	r := &reconcile.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, Scrape: membership.Scrape, StallAfter: 2 * time.Second,
 		AgentImage: agentImage, ServerTime: serverTime, DialTLS: s.dialTLS, Certificates: reconcile.Certificates{PeerHosts: s.addresses, Every: time.Second},
+		ServiceAccount: s.account,
 	}
 	for _, put := range between {
 		put(r)

@@ -35,6 +35,9 @@ type InstallOptions struct {
 	// Monitoring adds a ServiceMonitor and a PrometheusRule, for a cluster that has the Prometheus
 	// operator. It needs the metrics, which are not served with WatchNamespaces.
 	Monitoring bool
+	// TLS adds the rights on Secrets that EtcdClusters with spec.tls need, where the operator has its other rights. Without
+	// them the operator may not get any Secret.
+	TLS bool
 }
 
 // Install renders the manifests that install Quorate, as one YAML stream in the order in which to
@@ -69,8 +72,11 @@ func overlay(o InstallOptions, watched []string) map[string]types.Kustomization 
 	root := types.Kustomization{Resources: []string{"operator"}}
 	dirs := map[string]types.Kustomization{}
 
-	if len(watched) > 0 {
+	switch {
+	case len(watched) > 0:
 		operator.Resources = []string{"../install/base"}
+	case o.TLS:
+		operator.Resources = append(operator.Resources, "../install/tls/cluster")
 	}
 	if o.Image != "" {
 		operator.Patches = append(operator.Patches,
@@ -86,11 +92,15 @@ func overlay(o InstallOptions, watched []string) map[string]types.Kustomization 
 
 		dir := path.Join("watch", ns)
 		root.Resources = append(root.Resources, dir)
-		dirs[dir] = types.Kustomization{
+		k := types.Kustomization{
 			Namespace: ns,
 			Resources: []string{"../../install/watch"},
 			Patches:   []types.Patch{patch("RoleBinding", "replace", "/subjects/0/namespace", o.Namespace)},
 		}
+		if o.TLS {
+			k.Resources = append(k.Resources, "../../install/tls/watch")
+		}
+		dirs[dir] = k
 	}
 	dirs["operator"], dirs["."] = operator, root
 	return dirs

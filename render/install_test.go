@@ -47,6 +47,14 @@ var installations = map[string]struct {
 		reason: "The Prometheus operator finds its objects beside the Service that they are about",
 		args:   InstallOptions{Namespace: "ops", Monitoring: true},
 	},
+	"tls-elsewhere": {
+		reason: "With TLS the operator has rights on Secrets, in all namespaces",
+		args:   InstallOptions{Namespace: "ops", TLS: true},
+	},
+	"tls-namespaced": {
+		reason: "With watched namespaces it has them in these alone",
+		args:   InstallOptions{Namespace: "ops", WatchNamespaces: []string{"team-a"}, TLS: true},
+	},
 }
 
 func TestInstall(t *testing.T) {
@@ -119,15 +127,20 @@ func TestOverlays(t *testing.T) {
 				Components: []string{"install/metrics"},
 			},
 		},
-		"overlay-without-secrets": {
-			reason: "who has no cluster with TLS gives no right on Secrets (docs/tls.md)",
+		"overlay-namespaced-tls": {
+			reason: "The rights on Secrets are added in the operator's namespace",
 			args: types.Kustomization{
-				Resources: []string{"install"},
-				Patches: []types.Patch{
-					{Patch: "{$patch: delete, apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: quorate-secrets}}"},
-					{Patch: "{$patch: delete, apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: quorate-secrets}}"},
-				},
+				Namespace: "ops",
+				Resources: []string{"install/namespaced", "install/tls/watch"},
 			},
+		},
+		"overlay-tls-cluster": {
+			reason: "The rights on Secrets are applied by themselves, beside an installation that lacks them",
+			args:   types.Kustomization{Resources: []string{"install/tls/cluster"}},
+		},
+		"overlay-tls-watch": {
+			reason: "So they are in one namespace, which kubectl --namespace gives",
+			args:   types.Kustomization{Resources: []string{"install/tls/watch"}},
 		},
 		"overlay-namespaced-monitoring": {
 			reason: "So is what the Prometheus operator scrapes and alerts by",
@@ -167,6 +180,9 @@ func TestInstallObjects(t *testing.T) {
 				}
 				for _, rule := range rules(o) {
 					checkRule(t, name, rule)
+					if slices.Contains(rule.Resources, "secrets") && !tc.args.TLS {
+						t.Errorf("%s: %v of secrets without being asked for it", name, rule.Verbs)
+					}
 				}
 				if _, bound := o.(*rbacv1.ClusterRoleBinding); bound && len(tc.args.WatchNamespaces) > 0 {
 					t.Errorf("%s: an operator for named namespaces has cluster-wide rights", name)

@@ -25,6 +25,11 @@ func TestManifests(t *testing.T) {
 			args:   []string{"--monitoring"},
 			want:   render.InstallOptions{Monitoring: true},
 		},
+		"TLS": {
+			reason: "The rights on Secrets are there where they were asked for",
+			args:   []string{"--tls"},
+			want:   render.InstallOptions{TLS: true},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -51,6 +51,21 @@ const proxiesFollow = time.Second
 // imageVariable names the operator's own image. The Deployment sets it beside the image itself.
 const imageVariable = "QUORATE_IMAGE"
 
+// namespaceVariable and accountVariable name the operator's own ServiceAccount. The Deployment sets them.
+const (
+	namespaceVariable = "POD_NAMESPACE"
+	accountVariable   = "POD_SERVICE_ACCOUNT"
+)
+
+// serviceAccount is that of the operator, as <namespace>:<name>; empty outside of a Pod.
+func serviceAccount() string {
+	namespace, name := os.Getenv(namespaceVariable), os.Getenv(accountVariable)
+	if namespace == "" || name == "" {
+		return ""
+	}
+	return namespace + ":" + name
+}
+
 // operatorOptions are the flags of "quorate operator".
 type operatorOptions struct {
 	watchNamespaces []string
@@ -135,6 +150,8 @@ func (o *operatorOptions) run(ctx context.Context) error {
 		StallAfter:  o.stallAfter,
 		MaxChanging: o.maxChanging,
 		ServerTime:  serverTime,
+
+		ServiceAccount: serviceAccount(),
 
 		ProxiesFollow: proxiesFollow,
 	}

@@ -1,0 +1,21 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/render"
+)
+
+// grant says how the operator gets the rights on Secrets that a cluster needs: the commands give
+// them in its namespace alone.
+func (r *Reconciler) grant(c *api.EtcdCluster) string {
+	role, verbs := "quorate-secrets", "get,create,patch"
+	if c.ClientTLSMode() != api.TLSManaged && c.PeerTLSMode() != api.TLSManaged {
+		role, verbs = "quorate-secrets-get", "get"
+	}
+	account := cmp.Or(r.ServiceAccount, render.InstallNamespace+":quorate")
+	return fmt.Sprintf("kubectl create role %[1]s --namespace=%[2]s --verb=%[3]s --resource=secrets; "+
+		"kubectl create rolebinding %[1]s --namespace=%[2]s --role=%[1]s --serviceaccount=%[4]s", role, c.Namespace, verbs, account)
+}
