@@ -145,16 +145,19 @@ type inspection struct {
 
 // clients looks at what clients and the operator need.
 func (l *inspection) clients(ctx context.Context) error {
-	var err error
+	var err, getErr error
+	var secret *corev1.Secret
 	switch l.c.ClientTLSMode() {
 	case api.TLSManaged:
-		l.found.client, err = l.managed(ctx, clientPlane(l.c))
+		p := clientPlane(l.c)
+		l.found.client, err = l.managed(ctx, p)
+		secret, getErr = l.operators(ctx, p)
 	case api.TLSSecret:
 		err = l.ownClients(ctx)
+		secret, getErr = l.get(ctx, l.c.OperatorSecret())
 	default:
 		return nil
 	}
-	secret, getErr := l.get(ctx, l.c.OperatorSecret())
 	if getErr == nil && secret != nil {
 		if config, configErr := pki.Config(secret.Data, files, l.now); configErr == nil {
 			l.found.config = config

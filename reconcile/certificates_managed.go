@@ -127,7 +127,7 @@ func clientsToo(p plane) string {
 // authority reads the authority of a plane, or makes it while there is no Pod that trusts another
 // one. Else it says why it is lost.
 func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, lost string, _ error) {
-	secret, err := l.ours(ctx, p.authority)
+	secret, err := l.ours(ctx, p.authority, p.trusts, l.adoptable(p.authority))
 	if err != nil {
 		return nil, "", err
 	}
@@ -178,7 +178,7 @@ func (l *inspection) hasPods(ctx context.Context) (bool, error) {
 // issue sees to it that a Secret has what the authority has issued, good for as long as it takes to
 // renew it. What cannot be renewed is used as long as it is good, and that is told.
 func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s issuedSecret) error {
-	secret, err := l.ours(ctx, s.name)
+	secret, err := l.ours(ctx, s.name, l.issuedBy(a.Fingerprint(), s), l.replaceable(s.name))
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (l *inspection) good(a *pki.Authority, s issuedSecret, data map[string][]by
 func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string) error {
 	var first time.Time
 	for _, s := range p.secrets {
-		secret, err := l.ours(ctx, s.name)
+		secret, err := l.ours(ctx, s.name, l.issuedBy(p.trusted, s), l.replaceable(s.name))
 		if err != nil {
 			return err
 		}
@@ -272,24 +272,6 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 	return nil
 }
 
-// ours is a Secret that Quorate has written; nil where there is none, an error where it is not
-// Quorate's.
-func (l *inspection) ours(ctx context.Context, name string) (*corev1.Secret, error) {
-	secret, err := l.get(ctx, name)
-	if err != nil || secret == nil {
-		return nil, err
-	}
-	foreign, terminating := belongs(l.c, secret)
-	switch {
-	case foreign || secret.Labels[api.LabelCluster] != l.c.Name:
-		return nil, &foreignError{kind: "Secret", name: name, whose: whose(secret)}
-	case terminating: // also what an earlier cluster has left to the garbage collector
-		return nil, &terminatingError{kind: "Secret", name: name}
-	default:
-		return secret, nil
-	}
-}
-
 // missing is why a Secret is not written.
 func (l *inspection) missing(name string) error {
 	return &certificatesError{api.ReasonCertificates, "Secret " + name + " is missing or cannot be used, and Quorate writes nothing while spec.suspend is true"}
@@ -301,14 +283,14 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	if seen == nil {
 		secret.WithResourceVersion(apply.OnlyIfAbsent)
 	} else {
-		secret.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion)
+		secret.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion).WithType(seen.Type)
 	}
 	err := l.r.Client.Apply(ctx, secret, client.FieldOwner(api.Manager), client.ForceOwnership)
 	switch {
 	case apierrors.IsForbidden(err):
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)", name, podstatus.FirstLine(err.Error()), l.r.grant(l.c))}
-	case apierrors.IsInvalid(err): // it is immutable, or of another type
+	case apierrors.IsInvalid(err): // it is immutable
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the API server refuses to change Secret %s: delete it, and it is created again (%s)", name, podstatus.FirstLine(err.Error()))}
 	case err != nil:

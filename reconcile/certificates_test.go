@@ -132,6 +132,7 @@ func TestManagedCertificates(t *testing.T) {
 			reason: "another one's Secret is not written over",
 			change: func(w *world) {
 				w.secrets["db-server-tls"].OwnerReferences, w.secrets["db-server-tls"].Labels = nil, nil
+				w.secrets["db-server-tls"].Data = secrets(t, managed())["db-server-tls"].Data
 			},
 			want: want{Barred: "Secret db-server-tls exists and belongs to another application", Dials: true},
 		},

@@ -83,8 +83,20 @@ func (a *Authority) PEM() []byte { return bytes.Clone(a.pem) }
 func (a *Authority) Ends() time.Time { return a.certificate.NotAfter }
 
 // Fingerprint is the SHA-256 of the authority's certificate, in hexadecimal.
-func (a *Authority) Fingerprint() string {
-	sum := sha256.Sum256(a.certificate.Raw)
+func (a *Authority) Fingerprint() string { return fingerprint(a.certificate) }
+
+// Fingerprint is the SHA-256 of the only certificate in a file, in hexadecimal; empty where that
+// cannot be read, or has others beside it.
+func Fingerprint(file []byte) string {
+	all, err := certificates("", file)
+	if err != nil || len(all) != 1 {
+		return ""
+	}
+	return fingerprint(all[0])
+}
+
+func fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:])
 }
 

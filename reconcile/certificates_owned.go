@@ -1,0 +1,101 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile/pki"
+	"quorate.dev/reconcile/podstatus"
+)
+
+// A user who may create Secrets may create one of our names, with our label, before the operator
+// does, and would know the keys in it. So a label says nothing here. A Secret is taken if this
+// EtcdCluster owns it, by UID. One without an owner is taken if it holds the authority that the
+// status names, or what that has issued: a person has put it back, or a tool has removed its owner.
+
+// ours is a Secret of this cluster; nil where there is none. One without an owner has to be proven,
+// and gets its owner; else unknown says what to do.
+func (l *inspection) ours(ctx context.Context, name string, proven func(map[string][]byte) bool, unknown error) (*corev1.Secret, error) {
+	secret, err := l.get(ctx, name)
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	foreign, terminating := belongs(l.c, secret)
+	unowned := metav1.GetControllerOf(secret) == nil
+	known := unowned && proven(secret.Data)
+	switch {
+	case foreign, unowned && !known && secret.Labels[api.LabelCluster] != l.c.Name:
+		return nil, &foreignError{kind: "Secret", name: name, whose: whose(secret)}
+	case terminating: // also what an earlier cluster has left to the garbage collector
+		return nil, &terminatingError{kind: "Secret", name: name}
+	case unowned && !known:
+		return nil, unknown
+	case unowned && l.writes:
+		err := l.write(ctx, secret, name, secret.Data, "Took over Secret "+name+", which had no owner")
+		if apierrors.IsConflict(err) {
+			return nil, err
+		}
+		if err != nil { // it is good all the same
+			l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %s has no owner, and cannot be given one: %s", name, podstatus.FirstLine(err.Error())))
+		}
+	}
+	return secret, nil
+}
+
+// trusts reports whether a Secret holds the authority that the members trust.
+func (p plane) trusts(data map[string][]byte) bool {
+	return p.trusted != "" && pki.Fingerprint(data[api.SecretCert]) == p.trusted
+}
+
+// issuedBy reports whether a Secret holds what an authority has issued for this use, and nothing else
+// that is trusted.
+func (l *inspection) issuedBy(authority string, s issuedSecret) func(map[string][]byte) bool {
+	return func(data map[string][]byte) bool {
+		if authority == "" || pki.Fingerprint(data[api.SecretCA]) != authority {
+			return false
+		}
+		for _, leaf := range s.certificates {
+			use := pki.Use{Server: leaf.use.Server, Client: leaf.use.Client} // its names may have changed since
+			if _, err := pki.Check(data, leaf.files, use, l.now); err != nil {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// operators is the Secret with which members are asked.
+func (l *inspection) operators(ctx context.Context, p plane) (*corev1.Secret, error) {
+	for _, s := range p.secrets {
+		if s.name == l.c.OperatorSecret() {
+			return l.ours(ctx, s.name, l.issuedBy(cmp.Or(l.found.client, p.trusted), s), l.replaceable(s.name))
+		}
+	}
+	return nil, nil
+}
+
+// unownedSecret begins what is said of a Secret that is not taken.
+const unownedSecret = "Secret %s has the label of this EtcdCluster, and is neither owned by it nor known from its status: whatever created it may know its key, and it is not used. "
+
+// adoptable says what to do about an authority that is not known.
+func (l *inspection) adoptable(name string) error {
+	c := l.c
+	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"%s","kind":"%s","name":"%s","uid":"%s","controller":true,"blockOwnerDeletion":true}]}}`,
+		api.SchemeGroupVersion, api.EtcdClusterKind.Kind, c.Name, c.UID)
+	return &certificatesError{string(membership.ForeignObject), fmt.Sprintf(unownedSecret+
+		"If you did not restore it yourself, run: kubectl delete secret %[1]s --namespace=%[2]s. If you did, and running members or applications trust it, run: kubectl patch secret %[1]s --namespace=%[2]s --type=merge --patch='%[3]s'",
+		name, c.Namespace, owner)}
+}
+
+// replaceable says what to do about a Secret that can be issued again.
+func (l *inspection) replaceable(name string) error {
+	return &certificatesError{string(membership.ForeignObject), fmt.Sprintf(unownedSecret+
+		"To have it issued again, run: kubectl delete secret %[1]s --namespace=%[2]s", name, l.c.Namespace)}
+}
