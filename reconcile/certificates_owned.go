@@ -54,15 +54,16 @@ func (p plane) trusts(data map[string][]byte) bool {
 	return p.trusted != "" && pki.Fingerprint(data[api.SecretCert]) == p.trusted
 }
 
-// issuedBy reports whether a Secret holds what an authority has issued for this use, and nothing else
-// that is trusted.
+// issuedBy reports whether a Secret holds what an authority has issued for this use, and nothing
+// else that is trusted.
 func (l *inspection) issuedBy(authority string, s issuedSecret) func(map[string][]byte) bool {
 	return func(data map[string][]byte) bool {
 		if authority == "" || pki.Fingerprint(data[api.SecretCA]) != authority {
 			return false
 		}
 		for _, leaf := range s.certificates {
-			use := pki.Use{Server: leaf.use.Server, Client: leaf.use.Client} // its names may have changed since
+			use := leaf.use
+			use.Hosts = nil // they may have changed since
 			if _, err := pki.Check(data, leaf.files, use, l.now); err != nil {
 				return false
 			}

@@ -16,8 +16,8 @@ import (
 )
 
 // TestSecretsWithoutOwnerLive: an authority that was there before its cluster is not used; what the
-// message says to type leads on, whether it was planted or restored. Secrets whose owner was removed
-// get it back.
+// message says to type leads on, whether it was planted or restored. Secrets whose owner was
+// removed get it back.
 func TestSecretsWithoutOwnerLive(t *testing.T) {
 	s := newStage(t)
 	s.secured = true

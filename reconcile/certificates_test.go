@@ -241,8 +241,8 @@ func TestPlainTextReadsNoSecret(t *testing.T) {
 	}
 }
 
-// TestCertificatesRefused: an operator without the rights says which commands give them, and no more
-// than the modes need.
+// TestCertificatesRefused: an operator without the rights says which commands give them, and no
+// more than the modes need.
 func TestCertificatesRefused(t *testing.T) {
 	t.Parallel()
 	own := newCluster()

@@ -89,11 +89,13 @@ type stage struct {
 	workers int    // of each operator; 0 is two
 	wire    *wire  // between the operators and the API server; nil where no test looks at it
 	secured bool   // the clusters of this stage have TLS on both ports
-	account string // the ServiceAccount whose rights the operators have, as <namespace>:<name>; empty: all rights
-	loaded  bool   // clients write and read from when a cluster is born
-	listens bool   // the clients watch, too
-	clients *load  // which these are
-	backsUp bool   // the operators carry out EtcdBackups
+	// account is the ServiceAccount whose rights the operators have, as <namespace>:<name>; empty:
+	// all rights.
+	account string
+	loaded  bool  // clients write and read from when a cluster is born
+	listens bool  // the clients watch, too
+	clients *load // which these are
+	backsUp bool  // the operators carry out EtcdBackups
 
 	mu   sync.Mutex
 	logs []string

@@ -62,8 +62,8 @@ type Reconciler struct {
 	// ServerTime is what the API server says the time is; nil where that is not known. Then an
 	// operator that has just started waits a few seconds longer for an intent of the one before it.
 	ServerTime *ServerTime
-	// ServiceAccount is that of the operator, as <namespace>:<name>, for messages; empty means that of
-	// an installation without options.
+	// ServiceAccount is that of the operator, as <namespace>:<name>, for messages; empty means that
+	// of an installation without options.
 	ServiceAccount string
 
 	applied  applied

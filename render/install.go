@@ -35,8 +35,8 @@ type InstallOptions struct {
 	// Monitoring adds a ServiceMonitor and a PrometheusRule, for a cluster that has the Prometheus
 	// operator. It needs the metrics, which are not served with WatchNamespaces.
 	Monitoring bool
-	// TLS adds the rights on Secrets that EtcdClusters with spec.tls need, where the operator has its other rights. Without
-	// them the operator may not get any Secret.
+	// TLS adds the rights on Secrets that EtcdClusters with spec.tls need, where the operator has
+	// its other rights. Without them the operator may not get any Secret.
 	TLS bool
 }
 

@@ -224,11 +224,12 @@ const (
 	//
 	// What to do: remove that member with `etcdctl member remove` and the ID in the message.
 	ReasonForeignMember = "ForeignMember"
-	// ReasonForeignObject: an object with a name that Quorate needs has another owner, or is a Secret
-	// without an owner of which nothing shows that it is the EtcdCluster's.
+	// ReasonForeignObject: an object with a name that Quorate needs has another owner, or is a
+	// Secret without an owner of which nothing shows that it is the EtcdCluster's.
 	//
 	// What to do: delete or rename the object that the message names, or give the EtcdCluster or
-	// EtcdBackup another name. For a Secret, run the command in the message; see docs/tls.md#the-secrets.
+	// EtcdBackup another name. For a Secret, run the command in the message; see
+	// docs/tls.md#the-secrets.
 	ReasonForeignObject = "ForeignObject"
 	// ReasonChanging: members come to run what the spec says, one after the other; the message says
 	// which, and what comes next.

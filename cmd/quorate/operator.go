@@ -51,7 +51,8 @@ const proxiesFollow = time.Second
 // imageVariable names the operator's own image. The Deployment sets it beside the image itself.
 const imageVariable = "QUORATE_IMAGE"
 
-// namespaceVariable and accountVariable name the operator's own ServiceAccount. The Deployment sets them.
+// namespaceVariable and accountVariable name the operator's own ServiceAccount. The Deployment sets
+// them.
 const (
 	namespaceVariable = "POD_NAMESPACE"
 	accountVariable   = "POD_SERVICE_ACCOUNT"
