@@ -68,9 +68,9 @@ layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) $(CODE:%=-code %)
 # The API server and the etcds of tests; what a registry does not give is built, once for a machine.
 assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
 # An operator, an API server and real etcds take turns. With twelve at once 98 % of two processors were at work (2026-11-25), and
-# answers were late.
-env     = go test -tags env -count=1 -parallel 10
-kind    = go test -tags e2e -count=1 -timeout 90m -parallel 6 -v -skip '^Test(Bench|Oldest)' ./e2e -workers 3
+# answers were late. The linters vet all files, under every tag (-vet=off).
+env     = go test -vet=off -tags env -count=1 -parallel 10
+kind    = go test -vet=off -tags e2e -count=1 -timeout 90m -parallel 6 -v -skip '^Test(Bench|Oldest)' ./e2e -workers 3
 # Of package membership, `make test-unit` runs what needs no etcd.
 no_etcd = Explore|Ring|.*Mutants|ChangePacks
 # What runs under the race detector; the exploration is left to test-long, because it takes many times as long there.
@@ -109,7 +109,7 @@ test-rest:
 
 .PHONY: test-race
 test-race: ## Unit tests of the operator under the race detector
-	@$(layer) race -- go test -race -count=1 $(raced)
+	@$(layer) race -- go test -vet=off -race -count=1 $(raced)
 
 # The node image is needed last: where it has to be built, that goes on behind these tests. The stories of TestSmoke are left to
 # test-fast and test-long: TestCrash plays them before it disturbs them.

@@ -130,6 +130,7 @@ func (m *etcd) start(state, initial, token string) {
 		"--listen-peer-urls=" + url(m.peer), "--initial-advertise-peer-urls=" + url(m.peer),
 		"--initial-cluster=" + initial, "--initial-cluster-state=" + state, "--initial-cluster-token=" + token,
 		"--strict-reconfig-check=true",
+		"--unsafe-no-fsync", // processes are killed here, and no machine loses its power
 	}, m.flags...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {

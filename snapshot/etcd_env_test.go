@@ -124,6 +124,7 @@ func (m *etcd) start(flags ...string) {
 		"--listen-client-urls=" + url(m.client), "--advertise-client-urls=" + url(m.client),
 		"--listen-peer-urls=" + url(m.peer), "--initial-advertise-peer-urls=" + url(m.peer),
 		"--initial-cluster=" + m.all(), "--initial-cluster-state=new", "--initial-cluster-token=first",
+		"--unsafe-no-fsync", // processes are killed here, and no machine loses its power
 	}, flags...)...)
 	m.cmd.Stdout, m.cmd.Stderr = &m.log, &m.log
 	if err := m.cmd.Start(); err != nil {
