@@ -185,7 +185,8 @@ long-race:
 long-env:
 	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk|Recovery)$$' ./reconcile -long -seed $(SEED)
 long-etcd:
-	@$(assets) && $(layer) etcd -- $(env) -timeout 30m -skip '^Test($(no_etcd))' ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
+	@$(assets) && $(layer) etcd -- $(env) -timeout 30m ./reconcile/backup ./e2e/hostlet/... ./cmd/... && \
+		$(layer) etcd-minors -- $(env) -timeout 30m -skip '^Test($(no_etcd))' ./membership ./snapshot -long -seed $(SEED)
 long-race-env:
 	@$(assets) && $(layer) race-env -- $(env) -race -timeout 2h ./reconcile -seed $(SEED)
 long-kind:

@@ -77,7 +77,7 @@ func TestBootstrap(t *testing.T) {
 // of making it a new, empty one with an old name.
 func TestFence(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{etcd35, etcd36, etcd37} {
+	for _, version := range share.List(t, []string{etcd35, etcd36, etcd37}, 1, func(version string) string { return version }) {
 		t.Run(version, func(t *testing.T) {
 			s := newStage(t)
 			s.operate()
