@@ -240,11 +240,16 @@ func (b *lockedBuffer) String() string {
 	return b.bytes.String()
 }
 
-// eachVersion runs a test with the etcd of a supported minor, which the seed chooses, or with -long of
+// anyVersion runs a test with the etcd of a supported minor, which the seed chooses, or with -long of
 // every one.
-func eachVersion(t *testing.T, size int, test func(*etcds, Version)) {
+func anyVersion(t *testing.T, size int, test func(*etcds, Version)) {
 	t.Helper()
-	for _, text := range share.List(t, node.EtcdVersions(), 1, func(version string) string { return version }) {
+	withVersions(t, share.List(t, node.EtcdVersions(), 1, func(version string) string { return version }), size, test)
+}
+
+func withVersions(t *testing.T, versions []string, size int, test func(*etcds, Version)) {
+	t.Helper()
+	for _, text := range versions {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			version, err := ParseVersion(text)

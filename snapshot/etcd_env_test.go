@@ -197,9 +197,9 @@ func (b *lockedBuffer) String() string {
 	return b.bytes.String()
 }
 
-// eachVersion runs a test with the etcd of a supported minor, which the seed chooses, or with -long of
+// anyVersion runs a test with the etcd of a supported minor, which the seed chooses, or with -long of
 // every one.
-func eachVersion(t *testing.T, size int, test func(c *etcds, version string)) {
+func anyVersion(t *testing.T, size int, test func(c *etcds, version string)) {
 	t.Helper()
 	for _, version := range share.List(t, node.EtcdVersions(), 1, func(version string) string { return version }) {
 		t.Run(version, func(t *testing.T) {
