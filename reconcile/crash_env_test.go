@@ -61,9 +61,10 @@ func undisturbed(t *testing.T, names ...string) (effects, ends map[string][]stri
 // call cannot be undone.
 var etcdDisturbed = []string{"wake", "grow", "shrink", "heal", "upgrade", "down", "options", "cpu", "mend", "move"}
 
-// requiredPlans are in every run: each call to etcd of these lives in every mode of a crash, one call
-// of every kind that they do not make in each of these modes, and one effect of every other kind, in
-// lives and modes by chance. A plan by chance may have a spare of its kind, for where it meets nothing.
+// requiredPlans are in every run: each call to etcd of the disturbed lives in every mode of a
+// crash; one call of every kind that these do not make, in each of these modes; and one effect of
+// every other kind, in lives and modes by chance. A plan by chance may have a spare of its kind,
+// for where it meets nothing.
 func requiredPlans(effects map[string][]string, disturbed []string, random *rand.Rand) (all []plan, spares map[plan]plan) {
 	spares = map[plan]plan{}
 	kinds := map[string][]plan{} // by the kind, and of calls to etcd by the mode too

@@ -197,8 +197,8 @@ func (b *lockedBuffer) String() string {
 	return b.bytes.String()
 }
 
-// anyVersion runs a test with the etcd of a supported minor, which the seed chooses, or with -long of
-// every one.
+// anyVersion runs a test with the etcd of a supported minor, which the seed chooses, or with -long
+// of every one.
 func anyVersion(t *testing.T, size int, test func(c *etcds, version string)) {
 	t.Helper()
 	for _, version := range share.List(t, node.EtcdVersions(), 1, func(version string) string { return version }) {
