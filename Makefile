@@ -68,11 +68,13 @@ layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) $(CODE:%=-code %)
 # The API server and the etcds of tests; what a registry does not give is built, once for a machine.
 assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
 # An operator, an API server and real etcds take turns. With twelve at once 98 % of two processors were at work (2026-11-25), and
-# answers were late.
-env     = go test -tags env -count=1 -parallel 10
-kind    = go test -tags e2e -count=1 -timeout 90m -parallel 6 -v -skip '^Test(Bench|Oldest)' ./e2e -workers 3
+# answers were late. The linters vet all files, under every tag (-vet=off).
+env     = go test -vet=off -tags env -count=1 -parallel 10
+kind    = go test -vet=off -tags e2e -count=1 -timeout 90m -parallel 6 -v -skip '^Test(Bench|Oldest)' ./e2e -workers 3
 # Of package membership, `make test-unit` runs what needs no etcd.
-no_etcd = '^Test(Explore|Ring|.*Mutants|ChangePacks)'
+no_etcd = Explore|Ring|.*Mutants|ChangePacks
+# What runs under the race detector; the exploration is left to test-long, because it takes many times as long there.
+raced   = ./api/... ./cmd/... ./reconcile/... ./render/... ./snapshot
 
 .PHONY: test-fast
 test-fast: ## What to run before every commit: format, vet, unit tests, six stories on a real API server (3 minutes)
@@ -83,10 +85,11 @@ test-fast: ## What to run before every commit: format, vet, unit tests, six stor
 	@$(assets) && $(layer) smoke -- $(env) -timeout 10m -run '^TestSmoke$$' ./reconcile
 	@go run ./e2e/layer -summary $(LAYERS)
 
+# A layer that fails does not keep the others from running.
 .PHONY: test
 test: ## All the proof that decides: what CI runs (25 minutes; 50 on a machine that has nothing yet)
 	@rm -f $(LAYERS)
-	@$(MAKE) --no-print-directory test-verify test-lint test-unit test-race test-env e2e; failed=$$?; \
+	@$(MAKE) --no-print-directory --keep-going test-verify test-lint test-rest test-race test-env test-pull test-kind; failed=$$?; \
 		go run ./e2e/layer -summary -layers "verify lint unit race env pull kind" $(LAYERS) || failed=1; exit $$failed
 
 .PHONY: test-verify test-lint
@@ -99,22 +102,28 @@ test-lint:
 test-unit: ## Tests that need nothing
 	@$(layer) unit -- go test ./...
 
-# The exploration is left to test-long: under the race detector it takes many times as long.
+# Every package that test-race does not run.
+.PHONY: test-rest
+test-rest:
+	@packages=$$(go list ./... | grep -vxF "$$(go list $(raced))") && $(layer) unit -- go test $$packages
+
 .PHONY: test-race
 test-race: ## Unit tests of the operator under the race detector
-	@$(layer) race -- go test -race -count=1 ./api/... ./cmd/... ./reconcile/... ./render/... ./snapshot
+	@$(layer) race -- go test -vet=off -race -count=1 $(raced)
 
-# The node image is needed last: where it has to be built, that goes on behind these tests.
+# The node image is needed last: where it has to be built, that goes on behind these tests. The stories of TestSmoke are left to
+# test-fast and test-long: TestCrash plays them before it disturbs them.
 .PHONY: test-env
 test-env: ## Tests against a real API server and real etcd processes
 	@mkdir -p bin; $(assets) || exit 1; nice -n 10 go run ./e2e/node/quorate-kind image > bin/node-image.log 2>&1 & \
-		$(layer) env -- $(env) -timeout 40m -skip $(no_etcd) ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
+		$(layer) env -- $(env) -timeout 40m -skip '^Test(Smoke$$|$(no_etcd))' ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
 
-.PHONY: test-pull e2e
+.PHONY: test-pull test-kind e2e
 test-pull:
 	@$(layer) pull -- go test -tags e2e -count=1 -run '^TestPull$$' ./e2e/node
-e2e: test-pull ## Tests on a kind cluster
+test-kind:
 	@$(layer) kind -- $(kind)
+e2e: test-pull test-kind ## Tests on a kind cluster
 
 # A list that cannot be made, or is empty, fails: no minor is left out in silence.
 .PHONY: test-minors test-oldest
@@ -176,7 +185,8 @@ long-race:
 long-env:
 	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk|Recovery)$$' ./reconcile -long -seed $(SEED)
 long-etcd:
-	@$(assets) && $(layer) etcd -- $(env) -timeout 30m -skip $(no_etcd) ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
+	@$(assets) && $(layer) etcd -- $(env) -timeout 30m ./reconcile/backup ./e2e/hostlet/... ./cmd/... && \
+		$(layer) etcd-minors -- $(env) -timeout 30m -skip '^Test($(no_etcd))' ./membership ./snapshot -long -seed $(SEED)
 long-race-env:
 	@$(assets) && $(layer) race-env -- $(env) -race -timeout 2h ./reconcile -seed $(SEED)
 long-kind:

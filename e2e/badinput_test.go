@@ -163,7 +163,7 @@ func TestBadInput(t *testing.T) {
 		Assess("runs", step(func(s *stage) { neighbour = s.run("neighbour") })).
 		Feature())
 	stories := make([]features.Feature, 0, len(rows))
-	for name, row := range share.Of(t, rows, 5) {
+	for name, row := range share.Of(t, rows, 3) {
 		stories = append(stories, row.story(name))
 	}
 	refused := testenv.WithContext(ctx)

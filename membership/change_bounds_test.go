@@ -6,11 +6,7 @@ package membership
 // budget says so, the spec changes, processes end or Pods are deleted, a volume is lost, the
 // leadership moves, an alarm is raised, and an operator is slow to carry out what it has decided,
 // beside one that is not.
-var rollBounds = map[string]struct {
-	reason string
-	bound  rollBound
-	full   bool
-}{
+var rollBounds = map[string]exploration[rollBound]{
 	"One": {
 		reason: "One member, by any way",
 		bound:  rollBound{size: 1, from: rollEarly, specs: []rollVersion{rollEarly, roll35, rollEarly36, roll36, roll37}, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
@@ -34,10 +30,12 @@ var rollBounds = map[string]struct {
 	"Up": {
 		reason: "Three members, up over two minors and back at any point",
 		bound:  rollBound{size: 3, from: rollEarly, specs: []rollVersion{roll35, roll36, roll37}, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		takes:  seconds,
 	},
 	"Down": {
 		reason: "Three members, down a minor and back at any point, with another leader",
 		bound:  rollBound{size: 3, from: roll37, specs: []rollVersion{roll35, roll36, roll37}, putsOff: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, moves: 1}},
+		takes:  seconds,
 	},
 	"Recreated": {
 		reason: "Three members, whose Pods are recreated",
@@ -46,10 +44,12 @@ var rollBounds = map[string]struct {
 	"Lost": {
 		reason: "A member of three is lost in the middle of a change",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, states: 1_500_000, budget: rollBudget{specs: 2, losses: 1, alarms: 1}},
+		takes:  seconds,
 	},
 	"LostOfFive": {
 		reason: "A member of five is lost in the middle of a change",
 		bound:  rollBound{size: 5, from: roll36, specs: []rollVersion{roll37}, states: 1_500_000, budget: rollBudget{specs: 1, losses: 1}},
+		takes:  seconds,
 	},
 	"Broken": {
 		reason: "An image does not come up",
@@ -130,6 +130,7 @@ var rollBounds = map[string]struct {
 	"FullWhileChanged": {
 		reason: "Three members come to another version while their databases reach their quota",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, sized: true, states: 1_500_000, budget: rollBudget{specs: 2, alarms: 1}},
+		takes:  seconds,
 	},
 	"OneGuarded": {
 		reason: "One member, and a snapshot before its version changes, which may fail",
@@ -138,6 +139,7 @@ var rollBounds = map[string]struct {
 	"Guarded": {
 		reason: "Three members go up and down, and a snapshot before their version changes may fail",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, kills: true, guarded: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		takes:  seconds,
 	},
 	"GuardedBroken": {
 		reason: "The same where an image does not come up",
@@ -158,26 +160,27 @@ var rollBounds = map[string]struct {
 	"Refused": {
 		reason: "Three members, and an API server that refuses any kind of write",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		takes:  seconds,
 	},
 
 	"UpAndDown": {
 		reason: "Three members go anywhere, while a member crashes and another one is lost",
 		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, kills: true, states: 6_000_000, budget: rollBudget{specs: 3, crashes: 1, losses: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"SlowBroken": {
 		reason: "An image does not come up, and an operator is slow",
 		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36}, broken: []rollVersion{roll36}, mends: true, options: true, kills: true, states: 6_000_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"SlowWrong": {
 		reason: "Three members, options with which etcd does not start, and an operator that is slow",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, kills: true, states: 6_000_000, budget: rollBudget{specs: 2, crashes: 1, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"Five": {
 		reason: "Five members go up and down, one of which is lost",
 		bound:  rollBound{size: 5, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, states: 6_000_000, budget: rollBudget{specs: 2, losses: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 }

@@ -250,10 +250,7 @@ func (x *rollExplorer) all(w roll, flights []rollFlight) roll {
 // justified.
 func TestExploreChange(t *testing.T) {
 	states := counted(t, "states")
-	for name, tc := range rollBounds {
-		if tc.full && !*full {
-			continue // large; make explore runs it
-		}
+	for name, tc := range toExplore(t, rollBounds, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()

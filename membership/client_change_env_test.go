@@ -16,7 +16,7 @@ import (
 // TestClientResizes follows a cluster of one that becomes two and one again. Whatever was done once
 // is no error when it is asked for again, and what etcd refuses for now is ErrLater.
 func TestClientResizes(t *testing.T) {
-	eachVersion(t, 2, func(c *etcds, _ Version) {
+	anyVersion(t, 2, func(c *etcds, _ Version) {
 		zero, one := c.members[0], c.members[1]
 		zero.bootstrapAlone()
 		first := zero.serving().MemberID
@@ -59,7 +59,7 @@ func TestClientResizes(t *testing.T) {
 // TestClientDisarms: under the alarm CORRUPT etcd takes no writes and goes on to serve reads, right
 // or wrong. It lists its members as ever, and lets one be removed and the alarm be taken back.
 func TestClientDisarms(t *testing.T) {
-	eachVersion(t, 2, func(c *etcds, _ Version) {
+	anyVersion(t, 2, func(c *etcds, _ Version) {
 		zero, one := c.members[0], c.members[1]
 		zero.bootstrapAlone()
 		zero.serving()

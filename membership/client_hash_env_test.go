@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"quorate.dev/e2e/node"
 )
 
 // TestClientHash: what is told of a revision is read from the disk. Of a revision at which the
@@ -15,7 +17,7 @@ import (
 // for then.
 func TestClientHash(t *testing.T) {
 	sums := make(chan uint32, 3)
-	eachVersion(t, 1, func(c *etcds, _ Version) {
+	withVersions(t, node.EtcdVersions(), 1, func(c *etcds, _ Version) {
 		m := c.members[0]
 		m.bootstrapAlone()
 		m.serving()

@@ -2,20 +2,59 @@ package membership
 
 import (
 	"flag"
+	"maps"
 	"testing"
 	"time"
+
+	"quorate.dev/e2e/share"
 )
 
 var full = flag.Bool("explore.full", false, "explore the large bounds too")
 
+func init() { share.Register(flag.CommandLine) }
+
+// exploration is a bound, and when it is explored.
+type exploration[B any] struct {
+	reason string
+	bound  B
+	takes  extent
+}
+
+// extent is how long an exploration takes on one processor.
+type extent int
+
+const (
+	moment  extent = iota
+	seconds        // a share of these is explored; all with -long
+	minutes        // with -explore.full, which explores all bounds
+)
+
+// toExplore are those to carry out: of these that take seconds k.
+func toExplore[B any](t *testing.T, all map[string]exploration[B], k int) map[string]exploration[B] {
+	t.Helper()
+	if *full {
+		return all
+	}
+	now, shared := map[string]exploration[B]{}, map[string]exploration[B]{}
+	for name, e := range all {
+		switch e.takes {
+		case moment:
+			now[name] = e
+		case seconds:
+			shared[name] = e
+		case minutes:
+		}
+	}
+	if len(shared) > 0 {
+		maps.Copy(now, share.Of(t, shared, k))
+	}
+	return now
+}
+
 // bounds of the exploration. Within each, these may happen at any time and as often as they like:
 // the operator crashes between any two effects, or goes on after one has failed; Pods are deleted,
 // one or all; containers and etcd are slow; clients write; spec.replicas changes.
-var bounds = map[string]struct {
-	reason string
-	bound  bound
-	full   bool
-}{
+var bounds = map[string]exploration[bound]{
 	"One": {
 		reason: "A single member, with everything that can go wrong with volumes, status and spec",
 		bound: bound{
@@ -81,32 +120,32 @@ var bounds = map[string]struct {
 			sizes: []uint8{3}, first: 3, restore: true, kills: true, states: 8_000_000,
 			budget: budget{kills: 1, losses: 1, wipes: 1, deletions: 1},
 		},
-		full: true,
+		takes: minutes,
 	},
 	"ThreeFromSnapshotStale": {
 		reason: "Three members start from a stored snapshot under two operators",
 		bound:  bound{sizes: []uint8{3}, first: 3, restore: true, kills: true, states: 8_000_000, budget: budget{kills: 1, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"ThreeLosses": {
 		reason: "A majority of the volumes is lost, and the EtcdCluster is applied again",
 		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, budget: budget{losses: 2, deletions: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"ThreeFaults": {
 		reason: "One of each",
 		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, budget: budget{losses: 1, wipes: 1, statusWipes: 1, foreign: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"ThreeRestored": {
 		reason: "A volume of three is exchanged for one of another cluster, and the EtcdCluster is applied again",
 		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, budget: budget{deletions: 1, restores: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"ThreeSpec": {
 		reason: "Suspended, and stuck on an image that is mended",
 		bound:  bound{sizes: []uint8{0, 3}, first: 3, states: 4_000_000, stalls: true},
-		full:   true,
+		takes:  minutes,
 	},
 	"OneStaleAgain": {
 		reason: "An operator acts on views from before the EtcdCluster was applied again",
@@ -114,7 +153,7 @@ var bounds = map[string]struct {
 			sizes: []uint8{0, 1}, first: 1, states: 4_000_000,
 			budget: budget{losses: 1, deletions: 1, delays: 1},
 		},
-		full: true,
+		takes: minutes,
 	},
 	"OneFaults": {
 		reason: "As many faults as possible for a single member",
@@ -122,17 +161,17 @@ var bounds = map[string]struct {
 			sizes: []uint8{1}, first: 1, states: 4_000_000,
 			budget: budget{losses: 1, wipes: 1, deletions: 1, statusWipes: 1, delays: 1},
 		},
-		full: true,
+		takes: minutes,
 	},
 	"ThreeStale": {
 		reason: "An operator acts on old views of three members, beside one that does not",
 		bound:  bound{sizes: []uint8{3}, first: 3, kills: true, states: 4_000_000, budget: budget{kills: 1, losses: 1, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"Five": {
 		reason: "Five members",
 		bound:  bound{sizes: []uint8{5}, first: 5, states: 4_000_000},
-		full:   true,
+		takes:  minutes,
 	},
 }
 
@@ -144,10 +183,7 @@ var bounds = map[string]struct {
 // or where something was lost at a stall that says what to do (L1 to L5).
 func TestExplore(t *testing.T) {
 	states := counted(t, "states")
-	for name, tc := range bounds {
-		if tc.full && !*full {
-			continue // large; make explore runs it
-		}
+	for name, tc := range toExplore(t, bounds, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()

@@ -19,7 +19,7 @@ import (
 // that had data.
 
 func TestFenceWithData(t *testing.T) {
-	eachVersion(t, 1, func(c *etcds, _ Version) {
+	anyVersion(t, 1, func(c *etcds, _ Version) {
 		m := c.members[0]
 		m.bootstrap()
 		before := m.serving()
@@ -46,7 +46,7 @@ func sameMember(m *etcd, before Endpoint, how string) {
 }
 
 func TestFenceAlone(t *testing.T) {
-	eachVersion(t, 1, func(c *etcds, _ Version) {
+	anyVersion(t, 1, func(c *etcds, _ Version) {
 		m := c.members[0]
 		m.bootstrap()
 		m.serving()
@@ -57,7 +57,7 @@ func TestFenceAlone(t *testing.T) {
 }
 
 func TestFenceInACluster(t *testing.T) {
-	eachVersion(t, 3, func(c *etcds, _ Version) {
+	anyVersion(t, 3, func(c *etcds, _ Version) {
 		c.form()
 		c.members[0].put("key", "value")
 		before, err := c.members[0].dial().Members(c.Context())
@@ -84,7 +84,7 @@ func TestFenceInACluster(t *testing.T) {
 // While it was told of all it would have started empty under its ID, which as a voter it must not:
 // so it is told before it becomes one.
 func TestFenceOfJoiner(t *testing.T) {
-	eachVersion(t, 2, func(c *etcds, _ Version) {
+	anyVersion(t, 2, func(c *etcds, _ Version) {
 		zero, one := c.members[0], c.members[1]
 		zero.bootstrapAlone()
 		zero.serving()
@@ -111,7 +111,7 @@ func TestFenceOfJoiner(t *testing.T) {
 // written down its identity. Told from then on only of itself, and to check its data, it is the
 // same after a crash, and gets its data when there is a leader again.
 func TestFenceBeforeData(t *testing.T) {
-	eachVersion(t, 3, func(c *etcds, version Version) {
+	anyVersion(t, 3, func(c *etcds, version Version) {
 		c.form()
 		c.members[0].put("key", "value")
 		late := c.newcomer()

@@ -6,16 +6,10 @@ import (
 	"time"
 )
 
-type swapExploration struct {
-	reason string
-	bound  swapBound
-	full   bool
-}
-
 // swapBounds of the exploration. Within each, these may happen at any time and as often as they
 // like: the operator crashes between any two effects, containers and etcd are slow, Pods take their
 // time to stop, and a person deletes the EtcdRestore.
-var swapBounds = map[string]swapExploration{
+var swapBounds = map[string]exploration[swapBound]{
 	"One": {
 		reason: "A cluster of one is restored while it serves; its Pods go, its node starts again, its disk is wiped, the store breaks",
 		bound:  swapBound{size: 1, anyway: true, breaks: true, newer: true, states: 400_000, budget: swapBudget{restores: 1, kills: 1, wipes: 1}},
@@ -95,7 +89,7 @@ var swapBounds = map[string]swapExploration{
 	"OneSurvivorStaleAny": {
 		reason: "An operator acts on any old view",
 		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 1, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"OneSurvivorTwice": {
 		reason: "Another EtcdRestore comes after the first, or in its place",
@@ -132,42 +126,42 @@ var swapBounds = map[string]swapExploration{
 	"ThreeLate": {
 		reason: "A request for a member of three arrives late",
 		bound:  swapBound{size: 3, anyway: true, states: 400_000, budget: swapBudget{restores: 1, flights: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"ThreeFaults": {
 		reason: "A Pod goes, a volume is deleted, a disk is wiped",
 		bound:  swapBound{size: 3, anyway: true, breaks: true, states: 4_000_000, budget: swapBudget{restores: 1, kills: 1, losses: 1, wipes: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"TwoWiped": {
 		reason: "The status of a cluster of two is wiped",
 		bound:  swapBound{size: 2, anyway: true, states: 4_000_000, budget: swapBudget{restores: 1, statusWipes: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"ThreeStale": {
 		reason: "An operator acts on old views of three members",
 		bound:  swapBound{size: 3, anyway: true, safety: true, behind: []staleness{oldCluster}, states: 4_000_000, budget: swapBudget{restores: 1, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"TwoTwice": {
 		reason: "Another EtcdRestore of a cluster of two",
 		bound:  swapBound{size: 2, anyway: true, newer: true, discards: 1 << 2, states: 4_000_000, budget: swapBudget{restores: 2, kills: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"OneStaleKilled": {
 		reason: "A Pod goes beside what an operator does on old views",
 		bound:  swapBound{size: 1, anyway: true, safety: true, states: 4_000_000, budget: swapBudget{restores: 1, kills: 1, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"OneTwiceStale": {
 		reason: "An operator creates the volumes of the first restore while the second goes on",
 		bound:  swapBound{size: 1, anyway: true, again: true, behind: []staleness{oldDecision}, late: Provision, safety: true, states: 4_000_000, budget: swapBudget{restores: 2, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"OneLateFaults": {
 		reason: "A request arrives late, and Pods go, and the store breaks",
 		bound:  swapBound{size: 1, anyway: true, states: 4_000_000, breaks: true, budget: swapBudget{restores: 1, kills: 2, flights: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 }
 
@@ -204,10 +198,7 @@ func TestExploreInPlace(t *testing.T) {
 	states := counted(t, "states")
 	all := maps.Clone(swapBounds)
 	maps.Copy(all, swapLossBounds)
-	for name, tc := range all {
-		if tc.full && !*full {
-			continue // large; make explore runs it
-		}
+	for name, tc := range toExplore(t, all, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()

@@ -1,7 +1,7 @@
 package membership
 
 // swapLossBounds are those of a cluster that asks for what is done where a majority is lost.
-var swapLossBounds = map[string]swapExploration{
+var swapLossBounds = map[string]exploration[swapBound]{
 	"OneLoss": {
 		reason: "The only volume is lost, and another one after the cluster was restored by itself; a person deletes the EtcdRestores",
 		bound:  swapBound{size: 1, onLoss: true, states: 400_000, budget: swapBudget{losses: 2, kills: 2}},
@@ -29,7 +29,7 @@ var swapLossBounds = map[string]swapExploration{
 	"OneLossStaleAny": {
 		reason: "An operator acts on any old view",
 		bound:  swapBound{size: 1, onLoss: true, safety: true, states: 4_000_000, budget: swapBudget{empties: 1, delays: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"OneLossStalePods": {
 		reason: "An operator acts on old Pods",
@@ -58,7 +58,7 @@ var swapLossBounds = map[string]swapExploration{
 	"ThreeLossFaults": {
 		reason: "Of three members any two seem to be empty, or one is lost; a Pod goes, and a node goes off",
 		bound:  swapBound{size: 3, survivor: true, onLoss: true, states: 4_000_000, budget: swapBudget{losses: 1, empties: 2, kills: 1, offs: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"OneLossFaults": {
 		reason: "A volume is lost, and one seems to be; its Pod goes, and what was created is deleted, also before it is seen",
@@ -71,7 +71,7 @@ var swapLossBounds = map[string]swapExploration{
 	"OneLossFaultsAsked": {
 		reason: "The same, the node goes off too, and a person makes an EtcdRestore",
 		bound:  swapBound{size: 1, onLoss: true, states: 4_000_000, budget: swapBudget{losses: 1, empties: 1, kills: 1, offs: 1, restores: 1}},
-		full:   true,
+		takes:  minutes,
 	},
 	"ThreeLoss": {
 		reason: "Of three members one is left, which is restored by itself; its node goes off and comes back",

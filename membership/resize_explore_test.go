@@ -352,10 +352,7 @@ func (x *ringExplorer) falls(s *ringState, change ringChange) {
 // operator reaches none of them, a person is told.
 func TestExploreResize(t *testing.T) {
 	states := counted(t, "states")
-	for name, tc := range ringBounds {
-		if tc.full && !*full {
-			continue // large; make explore runs it
-		}
+	for name, tc := range toExplore(t, ringBounds, 4) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()

@@ -135,7 +135,7 @@ func policies() map[string]policy {
 // written. A Pod is changed in place where the policy sees that.
 func TestAdmitted(t *testing.T) {
 	t.Parallel()
-	for name, tc := range share.Of(t, policies(), 4) {
+	for name, tc := range share.Of(t, policies(), 3) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.wire = &wire{}

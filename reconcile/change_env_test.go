@@ -14,6 +14,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 )
 
 func (s *stage) resize(c *api.EtcdCluster, size int32) {
@@ -122,7 +123,7 @@ func TestLastSpecWins(t *testing.T) {
 			down:   func(c *api.EtcdCluster) bool { return len(c.Status.Members) < 2 },
 		},
 	}
-	for name, tc := range cases {
+	for name, tc := range share.Of(t, cases, 3) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			c, load, _ := healing{}.struck(s)

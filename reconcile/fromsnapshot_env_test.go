@@ -13,6 +13,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 	"quorate.dev/snapshot"
 )
 
@@ -38,7 +39,8 @@ func (s *stage) source(name string) (kept data, m snapshot.Manifest) {
 
 // TestFromSnapshot starts clusters from a snapshot, straight from their manifests.
 func TestFromSnapshot(t *testing.T) {
-	for name, tc := range map[string]struct {
+	t.Parallel()
+	cases := map[string]struct {
 		reason  string
 		version string
 		size    int32
@@ -48,7 +50,8 @@ func TestFromSnapshot(t *testing.T) {
 		"Three":  {reason: "three members of one artifact", version: etcd36, size: 3},
 		"Newer":  {reason: "a newer minor than that of the snapshot", version: etcd37, size: 3},
 		"Memory": {reason: "on no volumes of their own", version: etcd36, size: 3, medium: api.MediumMemory},
-	} {
+	}
+	for name, tc := range share.Of(t, cases, 2) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, agents)
 			s.operate()

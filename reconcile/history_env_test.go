@@ -35,7 +35,7 @@ func (s *stage) load(c *api.EtcdCluster, with ...func(*history.Config)) *load {
 		Dial:     dialer(s.clientTLS(c)),
 		Pods:     history.Pods{Client: s.WithWatch, Select: []client.ListOption{client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name}}, Endpoint: endpoint(c)},
 		Clients:  3,
-		Pace:     60 * time.Millisecond, // what is tested is not how much etcd can bear
+		Pace:     120 * time.Millisecond, // what is tested is not how much etcd can bear
 		Timeout:  loadTimeout,
 		Keys:     4,
 		Floor:    2,

@@ -196,6 +196,7 @@ func TestInPlaceBad(t *testing.T) {
 // TestInPlaceBadWhileChanging: a cluster is put back while it changes. What the change had begun is
 // of the members of before; the new ones are what the spec asks for.
 func TestInPlaceBadWhileChanging(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason  string
 		change  func(*stage, *api.EtcdCluster)

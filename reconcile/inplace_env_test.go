@@ -15,6 +15,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
+	"quorate.dev/e2e/share"
 	"quorate.dev/snapshot"
 )
 
@@ -166,7 +167,8 @@ func (s *stage) loseMajority(c *api.EtcdCluster) {
 
 // TestInPlace puts clusters back to a snapshot.
 func TestInPlace(t *testing.T) {
-	for name, tc := range map[string]struct {
+	t.Parallel()
+	cases := map[string]struct {
 		reason string
 		given  func(*stage, *api.EtcdCluster)
 		change func(*api.EtcdRestoreSpec)
@@ -193,7 +195,8 @@ func TestInPlace(t *testing.T) {
 			change: func(e *api.EtcdRestoreSpec) { anyway(e); e.FormerVolumes = api.RetentionDelete },
 			gone:   []string{"db-0", "db-1", "db-2"},
 		},
-	} {
+	}
+	for name, tc := range share.Of(t, cases, 2) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, agents)
 			s.operate()

@@ -166,6 +166,7 @@ func (s *stage) withoutGap(l *lessee, restored int64) {
 
 // TestRestoredLeases: leases and watches after a restore are as docs/restore.md says.
 func TestRestoredLeases(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason  string
 		restore func(*stage, *api.EtcdCluster) *api.EtcdCluster

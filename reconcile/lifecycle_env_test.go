@@ -17,6 +17,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 )
 
 func TestBootstrap(t *testing.T) {
@@ -34,7 +35,7 @@ func TestBootstrap(t *testing.T) {
 		"Five":        {reason: "five start together as three do", version: etcd36, replicas: 5},
 		"ThreeMemory": {reason: "tmpfs needs no claims", version: etcd36, replicas: 3, medium: api.MediumMemory},
 	}
-	for name, tc := range cases {
+	for name, tc := range share.Of(t, cases, 4) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.operate()
@@ -76,7 +77,7 @@ func TestBootstrap(t *testing.T) {
 // of making it a new, empty one with an old name.
 func TestFence(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{etcd35, etcd36, etcd37} {
+	for _, version := range share.List(t, []string{etcd35, etcd36, etcd37}, 1, func(version string) string { return version }) {
 		t.Run(version, func(t *testing.T) {
 			s := newStage(t)
 			s.operate()

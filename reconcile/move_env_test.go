@@ -16,6 +16,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/hostlet"
+	"quorate.dev/e2e/share"
 )
 
 // standard is the default class, whose volumes cannot grow.
@@ -101,7 +102,7 @@ func TestMoved(t *testing.T) {
 			members: 2, change: replaced("1Gi", hostlet.Expandable), class: hostlet.Expandable, size: "1Gi",
 		},
 	}
-	for name, tc := range cases {
+	for name, tc := range share.Of(t, cases, 4) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.operate()

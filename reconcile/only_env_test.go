@@ -42,10 +42,10 @@ func TestOnlyMember(t *testing.T) {
 			s.operate()
 			c := s.cluster("db", 1)
 			load := s.laden(c)
-			load.await(100)
+			load.await(50)
 			s.change(c, func() { tc.change(&c.Spec) })
 			s.ready(c)
-			load.await(100)
+			load.await(50)
 			if seen := load.check(); seen.Longest > tc.most {
 				t.Errorf("%s: no write was acknowledged for %s, want %s at most", tc.reason, seen.Longest, tc.most)
 			}

@@ -31,6 +31,7 @@ func (s *stage) madeFor(c *api.EtcdCluster) *api.EtcdRestore {
 // TestQuorumLoss: the majority is lost for good, and the spec says what is done then. What is left
 // is restored once.
 func TestQuorumLoss(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		policy api.QuorumLossPolicy

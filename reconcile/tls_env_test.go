@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/share"
 	"quorate.dev/reconcile"
 	"quorate.dev/reconcile/pki"
 	"quorate.dev/snapshot"
@@ -32,7 +33,7 @@ func TestTLS(t *testing.T) {
 		// No client goes on there: the new EtcdCluster has another authority.
 		"retain": {reason: lives["retain"].reason, forgets: true, run: lives["retain"].run},
 	}
-	for name, life := range played {
+	for name, life := range share.Of(t, played, 3) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, agents)
 			s.secured = true

@@ -76,7 +76,7 @@ func TestWrong(t *testing.T) {
 			}
 		}
 	}
-	for name, tc := range share.Of(t, cases, 5) {
+	for name, tc := range share.Of(t, cases, 3) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.version = tc.version

@@ -32,7 +32,7 @@ func (m *etcd) at(revision int64) []string {
 // TestRestoreServes: with the revisions kept, every key is served at every revision of the history,
 // as it was before.
 func TestRestoreServes(t *testing.T) {
-	eachVersion(t, 1, func(c *etcds, version string) {
+	anyVersion(t, 1, func(c *etcds, version string) {
 		c.form()
 		c.history(true)
 		store := newMemory()
@@ -59,7 +59,7 @@ func TestRestoreServes(t *testing.T) {
 // TestRestoreBumps: every key is as it was, revisions go on far above, and a watcher of before is
 // told that it has missed something.
 func TestRestoreBumps(t *testing.T) {
-	eachVersion(t, 1, func(c *etcds, version string) {
+	anyVersion(t, 1, func(c *etcds, version string) {
 		c.form()
 		c.history(false)
 		store := newMemory()

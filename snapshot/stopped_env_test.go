@@ -169,7 +169,7 @@ func (m *etcd) logged() map[string]bool {
 // behind their logs. Of a leader and of a follower everything is in the snapshot that is in its
 // log.
 func TestSaveStopped(t *testing.T) {
-	eachVersion(t, 3, func(c *etcds, version string) {
+	anyVersion(t, 3, func(c *etcds, version string) {
 		for _, m := range c.members {
 			m.start(withoutCommits...)
 		}
@@ -231,7 +231,7 @@ func (m *etcd) stopped() StoppedMember { return StoppedMember{DataDir: m.dataDir
 // TestSaveStoppedNeedsLog shows what each step is for. A leader and a follower are killed when they
 // have acknowledged a write: none of them has written down that it is committed.
 func TestSaveStoppedNeedsLog(t *testing.T) {
-	eachVersion(t, 3, func(c *etcds, version string) {
+	anyVersion(t, 3, func(c *etcds, version string) {
 		for _, m := range c.members {
 			m.start(withoutCommits...)
 		}

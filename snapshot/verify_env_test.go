@@ -43,7 +43,7 @@ func (c *etcds) history(compact bool) {
 // TestVerify saves, and verifies by an etcd of the same version, with history that is compacted and
 // with all of it.
 func TestVerify(t *testing.T) {
-	eachVersion(t, 1, func(c *etcds, version string) {
+	anyVersion(t, 1, func(c *etcds, version string) {
 		c.form()
 		for _, compact := range []bool{false, true} {
 			c.history(compact)
@@ -169,7 +169,7 @@ func TestVerifyEtcd(t *testing.T) {
 // TestVerifyAuth: a snapshot of an etcd with users is saved as one of them, and verified without
 // one.
 func TestVerifyAuth(t *testing.T) {
-	eachVersion(t, 1, func(c *etcds, version string) {
+	anyVersion(t, 1, func(c *etcds, version string) {
 		c.form()
 		c.history(false)
 		client := c.members[0].dial()

@@ -196,6 +196,7 @@ func TestLivenessKillsPausedProcess(t *testing.T) {
 }
 
 func TestDeletion(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		pause  bool

@@ -154,6 +154,7 @@ func TestEncryptionNotCached(t *testing.T) {
 
 // TestDeletion deletes an EtcdBackup with deletionPolicy Delete at each moment.
 func TestDeletion(t *testing.T) {
+	t.Parallel()
 	begin := func(s *stage, r *backup.Reconciler, b *api.EtcdBackup) {
 		s.formed("db")
 		s.settle(r, b)

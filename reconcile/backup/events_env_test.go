@@ -33,6 +33,7 @@ func told(t *testing.T, recorder events.EventRecorder) (all []string) {
 
 // TestEvents: each thing that comes about is told once, as an event of the EtcdBackup.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	passes := func(s *stage, r *backup.Reconciler, b *api.EtcdBackup) {
 		pod := s.pod("nightly")
 		s.says(pod, corev1.PodPending, map[string]string{"save": manifestOf(s.T, b, false)})
