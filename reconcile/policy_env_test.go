@@ -113,9 +113,9 @@ const (
 	ofVolume = "at its level restricted only: no hostPath"
 )
 
-// TestTokenInHand: somebody has the operator's token, and every right that it could be given. What
-// the operator renders is let through; anything else is refused, with a message that says what is
-// wrong. An empty message is for what is let through.
+// TestTokenInHand: an attacker has the operator's token, and every right that it could be given.
+// What the operator renders is let through; anything else is refused, with a message that says what
+// is wrong. An empty message is for what is let through.
 func TestTokenInHand(t *testing.T) {
 	s := newStage(t)
 	operator, err := client.New(hostlet.AsOperator(apiServer), client.Options{Scheme: s.scheme})
@@ -177,7 +177,7 @@ func TestTokenInHand(t *testing.T) {
 		"SystemPod": {reason: "nor is one of those deleted", do: func(ctx context.Context, c client.Client, _ string) error {
 			return c.Delete(ctx, system.DeepCopyObject().(client.Object))
 		}, want: "(kube-*)"},
-		"ManagedBy":   {reason: "a policy of others may overwrite a label by which nobody selects", do: podWith(func(p *corev1.Pod) { p.Labels["app.kubernetes.io/managed-by"] = "them" })},
+		"ManagedBy":   {reason: "a policy of others may overwrite a label by which nothing selects", do: podWith(func(p *corev1.Pod) { p.Labels["app.kubernetes.io/managed-by"] = "them" })},
 		"Ownerless":   {reason: "what is created goes with its EtcdCluster", do: podWith(func(p *corev1.Pod) { p.OwnerReferences = nil }), want: "an owner of the group etcd.quorate.dev"},
 		"Unlabelled":  {reason: "a Pod like any other", do: podWith(func(p *corev1.Pod) { p.Labels, p.OwnerReferences = nil, nil }), want: ownOnly},
 		"HostNetwork": {reason: "the network of the node is the kubelet's", do: podWith(func(p *corev1.Pod) { p.Spec.HostNetwork = true }), want: "hostNetwork"},
@@ -199,7 +199,7 @@ func TestTokenInHand(t *testing.T) {
 		"HostPort": {reason: "a port of the node may be another one's", do: podWith(func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 		}), want: "a port of its node"},
-		"ServiceAccount": {reason: "a Pod is whoever its ServiceAccount is", do: podWith(func(p *corev1.Pod) { p.Spec.ServiceAccountName = "admin" }), want: "the ServiceAccount default"},
+		"ServiceAccount": {reason: "a Pod may do what its ServiceAccount may do", do: podWith(func(p *corev1.Pod) { p.Spec.ServiceAccountName = "admin" }), want: "the ServiceAccount default"},
 		"Token":          {reason: "a Pod with a token of the API server", do: podWith(func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = new(true) }), want: noToken},
 		"TokenDefault":   {reason: "by default a Pod has one", do: podWith(func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = nil }), want: noToken},
 		"Projected":      {reason: "a token that is asked for is none the better", do: podWith(func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{tokenVolume("")} }), want: noToken},

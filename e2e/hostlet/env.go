@@ -14,8 +14,9 @@ import (
 )
 
 // StartEnv starts an API server with the CRDs found at the given paths and, where
-// there are any, the policy that holds the operator ([AsOperator]), one for a test binary: call it in TestMain, and Stop what it returns. The server's
-// Config is what [Start] wants. Binaries come from KUBEBUILDER_ASSETS or, when
+// there are any, the policy that holds the operator ([AsOperator]), one for a test
+// binary: call it in TestMain, and Stop what it returns. The server's Config is
+// what [Start] wants. Binaries come from KUBEBUILDER_ASSETS or, when
 // that is unset, from [node.Assets], which builds them once for this machine. The
 // etcd of every Pod is built before, too: a test waits for a Pod, not for a compiler.
 func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error) {
