@@ -13,13 +13,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/hostlet"
 	"quorate.dev/reconcile/backup"
 	"quorate.dev/snapshot"
 )
@@ -40,7 +40,7 @@ func (h byHash) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 // machine.
 func (s *stage) backUp() {
 	s.Helper()
-	cfg := rest.CopyConfig(apiServer)
+	cfg := hostlet.AsOperator(apiServer)
 	cfg.QPS = -1
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: s.scheme, Cache: s.cache(), Metrics: metricsserver.Options{BindAddress: "0"},

@@ -167,7 +167,7 @@ func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 // finished, nothing is kept. between may put something between the operator and the world.
 func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	s.Helper()
-	cfg := rest.CopyConfig(apiServer)
+	cfg := hostlet.AsOperator(apiServer)
 	cfg.QPS = -1
 	if s.wire != nil {
 		cfg.Wrap(s.wire.over)

@@ -2,6 +2,7 @@ package hostlet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,9 +15,10 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// StartEnv starts an API server with the CRDs found at the given paths, one for
-// a test binary: call it in TestMain, and Stop what it returns. The server's
-// Config is what [Start] wants. Binaries come from KUBEBUILDER_ASSETS or, when
+// StartEnv starts an API server with the CRDs found at the given paths and, where
+// there are any, the policy that holds the operator ([AsOperator]), one for a test
+// binary: call it in TestMain, and Stop what it returns. The server's Config is
+// what [Start] wants. Binaries come from KUBEBUILDER_ASSETS or, when
 // that is unset, from [node.Assets], which builds them once for this machine. The
 // etcd of every Pod is built before, too: a test waits for a Pod, not for a compiler.
 func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error) {
@@ -48,6 +50,11 @@ func StartEnv(ctx context.Context, crds ...string) (*envtest.Environment, error)
 	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/16")
 	if err := startWithMemory(env); err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
+	}
+	if len(crds) > 0 {
+		if err := holdOperator(ctx, env.Config); err != nil {
+			return nil, errors.Join(err, env.Stop())
+		}
 	}
 	env.Config.Wrap(func(server http.RoundTripper) http.RoundTripper { return bounded(server, patience) })
 	return env, nil

@@ -289,7 +289,7 @@ func (s *stage) operate() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
+	mgr, err := ctrl.NewManager(hostlet.AsOperator(apiServer), ctrl.Options{
 		Scheme: s.scheme,
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{s.ns: {}},

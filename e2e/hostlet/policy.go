@@ -1,0 +1,76 @@
+package hostlet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"quorate.dev/templates"
+)
+
+// AsOperator is a configuration with which requests are those of the operator's ServiceAccount,
+// which the policy of an installation holds to what the operator may write. Its rights are those of
+// an administrator: what is refused, the policy refuses.
+func AsOperator(cfg *rest.Config) *rest.Config {
+	operator := rest.CopyConfig(cfg)
+	operator.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:quorate-system:quorate", Groups: []string{"system:masters"}}
+	return operator
+}
+
+// holdOperator applies the policy of an installation, and waits until it is in force.
+func holdOperator(ctx context.Context, cfg *rest.Config) error {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(admissionv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	admin, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	raw, err := templates.Install.ReadFile("install/policy/policy.yaml")
+	if err != nil {
+		return err
+	}
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(o); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("read the policy: %w", err)
+		}
+		if err := admin.Create(ctx, o); err != nil {
+			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	operator, err := client.New(AsOperator(cfg), client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	// No status tells when an API server has begun to ask a policy.
+	refused := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foreign"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "foreign", Image: "foreign"}}},
+	}
+	for begun := time.Now(); ; <-time.After(50 * time.Millisecond) {
+		err := operator.Create(ctx, refused.DeepCopy(), client.DryRunAll)
+		if err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'quorate'") {
+			return nil
+		}
+		if time.Since(begun) > patience {
+			return fmt.Errorf("the policy for the operator is not in force after %s: %w", patience, err)
+		}
+	}
+}
