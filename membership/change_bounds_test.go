@@ -157,12 +157,45 @@ var rollBounds = map[string]exploration[rollBound]{
 		reason: "The same, while a person deletes the Pod",
 		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, refuses: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
 	},
+	"OneRefusedUnseen": {
+		reason: "The same, while the spec may ask for another minor, which may run unseen",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
+	},
+	"OneFades": {
+		reason: "One member, and an image that has come up, and does not any more, or later again",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, fades: []rollVersion{roll37}, mends: true, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
+	},
+	"OneFadesEarlier": {
+		reason: "The same from 3.5, up to any minor and down again",
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, fades: []rollVersion{roll36}, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1}},
+	},
+	"Fades": {
+		reason: "The same of three members",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, fades: []rollVersion{roll37}, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"OneSilent": {
+		reason: "One member, whose node falls silent at any moment, and hears later, or never",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, silences: 2}},
+	},
+	"OneSilentSlow": {
+		reason: "The same, and an operator that is slow",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, states: 1_500_000, budget: rollBudget{specs: 2, delays: 1, silences: 1}},
+	},
+	"Silent": {
+		reason: "Three members, one of whose nodes falls silent at any moment, and hears later, or never",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, states: 1_500_000, budget: rollBudget{specs: 2, silences: 1}},
+	},
 	"Refused": {
 		reason: "Three members, and an API server that refuses any kind of write",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 		takes:  seconds,
 	},
 
+	"SilentDown": {
+		reason: "Three members go up and down, the nodes of two fall silent, and one crashes",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, options: true, kills: true, states: 6_000_000, budget: rollBudget{specs: 2, crashes: 1, silences: 2}},
+		full:   true,
+	},
 	"UpAndDown": {
 		reason: "Three members go anywhere, while a member crashes and another one is lost",
 		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, kills: true, states: 6_000_000, budget: rollBudget{specs: 3, crashes: 1, losses: 1}},

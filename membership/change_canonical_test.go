@@ -31,6 +31,10 @@ func (s *rollState) pack() rollKey {
 	}
 	k[0] |= w.guard() // the word for the rest is full
 	k[1] |= uint64(w.refused) << guardBits
+	k[2] |= uint64(s.budget.silences) << guardBits
+	if w.unseen {
+		k[3] |= 1 << guardBits
+	}
 	var g ringBits
 	g.put(3, w.size)
 	g.put(3, uint8(w.spec))
@@ -105,6 +109,10 @@ func (k rollKey) unpack() rollState {
 	k[0] &= 1<<guardBits - 1
 	w.refused = rollWrite(k[1] >> guardBits)
 	k[1] &= 1<<guardBits - 1
+	s.budget.silences = uint8(k[2] >> guardBits)
+	k[2] &= 1<<guardBits - 1
+	w.unseen = k[3]>>guardBits&1 == 1
+	k[3] &= 1<<guardBits - 1
 	for i := range w.seats {
 		w.seats[i] = rollSeatOf(k[i])
 	}
@@ -141,6 +149,9 @@ func (s *rollSeat) bits() uint64 {
 	b.flag(s.stray)
 	b.flag(s.putOff)
 	b.put(2, uint8(s.proof))
+	b.flag(s.early)
+	b.flag(s.trial)
+	b.put(2, uint8(s.silent))
 	return uint64(b)
 }
 
@@ -148,6 +159,8 @@ func rollSeatOf(v uint64) rollSeat {
 	b := ringBits(v)
 	on := func() bool { return b.take(1) == 1 }
 	var s rollSeat
+	s.silent = rollSilence(b.take(2))
+	s.trial, s.early = on(), on()
 	s.proof = rollProof(b.take(2))
 	s.putOff, s.stray, s.tried = on(), on(), b.take(2)
 	s.ours, s.served = on(), on()
@@ -173,7 +186,7 @@ func rollSeatOf(v uint64) rollSeat {
 // TestChangePacks shows that no two states are taken for one by the way in which they are packed.
 func TestChangePacks(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded", "OneRefused"} {
+	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded", "OneRefused", "OneFades", "OneSilent"} {
 		x, bad := exploreRoll(rollBounds[name].bound, rollPlanner{rules: rules})
 		if bad != nil {
 			t.Fatal(bad)

@@ -34,6 +34,7 @@ func exploreRoll(b rollBound, p rollPlanner) (*rollExplorer, *ringStory) {
 		start.roll.wrong = 1 << rollWrong
 	}
 	start.roll.mute = b.mute
+	start.roll.unseen = b.passing || b.fades != nil || b.refuses && b.kills
 	if b.passing {
 		start.roll.passing = 1 << rollWrong
 	}
@@ -241,8 +242,9 @@ func (x *rollExplorer) all(w roll, flights []rollFlight) roll {
 
 // TestExploreChange searches every state of a cluster whose members come to run something else that
 // is reachable within a bound, with the real rules, for a violated invariant: S7 and S8 (a member
-// is changed only where all the others serve and are a quorum, and one at a time), S13 (voters are
-// within one minor, etcd never refuses what it is started with, no member is added during a
+// is changed only where all the others serve and are a quorum, and no node is silent, and one at a
+// time), S13 (voters are within one minor; etcd never refuses what it is started with, but for a
+// member that was put back over a minor that may have served unseen; no member is added during a
 // downgrade, and none is changed to an earlier minor before all data can be read by it), S15 (the
 // leader last, its leadership first), and that what does not come up touches one member and one
 // that has served is not put back; and from each state follows how it goes on when nothing more

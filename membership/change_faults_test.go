@@ -16,6 +16,7 @@ type rollBound struct {
 	recreates bool          // from minor to minor a Pod is recreated
 	broken    []rollVersion // of which the images do not come up
 	mends     bool          // they come up later
+	fades     []rollVersion // of which the images do not come up any more, from any moment on
 	lies      bool          // what is called 3.5.35 is 3.6.16
 	putsOff   bool          // kubelets wait before they start a container that was changed
 	lags      bool          // a started member has to catch up
@@ -30,7 +31,7 @@ type rollBound struct {
 }
 
 // rollBudget bounds what would make the states infinite.
-type rollBudget struct{ specs, crashes, losses, delays, moves, alarms uint8 }
+type rollBudget struct{ specs, crashes, losses, delays, moves, alarms, silences uint8 }
 
 type rollState struct {
 	roll   roll
@@ -54,6 +55,7 @@ func (b *rollBound) environment(s *rollState, visit rollVisit) {
 			b.kubelet(s, i, visit)
 			b.proof(s, i, visit)
 			b.misfortune(s, i, visit)
+			b.silence(s, i, visit)
 		}
 	}
 	b.etcd(s, visit)
@@ -67,6 +69,7 @@ func (b *rollBound) kubelet(s *rollState, i int, visit rollVisit) {
 	to := *s
 	w := &to.roll
 	switch {
+	case m.silent != rollHears:
 	case m.going:
 		w.vanish(i)
 		visit(seatName(i)+"'s Pod is gone", to, b.judgeEnd(s, i))
@@ -93,8 +96,7 @@ func (b *rollBound) kubelet(s *rollState, i int, visit rollVisit) {
 func (b *rollBound) proof(s *rollState, i int, visit rollVisit) {
 	m := &s.roll.seats[i]
 	switch {
-	case m.runs == rollNone || m.proof == rollProved || m.before || m.going:
-	case s.roll.passes(m) && !s.roll.ends(m):
+	case m.runs == rollNone || m.proof == rollProved || m.before || m.going || m.silent != rollHears:
 	case s.roll.passes(m):
 		for _, putOff := range []bool{false, true} {
 			to := *s
@@ -127,7 +129,7 @@ func (b *rollBound) misfortune(s *rollState, i int, visit rollVisit) {
 		to := *s
 		to.budget.crashes--
 		to.roll.seats[i].going = true
-		if m.runs == rollNone {
+		if m.runs == rollNone && m.silent == rollHears {
 			to.roll.vanish(i)
 		}
 		visit(seatName(i)+"'s Pod is deleted by a user", to, "")
@@ -254,6 +256,17 @@ func (b *rollBound) people(s *rollState, visit rollVisit) {
 		to := *s
 		to.roll.wrong |= 1 << rollFirst
 		visit("members do not come up any more with what they had at first", to, "")
+	}
+	for _, v := range b.fades {
+		if s.roll.broken>>v&1 == 1 {
+			continue
+		}
+		to := *s
+		to.roll.broken |= 1 << v
+		for i := range to.roll.seats { // what came up before was no fault of those that tried it
+			to.roll.seats[i].tried = 0
+		}
+		visit("the image of "+rollVersions[v].String()+" does not come up any more", to, "")
 	}
 	if b.mends && s.roll.broken != 0 {
 		to := *s

@@ -25,6 +25,7 @@ const (
 	actStop
 	actDowngrade
 	actCancel
+	actRaise
 )
 
 type rollChange uint8
@@ -36,7 +37,7 @@ const (
 
 // flights are the steps of one decision, one for each seat that it names.
 func (t *rollDecision) flights(w *roll) []rollFlight {
-	act := map[Action]rollAct{Update: actUpdate, PutBack: actPutBack, Start: actStart, Record: actRecord, Stop: actStop, Downgrade: actDowngrade, CancelDowngrade: actCancel}[t.step.Action]
+	act := map[Action]rollAct{Update: actUpdate, PutBack: actPutBack, Start: actStart, Record: actRecord, Stop: actStop, Downgrade: actDowngrade, CancelDowngrade: actCancel, Raise: actRaise}[t.step.Action]
 	if act == actNone {
 		return nil
 	}

@@ -17,14 +17,26 @@ func (w *roll) judge(t *rollDecision) string {
 			return "S13: a member is added while the cluster is being downgraded"
 		}
 	case PutBack:
+		for i := range w.seats {
+			if o := &w.seats[i]; i != t.target && o.voter() && o.runs.minor() >= 6 && o.storage > t.to.minor() && s.image.minor() > t.to.minor() {
+				return "S13: a member is put back over a minor that has served, as others tell"
+			}
+		}
+		if s.silent == rollMarked && s.before && s.runs != rollNone && t.same>>t.target&1 == 1 {
+			return "what the spec asks for is taken back where the node is silent"
+		}
 		if s.served && s.runs != rollNone {
 			return "a member that runs what it was changed to is put back"
 		}
-		if s.volume == s.image && s.previous != rollNone && s.previous != s.image && s.template == s.good {
+		if s.volume == s.image && s.previous != rollNone && s.previous != s.image && s.template == s.good && (s.next == rollNone || s.next == s.volume) {
 			return "a member known to have served with what it was changed to is put back"
 		}
 		if s.image == s.volume && (s.next == rollNone || s.next == s.volume) && s.previous == rollNone && s.template == s.good {
 			return "a member that was not changed is put back"
+		}
+	case Raise:
+		if t.to.minor() > max(w.cluster, s.storage) {
+			return "it is written down that a minor has served that has not"
 		}
 	case Update:
 		switch running := w.running(); {
@@ -42,6 +54,10 @@ func (w *roll) judge(t *rollDecision) string {
 			return "S7: a member is changed while another one's Pod goes"
 		case w.unproved(t):
 			return "S7: a member is changed while another one has yet to prove that it runs well"
+		case s.silent == rollMarked:
+			return "S7: a member is changed whose node is silent"
+		case w.count(func(s *rollSeat) bool { return s.voter() && s.silent == rollMarked }) > 0:
+			return "S7: a member is changed while the node of another one is silent"
 		case n == 2:
 			return "S7: one of two is changed"
 		case n > 1 && running-1 < Quorum(n):

@@ -18,7 +18,10 @@ func (w *roll) glance(blind bool) rollGlance {
 	}
 	for i := range g.seats {
 		s := &g.seats[i]
-		s.old, s.served, s.ours, s.tried, s.stray = false, false, false, 0, false
+		s.old, s.served, s.ours, s.tried, s.stray, s.trial = false, false, false, 0, false, false
+		if s.silent != rollMarked {
+			s.silent = rollHears
+		}
 		if blind {
 			s.runs, s.lags = rollNone, false
 		}
@@ -80,6 +83,8 @@ func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 		}
 		in.Volume = s.claim(i)
 		in.Pod = s.pod(i, g.mute)
+		in.Pod.Away = in.Pod.Exists() && s.silent == rollMarked && !s.going
+		in.Pod.AwayLong = in.Pod.Away
 		in.Pod.Unproved = in.Pod.Exists() && s.runs != rollNone && (s.proof == rollYoung || s.proof == rollCrashed && !c.forgetsCrashes)
 		in.Pod.Crashed = in.Pod.Unproved && s.proof == rollCrashed
 		in.Pod.Changing = in.Pod.Exists() && !in.Pod.Provisions && !s.settled()
@@ -155,6 +160,9 @@ func (s *rollSeat) pod(i int, mute bool) Pod {
 		return Pod{}
 	}
 	p := Pod{UID: rollUID(i), Terminating: s.going, Version: rollVersions[s.image], Failing: s.failing, PutOff: s.putOff}
+	if s.early {
+		p.Outgrown = int(s.image.minor()) + 1
+	}
 	if s.failing && mute {
 		p.Failing, p.Idle, p.IdleLong = false, true, true
 		return p

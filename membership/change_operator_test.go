@@ -35,6 +35,8 @@ type rollCareless struct {
 	triesAgain      bool // takes a Pod for outdated that was put back
 	putsBackFirst   bool // deletes a Pod to put its member back before it knows whether the volume can be written on
 	announcesFirst  bool // writes on a volume what is to run there before it knows whether it can be
+	forgetsLog      bool // writes that 3.6 has run where 3.5 ran before, and nothing of the log of that
+	raisesNext      bool // writes what has run as what comes next, and not as what has run
 	triesSpec       bool // recreates the Pod of a member that is being changed from what the spec says by then
 }
 
@@ -79,7 +81,7 @@ func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
 		t.replays[i.Ordinal] = map[string]rollMark{"": marksNobody, ReplaysAny: marksAny, ReplaysRisen: marksRisen, ReplaysPast: marksPast}[Replays(d, o, i)]
 	}
 	switch t.step.Action {
-	case Update, PutBack, Start, Provision, Join:
+	case Update, PutBack, Start, Provision, Join, Raise:
 		t.to = rollOf(t.step.Version)
 	case Downgrade:
 		t.to = map[int]rollVersion{5: roll35, 6: roll36}[t.step.Version.Minor]
@@ -144,6 +146,22 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			}
 			s.previous = rollNone
 		}
+	case actRaise:
+		if !claim || refused(writeClaim) {
+			return
+		}
+		s.trial = s.image != rollNone && s.image.minor() < f.to.minor()
+		if s.volume.minor() == 5 && !c.forgetsLog {
+			s.replays = marksAny
+		}
+		switch {
+		case c.raisesNext:
+			s.next = f.to
+		case s.next == f.to:
+			s.volume = f.to
+		default:
+			s.volume, s.next = f.to, rollNone
+		}
 	case actStop:
 		if f.change == rollAnew && (s.next == rollNone || s.trying != f.trying(s)) && !c.forgetsMended {
 			if !claim || refused(writeClaim) {
@@ -180,13 +198,14 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.change(f)
 		case f.change == rollInPlace && podVersion && !s.going:
 			s.previous, s.image, s.before, s.putOff = s.image, f.to, true, false
-			s.failing, s.undone, s.served, s.ours = false, false, false, true
+			s.failing, s.undone, s.served, s.ours, s.early = false, false, false, true, false
 			s.change(f)
 		}
 	case actPutBack:
 		if s.next != rollNone && claim && !c.putsBackFirst && refused(writeClaim) {
 			return
 		}
+		over := w.unseen && s.changesMinor()
 		if f.none && f.spec && !c.forgetsFailure { // of a spec that has changed since nothing can be written
 			w.givenUp = true
 			yield(w, false)
@@ -197,13 +216,14 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			return
 		case !s.settled() && podVersion && !s.going:
 			s.image, s.previous, s.before, s.putOff = s.previous, rollNone, true, false
-			s.undone, s.served, s.ours = true, false, true
+			s.undone, s.served, s.ours, s.early = true, false, true, false
 		case s.settled() && podSame && (podVersion || c.ignoresUIDs):
 			s.ours = s.ours || s.runs != rollNone // one that is down by itself is not away by this
 			p.remove(&w, f.seat)
 		default:
 			return
 		}
+		s.trial = s.trial || over
 		if s.next != rollNone && claim {
 			yield(w, false)
 			if refused(writeClaim) {
@@ -227,6 +247,11 @@ func (w *roll) cancel() {
 			w.seats[i].storage = w.cluster
 		}
 	}
+}
+
+// changesMinor reports whether etcd of another minor may have run than the volume says.
+func (s *rollSeat) changesMinor() bool {
+	return s.image != rollNone && s.image.minor() != s.volume.minor() || s.next != rollNone && s.next.minor() != s.volume.minor()
 }
 
 // change is remembered, where it was decided for the spec of now.

@@ -63,7 +63,8 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 	s.before, s.putOff = false, false
 	broken, wrong := w.broken>>s.image&1 == 1, w.wronglyMade(s)
 	bad := broken || wrong
-	s.failing = bad
+	said := s.early // in this Pod, whose container is started again
+	s.failing, s.early = bad, false
 	if broken || (wrong || w.passes(s)) && s.template != s.good || w.holds(s.image) != s.image {
 		if s.tried > 0 {
 			s.tried = 2
@@ -76,13 +77,14 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 		return ""
 	}
 	if why := w.refuses(i, w.holds(s.image)); why != "" {
-		s.failing = true
-		if s.stray {
+		s.failing, s.early = true, w.holds(s.image).minor() < max(w.cluster, s.storage)
+		if s.stray || s.early && (s.trial || said) {
 			return ""
 		}
 		return fmt.Sprintf("S13: %s is started with %s, which %s", seatName(i), rollVersions[s.image], why)
 	}
 	s.runs, s.failing, s.served, s.ours = w.holds(s.image), false, true, false
+	s.trial = s.trial && s.next != rollNone && s.next != s.runs
 	s.stray = s.stray && s.next != rollNone && s.next != s.runs
 	s.lags = lags && w.quorate()
 	if w.passing != 0 && s.proof != rollCrashed {
@@ -103,7 +105,8 @@ func (w *roll) vanish(i int) {
 	s := &w.seats[i]
 	s.before = false
 	s.putOff = false
-	s.proof = rollProved
+	s.proof, s.early, s.silent = rollProved, false, rollHears
 	s.image, s.previous, s.failing, s.going, s.undone, s.served, s.template = rollNone, rollNone, false, false, false, false, rollFirst
 	s.stray = s.stray && s.next != rollNone
+	s.trial = s.trial && w.refuses(i, s.is()) != ""
 }

@@ -5,8 +5,7 @@ import "testing"
 // Writes that the API server refuses, in the model of a cluster whose members come to run something
 // else: a policy, a quota or a webhook, for as long as it is there. A pass ends at the write that
 // is refused. Before a member is changed all that would be written for it is tried (dry run), but
-// for the Pod that follows one that is deleted. That a Pod of a later minor runs unseen, is deleted
-// by a person, and is refused then, is beyond this.
+// for the Pod that follows one that is deleted.
 
 // rollWrite is a kind of write.
 type rollWrite uint8

@@ -74,6 +74,13 @@ func (x *rollExplorer) settled(w roll) (roll, string) {
 		was := w
 		for i := range w.seats {
 			s := &w.seats[i]
+			if s.silent == rollUnheard {
+				s.silent = rollMarked
+			}
+			if s.silent != rollHears {
+				s.lags = false
+				continue
+			}
 			if s.going {
 				w.vanish(i)
 			}
@@ -90,9 +97,9 @@ func (x *rollExplorer) settled(w roll) (roll, string) {
 			}
 			s.lags = false
 			switch {
-			case s.runs != rollNone && w.ends(s):
+			case s.runs != rollNone && w.passes(s):
 				w.crash(i, true)
-			case s.runs != rollNone && !w.passes(s):
+			case s.runs != rollNone:
 				s.proof = rollProved
 			}
 		}
@@ -153,16 +160,18 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 		return ""
 	case step.Acts():
 		return "L5: it does the same over and over, and nothing comes of it: " + step.String()
+	case w.leftArmed():
+		return "L1: what was ordered on a node that is silent is not taken back: " + step.String()
 	case step.Action == None && w.atGoal():
 		return ""
 	case step.Action == None:
 		return "it says that all is well: " + step.String()
-	case w.hopeless():
+	case w.hopeless() || w.awaits():
 		return ""
 	case step.Action == Wait:
 		return "L3: it waits for nothing: " + step.String()
 	case step.Reason == VersionNotAllowed && noWay != nil:
-	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || x.bound.refuses || (w.wrong|w.passing)>>w.template&1 == 1):
+	case step.Reason == ChangeFailed && w.givenUp && (w.broken != 0 || x.bound.mends || x.bound.refuses || x.bound.passing || (w.wrong|w.passing)>>w.template&1 == 1):
 	case step.Reason == ChangeNotSupported && w.voters() == 2:
 	case step.Reason == BackupFailed && w.guarded && w.backup == backupFailed:
 	case step.Reason == VersionMismatch && w.lies:
@@ -181,11 +190,11 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 }
 
 // hopeless: a member is down that comes up neither with what it has served with nor with what the
-// spec says.
+// spec says, or whose image has gone.
 func (w *roll) hopeless() bool {
 	return w.count(func(s *rollSeat) bool {
 		return s.voter() && s.runs == rollNone && w.wrong>>s.good&1 == 1 && (w.wrong>>w.template&1 == 1 || w.givenUp)
-	}) > 0
+	})+w.faded() > 0
 }
 
 func runningOf(w *roll) []Version {

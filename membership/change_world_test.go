@@ -28,6 +28,7 @@ type roll struct {
 	sized    bool        // it is known how large the database is, and may be
 	db       rollSize
 	refused  rollWrite // what the API server refuses
+	unseen   bool      // a later minor may serve and not come back, before an operator sees it
 	guarded  bool      // a snapshot is to be verified before the version changes
 	backup   rollBackup
 	leader   uint8     // the seat that leads, and 1
@@ -49,6 +50,8 @@ type rollSeat struct {
 	template rollOptions // of which its Pod was made
 	lags     bool        // it has not caught up
 	proof    rollProof   // that it runs well
+	early    bool        // etcd has said that it is too early for the data, where it ended last
+	silent   rollSilence // of its node
 
 	good    rollOptions // that the volume is marked to have served with
 	trying  rollOptions // that it is marked to be changed to, where it is being changed
@@ -62,6 +65,7 @@ type rollSeat struct {
 	served  bool      // it has run what its Pod was changed to
 	ours    bool      // it is away by an act of the operator
 	tried   uint8     // 1: it was changed in this generation of the spec; 2: to an image that does not come up, or that lies
+	trial   bool      // it was put back over a minor that may have served: etcd is to judge
 	stray   bool      // what its volume is to be changed to was written by an operator that was too slow for its Pod
 }
 
@@ -149,10 +153,6 @@ func (w *roll) wronglyMade(s *rollSeat) bool { return w.wrong>>s.template&1 == 1
 // passes reports whether a member answers with what its Pod was made of, and ends a moment later.
 func (w *roll) passes(s *rollSeat) bool { return w.passing>>s.template&1 == 1 }
 
-// ends reports whether it may do so now. That another version has served, and ended before any
-// operator has seen it, is beyond this.
-func (w *roll) ends(s *rollSeat) bool { return w.passes(s) && s.volume == s.runs }
-
 func (s *rollSeat) member() bool { return s.role >= rollListed }
 func (s *rollSeat) voter() bool  { return s.role == rollVoter }
 
@@ -232,7 +232,7 @@ func (w *roll) String() string {
 			{[...]string{"", "spare", "listed", "learner", "voter"}[s.role], s.role != rollVoter},
 			{"leads", int(w.leader) == i+1}, {"runs " + rollVersions[s.runs].String(), s.runs != rollNone}, {"lags", s.lags}, {[...]string{"", "yet to prove itself", "crashed"}[s.proof], s.proof != rollProved},
 			{"Pod of " + rollVersions[s.image].String(), s.image != s.runs}, {"was " + rollVersions[s.previous].String(), s.previous != rollNone},
-			{"failing", s.failing}, {"terminating", s.going}, {"put off", s.putOff}, {[...]string{"", "other options", "wrong options"}[s.template], s.image != rollNone && s.template != rollFirst},
+			{"failing", s.failing}, {"too early for its data", s.early}, {[...]string{"", "silent", "known to be silent", "silent and not known to be"}[s.silent], s.silent != rollHears}, {"terminating", s.going}, {"put off", s.putOff}, {[...]string{"", "other options", "wrong options"}[s.template], s.image != rollNone && s.template != rollFirst},
 			{"served with " + [...]string{"the first", "other", "wrong", "unknown"}[s.good] + " options", s.good != s.template},
 			{"volume of " + rollVersions[s.volume].String(), s.volume != s.runs}, {"next " + rollVersions[s.next].String(), s.next != rollNone},
 			{"replays", s.replays != marksNobody}, {"log of 3.5", s.old}, {fmt.Sprintf("data of 3.%d", s.storage), s.storage != s.runs.minor()}, {"no volume", s.lost},

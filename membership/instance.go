@@ -122,6 +122,9 @@ type Pod struct {
 	// itself before it was started last. Starved: it was killed for want of memory since the Pod
 	// was changed.
 	Unproved, Crashed, Starved bool
+	// Outgrown is the minor of etcd 3 of which the data or the cluster is, where etcd has ended
+	// because that is later than its own; 0: it has not.
+	Outgrown int
 	// PutOff: what it was changed to has not been tried even once, and is put off all the same,
 	// since it ran there lately. A new Pod starts at once.
 	PutOff bool

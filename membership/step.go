@@ -26,6 +26,9 @@ const (
 	// Record writes on the volumes of the named members whose data they hold, as the members
 	// themselves have said.
 	Record Action = "Record"
+	// Raise writes on the volume of the named member that a later version has run on it, as its
+	// etcd or another one has told.
+	Raise Action = "Raise"
 	// Start creates the Pods of the named members over the volumes that hold their data.
 	Start Action = "Start"
 	// Stop deletes the Pods of the named members and keeps their volumes.
@@ -83,7 +86,7 @@ type Step struct {
 	Members []string  // sorted by ordinal
 	ID      ID        // Join, Promote, Remove, MoveLeader, Disarm: the member, as etcd knows it
 	Alarm   AlarmKind // Disarm
-	Version Version   // Provision, CopyData, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run
+	Version Version   // Provision, CopyData, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run; Raise: what has run
 	Change  Change    // Update: what it takes
 	Alone   bool      // Update, PutBack: no other member has a vote, so that etcd does not serve until it is back
 	First   First     // Bootstrap, CopyData, and Provision of first members: the first start that they belong to

@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"cmp"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,6 +36,36 @@ func cameBackEmpty(pod *corev1.Pod, unfenced bool, now time.Time) bool {
 	exit := podstatus.LastExit(s)
 	lasts := s.Ready || s.State.Running != nil && s.State.Running.StartedAt.Add(soon).Before(now)
 	return exit != nil && exit.ExitCode != 0 && strings.Contains(exit.Message, noCluster) && !lasts
+}
+
+// outgrown is how etcd ends on data of a later minor, or where the version of its cluster has risen
+// to one: schema.Validate in server/storage/schema, and MustDetectDowngrade in
+// server/etcdserver/version. Since 3.6 the latter panics, and the kubelet may keep no more of that
+// than the end of the stack trace.
+var (
+	outgrown      = regexp.MustCompile(`server version is lower than determined cluster version.*"determined-cluster-version":"3\.(\d+)"|version \\"3\.(\d+)\.0\\" is not supported`)
+	outgrownTrace = regexp.MustCompile(`membership\.\(\*RaftCluster\)\.(?:SetVersion|Recover)\(`)
+)
+
+// saysOutgrown is the minor of etcd of which the data or the cluster is, where etcd has ended for
+// that and does not run; else 0.
+func saysOutgrown(pod *corev1.Pod) int {
+	s := containerStatus(pod)
+	if s == nil || s.State.Running != nil {
+		return 0
+	}
+	exit := podstatus.LastExit(s)
+	if exit == nil || exit.ExitCode == 0 {
+		return 0
+	}
+	if said := outgrown.FindStringSubmatch(exit.Message); said != nil {
+		minor, _ := strconv.Atoi(cmp.Or(said[1], said[2])) // 0 where it is no number
+		return minor
+	}
+	if outgrownTrace.MatchString(exit.Message) {
+		return 7 // 3.5 does not panic, and nothing later than 3.7 is known
+	}
+	return 0
 }
 
 // backOff reports whether the kubelet waits before it starts etcd again, though what ended it came

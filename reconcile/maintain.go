@@ -14,6 +14,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -46,6 +47,31 @@ func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observ
 		r.event(c, step, step.Message)
 	}
 	return err
+}
+
+// raise writes on the volume of a member that a later version has run there, after a look past the
+// cache. From then on its Pod is made of that version.
+func (r *Reconciler) raise(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	if err := r.confirm(ctx, c, step); err != nil {
+		return err
+	}
+	name := step.Members[0]
+	i, _ := seen.Instance(name)
+	claim, m := seen.claims[name], member(c, seen, name)
+	if claim == nil {
+		return apply.ErrChanged
+	}
+	if m.Ran = step.Version.String(); i.Volume.Next != step.Version {
+		m.Next = ""
+	}
+	if i.Volume.Version.Minor == 5 { // as where it answers
+		m.Replays = membership.ReplaysAny
+	}
+	if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {
+		return err
+	}
+	r.event(c, step, step.Message)
+	return nil
 }
 
 // maintain brings labels, annotations and owners of volumes and Pods up to date, which restarts

@@ -59,7 +59,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Idle = idleSince(pod, l.now.Add(-retriesPublish))
 	p.IdleLong = p.Idle && idleSince(pod, l.overdue)
 	p.Deferred = deferredSince(pod, l.overdue)
-	p.BackOff = backOff(pod)
+	p.BackOff, p.Outgrown = backOff(pod), saysOutgrown(pod)
 	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause))
 	return p
 }

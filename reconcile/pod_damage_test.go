@@ -3,6 +3,7 @@ package reconcile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,32 @@ func TestDamagedWords(t *testing.T) {
 			if diff := cmp.Diff(want, damaged(pod)); diff != "" {
 				t.Errorf("%s of %s: -want +got:\n%s", what, version, diff)
 			}
+		}
+	}
+}
+
+// TestSaysOutgrown holds what counts as data of a later minor to what real etcd processes have
+// said: all of testdata/lastwords.
+func TestSaysOutgrown(t *testing.T) {
+	want := map[string]int{"3.5.35-newer-data": 6, "3.6.16-newer-data": 7, "3.6.16-newer-log": 7}
+	files, err := filepath.Glob("testdata/lastwords/*.log")
+	if err != nil || len(files) < len(want) {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	for _, file := range files {
+		log, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".log")
+		back := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: etcdStatus(corev1.ContainerStatus{State: back, LastTerminationState: exited(1, "Error", string(log))})}}
+		if diff := cmp.Diff(want[name], saysOutgrown(pod)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+		pod.Status.ContainerStatuses[0].State = isRunning
+		if diff := cmp.Diff(0, saysOutgrown(pod)); diff != "" {
+			t.Errorf("%s, and it runs again: -want +got:\n%s", name, diff)
 		}
 	}
 }

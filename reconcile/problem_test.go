@@ -62,6 +62,7 @@ func TestLastWords(t *testing.T) {
 		"3.7.3-go-panic":    {reason: "the log was not yet set up", want: goPanic},
 		"3.5.35-newer-data": {reason: "data of 3.6 under a server of 3.5", want: "invalid downgrade; server version is lower than determined cluster version"},
 		"3.6.16-newer-data": {reason: "data of 3.7 under a server of 3.6", want: `discovery failed: version "3.7.0" is not supported`},
+		"3.6.16-newer-log":  {reason: "the log of 3.7 under a server of 3.6: a stack trace, longer than what the kubelet keeps", want: ""},
 		"3.7.3-trace-only":  {reason: "a stack trace does not tell the cause", want: ""},
 	}
 	files, err := filepath.Glob("testdata/lastwords/*.log")

@@ -1,0 +1,59 @@
+package membership
+
+import "testing"
+
+// Images that have come up, and do not any more, in the model of a cluster whose members come to
+// run something else: a registry is gone, a node has not got them. With them, and with writes that
+// are refused, an etcd may have served unseen that does not come back. A member that was put back
+// over such a one is etcd's to judge: that ends at once where it is too early for the data, and
+// says so.
+
+// faded are the voters that are down, and whose image has gone that is known to have served.
+func (w *roll) faded() int {
+	return w.count(func(s *rollSeat) bool {
+		return s.voter() && s.runs == rollNone && w.broken>>s.volume&1 == 1 && (s.next == rollNone || s.next == s.volume)
+	})
+}
+
+// fadesMutants are what keeps a member from staying down with a version that cannot read its data.
+var fadesMutants = map[string]rollMutant{
+	"WithoutOutgrown": {
+		reason: "A member is put back over a minor that has served unseen, and stays down",
+		bound:  "OneFades", mutant: rollWithout(outgrown), want: "L",
+	},
+	"WithoutOutgrownRefused": {
+		reason: "The same where the API server has refused its Pod",
+		bound:  "OneRefusedUnseen", mutant: rollWithout(outgrown), want: "L",
+	},
+	"WithoutOutgrownPassing": {
+		reason: "The same where etcd has answered now and then while no operator was there",
+		bound:  "OnePassing", mutant: rollWithout(outgrown), want: "L",
+	},
+	"OthersUnheard": {
+		reason: "The data of other members has risen, so that this one has served as well, and it is put back",
+		bound:  "Fades", safety: true, mutant: rollReplace(outgrown, func(d Desired, o Observed) (Step, bool) {
+			return outgrown(d, each(o, func(i *Instance) { i.Endpoint.Storage = Version{} }))
+		}), want: "S13: a member is put back over a minor that has served",
+	},
+	"RaisedAnyhow": {
+		reason: "What does not come up is taken for what has served",
+		bound:  "OneFades", safety: true, mutant: rollReplace(outgrown, func(d Desired, o Observed) (Step, bool) {
+			return outgrown(d, each(o, func(i *Instance) {
+				if i.Pod.Failing {
+					i.Pod.Outgrown = i.Pod.Version.Minor + 1
+				}
+			}))
+		}), want: "it is written down that a minor has served",
+	},
+	"ForgetsLog": {
+		reason: "It is written down that 3.6 has run on a volume, and not that the log is of 3.5",
+		bound:  "OneFadesEarlier", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsLog: true}}, want: "S13: m-0 is started with 3.7.3, which cannot read the log",
+	},
+	"RaisedInVain": {
+		reason: "It is put back again and again over what it was raised to",
+		bound:  "OneFades", mutant: rollPlanner{rules: rules, operator: rollCareless{raisesNext: true}}, want: "L1: it goes round",
+	},
+}
+
+// TestChangeFadesMutants shows that the exploration would find each of them.
+func TestChangeFadesMutants(t *testing.T) { testMutants(t, fadesMutants) }
