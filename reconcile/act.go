@@ -79,7 +79,8 @@ func follows(err error) bool {
 	return refuses(err) || errors.As(err, &queued) || errors.As(err, &invalid)
 }
 
-// valid is why no member can be made of the spec. What belongs to the whole cluster is applied all the same.
+// valid is why no member can be made of the spec. What belongs to the whole cluster is applied all
+// the same.
 func valid(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) error {
 	if err := render.ValidateRunning(c, servedFlags(c, claims)); err != nil {
 		return &invalidError{err}

@@ -70,7 +70,8 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// TestFollowsQueued: so they do while a cluster waits for its turn, which it keeps waiting for. A preview tells what comes then.
+// TestFollowsQueued: so they do while a cluster waits for its turn, which it keeps waiting for. A
+// preview tells what comes then.
 func TestFollowsQueued(t *testing.T) {
 	pull := &slowPull{asked: make(chan struct{}), over: make(chan struct{})}
 	s := newStage(t, images(pull.dir))

@@ -72,8 +72,8 @@ func TestGrowthTakenBack(t *testing.T) {
 	}
 }
 
-// storageQuota lets the claims of the namespace ask for so much together, which they do already. There is no controller that counts
-// what they ask for.
+// storageQuota lets the claims of the namespace ask for so much together, which they do already.
+// There is no controller that counts what they ask for.
 func (s *stage) storageQuota(size string) {
 	s.Helper()
 	all := corev1.ResourceList{corev1.ResourceRequestsStorage: resource.MustParse(size)}

@@ -29,7 +29,8 @@ import (
 	"quorate.dev/e2e/share"
 )
 
-// optionPatience is more than an etcd takes that serves, on a busy machine, and all that one gets that does not.
+// optionPatience is more than an etcd takes that serves, on a busy machine, and all that one gets
+// that does not.
 const optionPatience = 15 * time.Second
 
 // optionNeeds are flags that a flag is of no effect without, or not taken.
@@ -38,7 +39,8 @@ var optionNeeds = map[string][]string{
 	"election-timeout":                  {"heartbeat-interval=1"},
 }
 
-// TestOptionEndsTried starts every etcd with the ends of numeric flags, and holds docs/options.md to what it does with them.
+// TestOptionEndsTried starts every etcd with the ends of numeric flags, and holds docs/options.md
+// to what it does with them.
 func TestOptionEndsTried(t *testing.T) {
 	t.Parallel()
 	for _, row := range share.List(t, optionRows(t), 2, optionRow.name) {
@@ -73,7 +75,8 @@ func TestOptionEndsTried(t *testing.T) {
 	}
 }
 
-// tryOption starts etcd with these arguments, and asks it for what clients ask for. It tells what etcd does, and all that it says.
+// tryOption starts etcd with these arguments, and asks it for what clients ask for. It tells what
+// etcd does, and all that it says.
 func tryOption(t *testing.T, version string, args []string) (does, says string) {
 	t.Helper()
 	dir, err := node.Etcd(t.Context(), version)
@@ -118,8 +121,8 @@ func tryOption(t *testing.T, version string, args []string) (does, says string) 
 	}
 }
 
-// useAll does what clients do, all on one connection: writes, reads, the transactions of a Kubernetes API server, and a write beside a
-// watch and a lease that is kept alive.
+// useAll does what clients do, all on one connection: writes, reads, the transactions of a
+// Kubernetes API server, and a write beside a watch and a lease that is kept alive.
 func useAll(ctx context.Context, url string) error {
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Logger: zap.NewNop()})
 	if err != nil {

@@ -47,8 +47,8 @@ func on(cell, minor string) string {
 
 var backticked = regexp.MustCompile("`([^`]+)`")
 
-// optionRows are those of all tables of the page whose first column is called flag, or flag of a field. The last two are what Quorate
-// takes, and etcd's words.
+// optionRows are those of all tables of the page whose first column is called flag, or flag of a
+// field. The last two are what Quorate takes, and etcd's words.
 func optionRows(t *testing.T) []optionRow {
 	t.Helper()
 	raw, err := os.ReadFile("../docs/options.md")
@@ -101,8 +101,9 @@ func optionsProblem(flag, value, version string) error {
 	})
 }
 
-// TestOptionEnds: every flag with a number or a time is in docs/options.md, and its values are taken where etcd serves with them, on
-// every version, and nowhere else. That etcd does what is told there shows TestOptionEndsTried.
+// TestOptionEnds: every flag with a number or a time is in docs/options.md, and its values are
+// taken where etcd serves with them, on every version, and nowhere else. That etcd does what is
+// told there shows TestOptionEndsTried.
 func TestOptionEnds(t *testing.T) {
 	t.Parallel()
 	rows := optionRows(t)

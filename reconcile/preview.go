@@ -124,12 +124,14 @@ func grown(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) 
 	return all
 }
 
-// small reports whether a claim is to ask for more than it does, and can, as far as that can be told by reading.
+// small reports whether a claim is to ask for more than it does, and can, as far as that can be
+// told by reading.
 func small(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 	return c.Spec.Storage.Size.Cmp(*claim.Spec.Resources.Requests.Storage()) > 0 && claim.Status.Phase == corev1.ClaimBound && unfit(c, claim) == ""
 }
 
-// remembered is what etcd would say, as far as the status tells: a member that was seen to answer answers.
+// remembered is what etcd would say, as far as the status tells: a member that was seen to answer
+// answers.
 func remembered(c *api.EtcdCluster) answers {
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	var members []membership.Member
@@ -218,7 +220,8 @@ func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen
 	return append(all, growths(c, seen, step)...), nil
 }
 
-// leaving are the members that are too many, and those that move to other volumes, where the cluster is not to sleep altogether.
+// leaving are the members that are too many, and those that move to other volumes, where the
+// cluster is not to sleep altogether.
 func leaving(c *api.EtcdCluster, seen observed, step membership.Step) []string {
 	size := desired(c).Size
 	if step.Action == membership.Stall || size == 0 {
@@ -235,7 +238,8 @@ func leaving(c *api.EtcdCluster, seen observed, step membership.Step) []string {
 	return names
 }
 
-// coming are the Pods and volumes of members that are too few when so many have left: those that are not there yet.
+// coming are the Pods and volumes of members that are too few when so many have left: those that
+// are not there yet.
 func coming(c *api.EtcdCluster, seen observed, step membership.Step, leave int) []ObjectChange {
 	if step.Action == membership.Stall || len(seen.Members) == 0 {
 		return nil
@@ -258,7 +262,8 @@ func coming(c *api.EtcdCluster, seen observed, step membership.Step, leave int) 
 	return all
 }
 
-// growths are those of the volumes that are smaller than the spec asks for. Whether their class lets them grow only the API server can tell.
+// growths are those of the volumes that are smaller than the spec asks for. Whether their class
+// lets them grow only the API server can tell.
 func growths(c *api.EtcdCluster, seen observed, step membership.Step) []ObjectChange {
 	var all []ObjectChange
 	for _, name := range slices.Sorted(maps.Keys(seen.claims)) {

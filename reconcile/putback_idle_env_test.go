@@ -20,8 +20,8 @@ import (
 	"quorate.dev/render"
 )
 
-// mute is a flag that etcds of mutable run with, and never serve where its value is muteValue. Every value is refused of which it is
-// known that a real one does that: docs/options.md.
+// mute is a flag that etcds of mutable run with, and never serve where its value is muteValue.
+// Every value is refused of which it is known that a real one does that: docs/options.md.
 const mute, muteValue = "cors", "mute"
 
 func muted(c *api.EtcdCluster) {

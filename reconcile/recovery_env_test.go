@@ -396,8 +396,8 @@ func (s *stage) asked(c *api.EtcdCluster) map[string]string {
 	return asks
 }
 
-// resized fails where other members have come or gone, or other volumes have grown, than an outlook has told of. A cluster that sleeps
-// has no Pods, and loses no member for that.
+// resized fails where other members have come or gone, or other volumes have grown, than an outlook
+// has told of. A cluster that sleeps has no Pods, and loses no member for that.
 func (s *stage) resized(o reconcile.Outlook, before, now map[string]types.UID, asked, asks map[string]string) {
 	s.Helper()
 	var told, done []string
@@ -433,7 +433,8 @@ func (s *stage) resized(o reconcile.Outlook, before, now map[string]types.UID, a
 	}
 }
 
-// turnsBack waits until the operator has given back every turn, a moment after it has written the status.
+// turnsBack waits until the operator has given back every turn, a moment after it has written the
+// status.
 func (s *stage) turnsBack(operator *reconcile.Reconciler) {
 	s.Helper()
 	late := time.After(patience)

@@ -91,8 +91,9 @@ func servedFlags(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeC
 	return flags
 }
 
-// refused tells of members that have no Pod because the API server takes none that is made like theirs: a priority class is not
-// there, a quota is used up, a policy says no. It said so of this spec in the last look.
+// refused tells of members that have no Pod because the API server takes none that is made like
+// theirs: a priority class is not there, a quota is used up, a policy says no. It said so of this
+// spec in the last look.
 func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*corev1.PersistentVolumeClaim, l limits) {
 	stalled := refusal(c)
 	if stalled == nil {

@@ -86,8 +86,9 @@ var (
 	}
 )
 
-// useful are the flags of which etcd takes values with which it ends, lives on and does not serve, or keeps a processor busy, by
-// their newest names: docs/options.md has what it does with the ends of each flag. What members have served with stays as it is.
+// useful are the flags of which etcd takes values with which it ends, lives on and does not serve,
+// or keeps a processor busy, by their newest names: docs/options.md has what it does with the ends
+// of each flag. What members have served with stays as it is.
 var useful = map[string]check{
 	"backend-batch-interval":            isPause(time.Millisecond),
 	"compact-hash-check-time":           isTime(time.Millisecond),
@@ -102,8 +103,8 @@ var useful = map[string]check{
 	"watch-progress-notify-interval": isUpTo(100 * 365 * 24 * time.Hour),
 }
 
-// leastRequest is what max-request-bytes is at least. A member writes its name and its address for clients first, which takes up to
-// 300 bytes, and serves no client before.
+// leastRequest is what max-request-bytes is at least. A member writes its name and its address for
+// clients first, which takes up to 300 bytes, and serves no client before.
 const leastRequest = 512
 
 const experimental = "experimental-"
@@ -159,7 +160,8 @@ func problemOn(v *version.Version, name, value string) string {
 	return ""
 }
 
-// uselessProblems says which flags have values that no member is to be given, but for those that members have served with.
+// uselessProblems says which flags have values that no member is to be given, but for those that
+// members have served with.
 func uselessProblems(flags, served map[string]string) []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
@@ -173,14 +175,14 @@ func uselessProblems(flags, served map[string]string) []string {
 			continue
 		}
 		if want, ok := check(value); !ok {
-			problems = append(problems, fmt.Sprintf("options.flags: %s must be %s, not %q: etcd does not serve with that, or does nothing else (docs/options.md)", name, want, value))
+			problems = append(problems, fmt.Sprintf("spec.options.flags: %s must be %s, not %q: etcd does not serve with that, or does nothing else (docs/options.md)", name, want, value))
 		}
 	}
 	return problems
 }
 
-// nameOn is what a flag of spec.version is called on the version of etcd that a member runs for now; false where that version
-// has no such setting.
+// nameOn is what a flag of spec.version is called on the version of etcd that a member runs for
+// now; false where that version has no such setting.
 func nameOn(v *version.Version, name string) (string, bool) {
 	s, known := find(name)
 	if !known || s.in(v) {
@@ -226,7 +228,8 @@ func isBetween(least, most uint64) check {
 	}
 }
 
-// isStreams: of one connection. A watch takes one, leases that are kept alive take one, and both are to leave one.
+// isStreams: of one connection. A watch takes one, leases that are kept alive take one, and both
+// are to leave one.
 func isStreams(value string) (string, bool) {
 	n, err := strconv.ParseUint(value, 0, 32)
 	return "0, for no limit, or an integer from 3 to 4294967295", err == nil && (n == 0 || n >= 3)

@@ -169,26 +169,26 @@ func TestFlagProblems(t *testing.T) {
 				"max-concurrent-streams": "2", "max-request-bytes": "511", "max-snapshots": "9223372036854775808", "max-txn-ops": "0",
 			},
 			want: strings.Join([]string{
-				`options.flags: backend-batch-interval must be 0s, or a duration of at least 1ms, not "1ns"`,
-				`options.flags: compact-hash-check-time must be a duration of at least 1ms, not "0s"`,
-				`options.flags: corrupt-check-time must be 0s, or a duration of at least 1ms, not "-1s"`,
-				`options.flags: downgrade-check-time must be 0s, or a duration of at least 1ms, not "-1s"`,
-				`options.flags: max-concurrent-streams must be 0, for no limit, or an integer from 3 to 4294967295, not "2"`,
-				`options.flags: max-request-bytes must be an integer from 512 to 4294967295, not "511"`,
-				`options.flags: max-snapshots must be an integer from 0 to 9223372036854775807, not "9223372036854775808"`,
-				`options.flags: max-txn-ops must be an integer from 1 to 9223372036854775807, not "0"`,
+				`spec.options.flags: backend-batch-interval must be 0s, or a duration of at least 1ms, not "1ns"`,
+				`spec.options.flags: compact-hash-check-time must be a duration of at least 1ms, not "0s"`,
+				`spec.options.flags: corrupt-check-time must be 0s, or a duration of at least 1ms, not "-1s"`,
+				`spec.options.flags: downgrade-check-time must be 0s, or a duration of at least 1ms, not "-1s"`,
+				`spec.options.flags: max-concurrent-streams must be 0, for no limit, or an integer from 3 to 4294967295, not "2"`,
+				`spec.options.flags: max-request-bytes must be an integer from 512 to 4294967295, not "511"`,
+				`spec.options.flags: max-snapshots must be an integer from 0 to 9223372036854775807, not "9223372036854775808"`,
+				`spec.options.flags: max-txn-ops must be an integer from 1 to 9223372036854775807, not "0"`,
 			}, useless+"; ") + useless,
 		},
 		"UselessOtherwise": {
 			reason:  "the same under its other name; what does not parse is told as that alone",
 			version: "3.6.16", flags: map[string]string{"experimental-corrupt-check-time": "1ns", "max-txn-ops": "-1"},
-			want: `options.flags: max-txn-ops must be an integer of at least 0, not "-1"; ` +
-				`options.flags: experimental-corrupt-check-time must be 0s, or a duration of at least 1ms, not "1ns"` + useless,
+			want: `spec.options.flags: max-txn-ops must be an integer of at least 0, not "-1"; ` +
+				`spec.options.flags: experimental-corrupt-check-time must be 0s, or a duration of at least 1ms, not "1ns"` + useless,
 		},
 		"Served": {
 			reason:  "what members have served with stays, and nothing else that is of no use",
 			version: "3.6.16", flags: map[string]string{"max-txn-ops": "0", "max-request-bytes": "8"}, served: map[string]string{"max-txn-ops": "0", "max-request-bytes": "9"},
-			want: `options.flags: max-request-bytes must be an integer from 512 to 4294967295, not "8"` + useless,
+			want: `spec.options.flags: max-request-bytes must be an integer from 512 to 4294967295, not "8"` + useless,
 		},
 		"Least": {
 			reason:  "what is refused ends there, and 0 is what etcd does without the flag",

@@ -46,8 +46,9 @@ func (h *Hostlet) createStorageClass(ctx context.Context) error {
 	return nil
 }
 
-// Expandable is the name of a storage class whose volumes can grow. Refusing is that of one that takes larger claims, and whose
-// driver finds that it cannot give them more. That of Failing finds a quota used up: it tries again, and says so in events alone.
+// Expandable is the name of a storage class whose volumes can grow. Refusing is that of one that
+// takes larger claims, and whose driver finds that it cannot give them more. That of Failing finds
+// a quota used up: it tries again, and says so in events alone.
 const (
 	Expandable = "expandable"
 	Refusing   = "refusing"
@@ -57,7 +58,8 @@ const (
 // tryAgain is how long after another the driver of Failing tries.
 const tryAgain = time.Second
 
-// expand gives a bound claim what it asks for. The API server lets a claim ask for more only where its class allows that.
+// expand gives a bound claim what it asks for. The API server lets a claim ask for more only where
+// its class allows that.
 func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) (ctrl.Result, error) {
 	pvc := &corev1.PersistentVolumeClaim{}
 	if err := h.client.Get(ctx, key, pvc); err != nil {
