@@ -35,7 +35,7 @@ func TestGrowth(t *testing.T) {
 		never  = ", and its driver refuses to give it more: see the events of the claim"
 	)
 	resizing := says(corev1.PersistentVolumeClaimResizing, "", 2*time.Minute)
-	retried := says(corev1.PersistentVolumeClaimResizing, "", time.Second) // external-resizer dates it anew whenever it tries again
+	retried := says(corev1.PersistentVolumeClaimResizing, "", time.Second) // external-resizer dates it at each try
 	pending := says(corev1.PersistentVolumeClaimFileSystemResizePending, "Waiting for user to (re-)start a pod to finish file system resize of volume on node.\nmore", 2*time.Minute)
 	cases := map[string]struct {
 		reason     string
