@@ -175,8 +175,8 @@ var lastLoopback atomic.Uint32
 
 // loopback is an address that nothing else listens at.
 func loopback() string {
-	pid := os.Getpid()
-	return fmt.Sprintf("127.%d.%d.%d", 100+pid>>8&63, pid&255, lastLoopback.Add(1))
+	n := lastLoopback.Add(1)
+	return fmt.Sprintf("127.%d.%d.%d", 64+os.Getpid()&127, n/250, 1+n%250)
 }
 
 // transcript is what a process says.

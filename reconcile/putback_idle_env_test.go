@@ -22,7 +22,7 @@ import (
 
 // mute is a flag that etcds of mutable run with, and never serve where its value is muteValue.
 // Every value is refused of which it is known that a real one does that: docs/options.md.
-const mute, muteValue = "cors", "http://mute"
+const mute, muteValue = "cors", "http://mute:1"
 
 func muted(c *api.EtcdCluster) {
 	c.Spec.Options = &api.Options{Flags: map[string]string{mute: muteValue}}

@@ -125,7 +125,7 @@ func byHand() []bad {
 		{path: "image.pullSecrets", value: `[{"name":"nowhere"}]`},
 
 		{path: "options.flags.max-request-bytes", value: `"511"`, patch: `{"options":{"flags":{"max-request-bytes":"511"}}}`, says: "max-request-bytes must be", never: true},
-		{path: "options.flags.cors", value: `"http://mute"`, patch: `{"options":{"flags":{"cors":"http://mute"}}}`, says: "spec.options", never: true}, // mutable
+		{path: "options.flags.cors", value: `"http://mute:1"`, patch: `{"options":{"flags":{"cors":"http://mute:1"}}}`, says: "spec.options", never: true}, // mutable
 		{path: "options.flags.no-such-flag", value: `"1"`, patch: `{"options":{"flags":{"no-such-flag":"1"}}}`, says: "no-such-flag", never: true},
 		{path: "options.flags.max-txn-ops", value: `"many"`, patch: `{"options":{"flags":{"max-txn-ops":"many"}}}`, says: "max-txn-ops", never: true},
 		{path: "options.heartbeatInterval", value: `"1ms"`},
