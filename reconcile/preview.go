@@ -93,7 +93,11 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 	if err != nil {
 		return observed{}, err
 	}
-	seen.claims = grown(c, seen.claims)
+	return judged(ctx, reader, c, seen)
+}
+
+// judged are the facts of objects that were seen.
+func judged(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) (observed, error) {
 	now := time.Now()
 	patience := now.Add(-replaceAfter(c))
 	l := limits{now: now, overdue: patience, forsaken: patience}
@@ -117,7 +121,8 @@ func grown(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) 
 	for name, claim := range claims {
 		if small(c, claim) {
 			claim = claim.DeepCopy()
-			claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: c.Spec.Storage.Size}
+			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: c.Spec.Storage.Size}
+			claim.Status.Capacity = claim.Spec.Resources.Requests
 			all[name] = claim
 		}
 	}
@@ -191,6 +196,14 @@ func rememberedAlarms(c *api.EtcdCluster) []membership.Alarm {
 
 // changes are those of the step, of what the cluster always has, and of labels and annotations.
 func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed, step membership.Step) ([]ObjectChange, error) {
+	growing := growths(c, seen, step)
+	if len(growing) > 0 {
+		var err error
+		seen.claims = grown(c, seen.claims)
+		if seen, err = judged(ctx, reader, c, seen); err != nil {
+			return nil, err
+		}
+	}
 	seen.touched = touched(c, seen, step)
 	all, err := staticChanges(ctx, reader, c, seen)
 	if err != nil {
@@ -217,7 +230,7 @@ func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen
 			}
 		}
 	}
-	return append(all, growths(c, seen, step)...), nil
+	return append(all, growing...), nil
 }
 
 // leaving are the members that are too many, and those that move to other volumes, where the

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -88,10 +87,10 @@ func TestPreview(t *testing.T) {
 			}, claims...),
 		},
 		"Larger": {
-			reason:  "volumes grow, all at once",
+			reason:  "volumes grow, all at once; the limit of a small database, half of its volume, follows",
 			args:    func(p *Previous) { p.Cluster.Spec.Storage.Size = resource.MustParse("20Gi") },
 			step:    "Expand Changing: growing the volumes of db-0, db-1, db-2",
-			objects: append(slices.Clone(applied), "PersistentVolumeClaim db-0 Grown", "PersistentVolumeClaim db-1 Grown", "PersistentVolumeClaim db-2 Grown"),
+			objects: append(append([]string{service, "Pod db-0 Recreated [storage.size]", "Pod db-1 Recreated [storage.size]", "Pod db-2 Recreated [storage.size]"}, claims...), "PersistentVolumeClaim db-0 Grown", "PersistentVolumeClaim db-1 Grown", "PersistentVolumeClaim db-2 Grown"),
 		},
 		"NoService": {
 			reason:  "what is missing is created",
