@@ -163,6 +163,22 @@ func TestAct(t *testing.T) {
 			want:    slices.Concat(static, metadata),
 			err:     errInvalid,
 		},
+		"Useless": {
+			reason:  "nor for a value that etcd takes and does not serve with",
+			cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"max-txn-ops": "0"}} },
+			step:    membership.Step{Action: membership.None, Reason: membership.Healthy},
+			want:    slices.Concat(static, metadata),
+			err:     errInvalid,
+		},
+		"UselessServed": {
+			reason:  "but what a member has served with is right, whatever this release says of new values",
+			cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"max-txn-ops": "0"}} },
+			seen: func(seen *observed) {
+				metav1.SetMetaDataAnnotation(&seen.claims["db-1"].ObjectMeta, api.AnnotationServed, `{"version":"3.6.15","options":{"flags":{"max-txn-ops":"0","pre-vote":"true"}}}`)
+			},
+			step: membership.Step{Action: membership.None, Reason: membership.Healthy},
+			want: slices.Concat(static, metadata),
+		},
 		"StopRefused": {
 			reason: "without the intent nothing goes; metadata follows",
 			step:   membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-2"}},

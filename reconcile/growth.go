@@ -22,32 +22,33 @@ func grows(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Status.Phase == corev1.ClaimBound && has.Cmp(*claim.Spec.Resources.Requests.Storage()) < 0 && has.Cmp(c.Spec.Storage.Size) < 0
 }
 
-// steps are the conditions that a growth comes to, one after the other; failures are those that say
-// why it does not go on.
-var (
-	steps = []corev1.PersistentVolumeClaimConditionType{
-		corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
-	}
-	failures = []corev1.PersistentVolumeClaimConditionType{
-		corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError,
-	}
-)
+// telling are the conditions that tell of a growth: how far it has come, and why it does not go on.
+var telling = []corev1.PersistentVolumeClaimConditionType{
+	corev1.PersistentVolumeClaimResizing, corev1.PersistentVolumeClaimFileSystemResizePending,
+	corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError,
+}
 
 // stuck is how far a claim has come that has come no further since before then, and what to do;
-// empty for any other claim. A try that fails again is no progress.
+// empty for any other claim. A try that fails again is no progress: external-resizer writes the
+// time of each try into the condition Resizing, and its error into events alone where that may pass
+// (gRPC's ResourceExhausted, which a quota of the provider is).
 func stuck(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, then time.Time) string {
 	since := appliedAt(claim)
 	said := []string{string(claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage])}
-	mounts := false
+	mounts, tries := false, false
 	for _, condition := range claim.Status.Conditions {
-		step := slices.Contains(steps, condition.Type)
-		if condition.Status != corev1.ConditionTrue || !step && !slices.Contains(failures, condition.Type) {
+		if condition.Status != corev1.ConditionTrue || !slices.Contains(telling, condition.Type) {
 			continue
 		}
-		if step && condition.LastTransitionTime.After(since) {
-			since = condition.LastTransitionTime.Time
+		switch condition.Type {
+		case corev1.PersistentVolumeClaimFileSystemResizePending:
+			mounts = true
+			if condition.LastTransitionTime.After(since) {
+				since = condition.LastTransitionTime.Time
+			}
+		case corev1.PersistentVolumeClaimResizing:
+			tries = true
 		}
-		mounts = mounts || condition.Type == corev1.PersistentVolumeClaimFileSystemResizePending
 		words := string(condition.Type)
 		if condition.Message != "" {
 			words += ": " + podstatus.FirstLine(condition.Message)
@@ -68,9 +69,15 @@ func stuck(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, then time.Ti
 		return words + ", and its driver refuses to give it more: see the events of the claim"
 	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress:
 		mounts = true
+	case corev1.PersistentVolumeClaimControllerResizeInProgress:
+		tries = true
 	}
-	if mounts {
+	switch {
+	case mounts:
 		return words + ": where its driver lets no file system grow in use, delete the Pod, one member after the other, for the volume to be mounted again"
+	case tries:
+		return words + ": its driver tries, in vain so far, and the events of the claim say why, for example a quota of the provider, or that no volume grows in use"
+	default:
+		return words + ": see the events of the claim, and whether its driver runs (a CSI driver needs external-resizer)"
 	}
-	return words + ": see the events of the claim, and whether its driver runs (a CSI driver needs external-resizer)"
 }

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/hostlet"
@@ -19,12 +21,21 @@ func TestGrowthTakenBack(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, class string
+		quota         bool // the namespace has no room for more
 		stalled       string
 		says          []string
 	}{
 		"Driver": {
 			reason: "the API server takes the larger claim, and the driver does not", class: hostlet.Refusing, stalled: api.ReasonChanging,
 			says: []string{"has 1Gi of 2Gi", "its driver refuses to give it more", "set spec.storage.size back, together with spec.storage.changePolicy: Replace"},
+		},
+		"Provider": {
+			reason: "the driver tries again and again, and nothing but events tells of a quota of the provider", class: hostlet.Failing, stalled: api.ReasonChanging,
+			says: []string{"has 1Gi of 2Gi (ControllerResizeInProgress; Resizing)", "a quota of the provider", "set spec.storage.size back, together with spec.storage.changePolicy: Replace"},
+		},
+		"Quota": {
+			reason: "the namespace may not ask for more", class: hostlet.Expandable, quota: true, stalled: api.ReasonRefused,
+			says: []string{"exceeded quota: storage, requested: requests.storage=1Gi, used: requests.storage=3Gi, limited: requests.storage=3Gi"},
 		},
 		"Class": {
 			reason: "volumes of this class never grow", class: "standard", stalled: api.ReasonRefused,
@@ -40,6 +51,9 @@ func TestGrowthTakenBack(t *testing.T) {
 			c.Spec.Storage.StorageClassName = &tc.class
 			load := s.laden(c)
 			members, volumes := identityOf(c), s.claimUIDs(c)
+			if tc.quota {
+				s.storageQuota("3Gi")
+			}
 			s.change(c, func() { c.Spec.Storage.Size = resource.MustParse("2Gi") })
 			s.stalledWith(c, tc.stalled, tc.says...)
 			s.turnsBack(operator)
@@ -56,4 +70,15 @@ func TestGrowthTakenBack(t *testing.T) {
 			load.check()
 		})
 	}
+}
+
+// storageQuota lets the claims of the namespace ask for so much together, which they do already.
+// There is no controller that counts what they ask for.
+func (s *stage) storageQuota(size string) {
+	s.Helper()
+	all := corev1.ResourceList{corev1.ResourceRequestsStorage: resource.MustParse(size)}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "storage", Namespace: s.ns}, Spec: corev1.ResourceQuotaSpec{Hard: all}}
+	s.must(s.Create(s.Context(), quota))
+	quota.Status = corev1.ResourceQuotaStatus{Hard: all, Used: all}
+	s.must(s.Status().Update(s.Context(), quota))
 }

@@ -61,6 +61,8 @@ const (
 	EffectResized   Effect = "Resized"      // a Pod, while it runs; it is recreated where its node turns out to have less
 	EffectApplied   Effect = "Applied"      // labels, annotations or fields; nothing is started again
 	EffectCreated   Effect = "Created"
+	EffectGrown     Effect = "Grown"   // a volume, where its class can do that; nothing is started again
+	EffectRemoved   Effect = "Removed" // a Pod, whose member leaves the cluster, for good or for another one
 )
 
 // Preview is what the operator would do to a cluster, by the same judgement. It looks at the
@@ -91,7 +93,11 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 	if err != nil {
 		return observed{}, err
 	}
-	seen.claims = grown(c, seen.claims)
+	return judged(ctx, reader, c, seen)
+}
+
+// judged are the facts of objects that were seen.
+func judged(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) (observed, error) {
 	now := time.Now()
 	patience := now.Add(-replaceAfter(c))
 	l := limits{now: now, overdue: patience, forsaken: patience}
@@ -113,14 +119,20 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 func grown(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) map[string]*corev1.PersistentVolumeClaim {
 	all := maps.Clone(claims)
 	for name, claim := range claims {
-		small := c.Spec.Storage.Size.Cmp(*claim.Spec.Resources.Requests.Storage()) > 0
-		if small && claim.Status.Phase == corev1.ClaimBound && unfit(c, claim) == "" {
+		if small(c, claim) {
 			claim = claim.DeepCopy()
-			claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: c.Spec.Storage.Size}
+			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: c.Spec.Storage.Size}
+			claim.Status.Capacity = claim.Spec.Resources.Requests
 			all[name] = claim
 		}
 	}
 	return all
+}
+
+// small reports whether a claim is to ask for more than it does, and can, as far as that can be
+// told by reading.
+func small(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
+	return c.Spec.Storage.Size.Cmp(*claim.Spec.Resources.Requests.Storage()) > 0 && claim.Status.Phase == corev1.ClaimBound && unfit(c, claim) == ""
 }
 
 // remembered is what etcd would say, as far as the status tells: a member that was seen to answer
@@ -184,16 +196,29 @@ func rememberedAlarms(c *api.EtcdCluster) []membership.Alarm {
 
 // changes are those of the step, of what the cluster always has, and of labels and annotations.
 func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed, step membership.Step) ([]ObjectChange, error) {
+	growing := growths(c, seen, step)
+	if len(growing) > 0 {
+		var err error
+		seen.claims = grown(c, seen.claims)
+		if seen, err = judged(ctx, reader, c, seen); err != nil {
+			return nil, err
+		}
+	}
 	seen.touched = touched(c, seen, step)
 	all, err := staticChanges(ctx, reader, c, seen)
 	if err != nil {
 		return nil, err
 	}
+	leaves := leaving(c, seen, step)
 	for _, i := range seen.Instances {
-		if change, ok := podChange(i, step); ok && givenUp(c) == "" {
+		switch change, ok := podChange(i, step); {
+		case slices.Contains(leaves, i.Name):
+			all = append(all, ObjectChange{Kind: "Pod", Name: i.Name, Effect: EffectRemoved})
+		case ok && givenUp(c) == "":
 			all = append(all, change)
 		}
 	}
+	all = append(all, coming(c, seen, step, len(leaves))...)
 	for _, name := range maintained(seen, step) {
 		of, err := metadataChanges(c, seen, name)
 		if err != nil {
@@ -205,7 +230,63 @@ func changes(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen
 			}
 		}
 	}
-	return all, nil
+	return append(all, growing...), nil
+}
+
+// leaving are the members that are too many, and those that move to other volumes, where the
+// cluster is not to sleep altogether.
+func leaving(c *api.EtcdCluster, seen observed, step membership.Step) []string {
+	size := desired(c).Size
+	if step.Action == membership.Stall || size == 0 {
+		return nil
+	}
+	surplus := seen.Surplus(size)
+	var names []string
+	for _, i := range seen.Instances {
+		tooMany := slices.ContainsFunc(surplus, func(s membership.Instance) bool { return s.Name == i.Name })
+		if tooMany || i.Volume.Unfit != "" && seen.Member(i.ID) != nil {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
+// coming are the Pods and volumes of members that are too few when so many have left: those that
+// are not there yet.
+func coming(c *api.EtcdCluster, seen observed, step membership.Step, leave int) []ObjectChange {
+	if step.Action == membership.Stall || len(seen.Members) == 0 {
+		return nil
+	}
+	stay := -leave
+	for _, i := range seen.Instances {
+		if i.Volume.Spare || seen.Member(i.ID) != nil {
+			stay++
+		}
+	}
+	var all []ObjectChange
+	next := nextOrdinal(c, seen.Instances)
+	for n := range desired(c).Size - stay {
+		name := c.MemberName(next + n)
+		all = append(all, ObjectChange{Kind: "Pod", Name: name, Effect: EffectCreated})
+		if c.Spec.Storage.Medium != api.MediumMemory {
+			all = append(all, ObjectChange{Kind: "PersistentVolumeClaim", Name: name, Effect: EffectCreated})
+		}
+	}
+	return all
+}
+
+// growths are those of the volumes that are smaller than the spec asks for. Whether their class
+// lets them grow only the API server can tell.
+func growths(c *api.EtcdCluster, seen observed, step membership.Step) []ObjectChange {
+	var all []ObjectChange
+	for _, name := range slices.Sorted(maps.Keys(seen.claims)) {
+		claim := seen.claims[name]
+		if i, _ := seen.Instance(name); step.Action != membership.Stall && small(c, claim) && i.ID != 0 && i.Volume.Stays() {
+			size := render.Difference{Path: "spec.resources.requests.storage", From: claim.Spec.Resources.Requests.Storage().String(), To: c.Spec.Storage.Size.String()}
+			all = append(all, ObjectChange{Kind: "PersistentVolumeClaim", Name: name, Effect: EffectGrown, Differences: []render.Difference{size}})
+		}
+	}
+	return all
 }
 
 func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) ([]ObjectChange, error) {
@@ -213,7 +294,7 @@ func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	if err != nil {
 		return nil, err
 	}
-	if err := valid(c); err != nil {
+	if err := valid(c, seen.claims); err != nil {
 		return nil, err
 	}
 	live, err := budget(ctx, reader, c)

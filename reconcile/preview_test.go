@@ -63,6 +63,35 @@ func TestPreview(t *testing.T) {
 			args:    func(p *Previous) { p.Cluster.Spec.Metadata = &api.Metadata{Labels: api.Labels{"team": "a"}} },
 			objects: append([]string{"Service db Applied", "PodDisruptionBudget db Applied"}, applied...),
 		},
+		"More": {
+			reason:  "members to come are named as they will be",
+			args:    func(p *Previous) { p.Cluster.Spec.Replicas = new(int32(5)) },
+			step:    "Provision ScalingUp: ",
+			objects: append([]string{service, "Pod db-3 Created", "PersistentVolumeClaim db-3 Created", "Pod db-4 Created", "PersistentVolumeClaim db-4 Created"}, applied[1:]...),
+		},
+		"Fewer": {
+			reason:  "and so are those that go: followers, the newest first",
+			args:    func(p *Previous) { p.Cluster.Spec.Replicas = new(int32(1)) },
+			step:    "Remove ScalingDown: removing db-2",
+			objects: []string{service, "Pod db-1 Removed", "Pod db-2 Removed", "PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-1 Applied", "PersistentVolumeClaim db-2 Applied"},
+		},
+		"Other": {
+			reason: "members move to other volumes, one after the other",
+			args: func(p *Previous) {
+				p.Cluster.Spec.Storage.StorageClassName, p.Cluster.Spec.Storage.ChangePolicy = new("fast"), api.ChangeReplace
+			},
+			step: "Provision Moving: ",
+			objects: append([]string{
+				service, "Pod db-0 Removed", "Pod db-1 Removed", "Pod db-2 Removed", "Pod db-3 Created", "PersistentVolumeClaim db-3 Created",
+				"Pod db-4 Created", "PersistentVolumeClaim db-4 Created", "Pod db-5 Created", "PersistentVolumeClaim db-5 Created",
+			}, claims...),
+		},
+		"Larger": {
+			reason:  "volumes grow, all at once; the limit of a small database, half of its volume, follows",
+			args:    func(p *Previous) { p.Cluster.Spec.Storage.Size = resource.MustParse("20Gi") },
+			step:    "Expand Changing: growing the volumes of db-0, db-1, db-2",
+			objects: append(append([]string{service, "Pod db-0 Recreated [storage.size]", "Pod db-1 Recreated [storage.size]", "Pod db-2 Recreated [storage.size]"}, claims...), "PersistentVolumeClaim db-0 Grown", "PersistentVolumeClaim db-1 Grown", "PersistentVolumeClaim db-2 Grown"),
+		},
 		"NoService": {
 			reason:  "what is missing is created",
 			args:    func(p *Previous) { remove(p, "Service", "db-client") },

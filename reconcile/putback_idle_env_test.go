@@ -3,22 +3,58 @@
 package reconcile_test
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/node"
 	"quorate.dev/reconcile"
 	"quorate.dev/render"
 )
 
-// mute is a flag with which etcd runs and never serves: it cannot propose its own name.
-const mute = "max-request-bytes"
+// mute is a flag that etcds of mutable run with, and never serve where its value is muteValue.
+// Every value is refused of which it is known that a real one does that: docs/options.md.
+const mute, muteValue = "cors", "http://mute:1"
 
 func muted(c *api.EtcdCluster) {
-	c.Spec.Options = &api.Options{Flags: map[string]string{mute: "8"}}
+	c.Spec.Options = &api.Options{Flags: map[string]string{mute: muteValue}}
+}
+
+// mutable are etcds that cannot propose their own name where they are to be mute.
+func mutable(t *testing.T) registry {
+	var mu sync.Mutex
+	dirs := map[string]string{}
+	return func(ctx context.Context, version string) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if dirs[version] != "" {
+			return dirs[version], nil
+		}
+		real, err := node.Etcd(ctx, version)
+		if err != nil {
+			return "", err
+		}
+		dir := t.TempDir()
+		script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--%s=%s*) set -- \"$@\" --max-request-bytes=8 ;; esac\nexec %s \"$@\"\n", mute, muteValue, filepath.Join(real, "etcd"))
+		if err := os.WriteFile(filepath.Join(dir, "etcd"), []byte(script), 0o755); err != nil {
+			return "", err
+		}
+		for _, tool := range []string{"etcdctl", "etcdutl"} {
+			if err := os.Symlink(filepath.Join(real, tool), filepath.Join(dir, tool)); err != nil {
+				return "", err
+			}
+		}
+		dirs[version] = dir
+		return dir, nil
+	}
 }
 
 // TestPutBackIdle: to run is not to serve. A member whose etcd lives on with new options, and never
@@ -37,7 +73,7 @@ func TestPutBackIdle(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newStage(t, images(mutable(t)))
 			s.operate(func(r *reconcile.Reconciler) { r.StallAfter = tc.stallAfter })
 			c := s.cluster("db", tc.size)
 			load := s.laden(c)
@@ -73,7 +109,7 @@ func TestPutBackIdle(t *testing.T) {
 
 // TestIdleFromBirth: a cluster whose etcd has never served does so when the spec is mended.
 func TestIdleFromBirth(t *testing.T) {
-	s := newStage(t)
+	s := newStage(t, images(mutable(t)))
 	s.operate()
 	c := s.cluster("db", 3)
 	muted(c)

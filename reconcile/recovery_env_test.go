@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -255,7 +256,7 @@ func (s *stage) wrote(from int) []string {
 }
 
 func (w recovery) run(t *testing.T, made map[string][]string) ending {
-	s := newStageAlone(t)
+	s := newStageAlone(t, images(mutable(t)))
 	s.loaded = true
 	s.wire = &wire{}
 	var operator *reconcile.Reconciler
@@ -357,12 +358,14 @@ func (w recovery) foretells(s *stage, c *api.EtcdCluster) func(*stage, *api.Etcd
 	s.must(err)
 	told := effects(outlook)
 	pods, restarts := s.lives(c)
+	asks := s.asked(c)
 	return func(s *stage, c *api.EtcdCluster) {
 		s.Helper()
 		if !is(c, api.ConditionReady, metav1.ConditionTrue) { // what could not be done is told by then
 			return
 		}
 		now, again := s.lives(c)
+		s.resized(outlook, pods, now, asks, s.asked(c))
 		for member, uid := range now {
 			did := reconcile.Effect("")
 			switch {
@@ -378,6 +381,55 @@ func (w recovery) foretells(s *stage, c *api.EtcdCluster) func(*stage, *api.Etcd
 				s.Errorf("%s was to be %q, and was %q: %v", member, told[member], did, outlook)
 			}
 		}
+	}
+}
+
+// asked is how much the claims of a cluster ask for, by name.
+func (s *stage) asked(c *api.EtcdCluster) map[string]string {
+	s.Helper()
+	claims := &corev1.PersistentVolumeClaimList{}
+	s.must(s.List(s.Context(), claims, client.InNamespace(c.Namespace), client.MatchingLabels{api.LabelCluster: c.Name}))
+	asks := map[string]string{}
+	for _, claim := range claims.Items {
+		asks[claim.Name] = claim.Spec.Resources.Requests.Storage().String()
+	}
+	return asks
+}
+
+// resized fails where other members have come or gone, or other volumes have grown, than an outlook
+// has told of. A cluster that sleeps has no Pods, and loses no member for that.
+func (s *stage) resized(o reconcile.Outlook, before, now map[string]types.UID, asked, asks map[string]string) {
+	s.Helper()
+	var told, done []string
+	for _, change := range o.Objects {
+		switch change.Effect {
+		case reconcile.EffectRemoved, reconcile.EffectGrown:
+			told = append(told, fmt.Sprint(change.Name, change.Effect))
+		case reconcile.EffectCreated:
+			if change.Kind == "Pod" {
+				told = append(told, fmt.Sprint(change.Name, change.Effect))
+			}
+		}
+	}
+	for name := range before {
+		if now[name] == "" && len(now) > 0 {
+			done = append(done, fmt.Sprint(name, reconcile.EffectRemoved))
+		}
+	}
+	for name := range now {
+		if before[name] == "" {
+			done = append(done, fmt.Sprint(name, reconcile.EffectCreated))
+		}
+	}
+	for name, size := range asks {
+		if asked[name] != "" && asked[name] != size {
+			done = append(done, fmt.Sprint(name, reconcile.EffectGrown))
+		}
+	}
+	slices.Sort(told)
+	slices.Sort(done)
+	if diff := cmp.Diff(told, done); diff != "" {
+		s.Errorf("-told +done:\n%s", diff)
 	}
 }
 

@@ -84,10 +84,14 @@ func badFlags() []bad {
 	var all []bad
 	add := func(flag string, values ...string) {
 		for _, value := range values {
-			all = append(all, bad{
+			b := bad{
 				path: "options.flags." + flag, value: fmt.Sprintf("%q", value), says: "spec.options",
 				patch: fmt.Sprintf(`{"options":{"flags":{%q:%q}}}`, flag, value),
-			})
+			}
+			if optionsProblem(flag, value, "3.6.16") != nil {
+				b.says, b.never = flag+" must be", true
+			}
+			all = append(all, b)
 		}
 	}
 	for _, flag := range counts {
@@ -120,7 +124,8 @@ func byHand() []bad {
 		{path: "image.digest", value: `"sha256:` + strings.Repeat("0", 64) + `"`, says: "image"},
 		{path: "image.pullSecrets", value: `[{"name":"nowhere"}]`},
 
-		{path: "options.flags.max-request-bytes", value: `"8"`, patch: `{"options":{"flags":{"max-request-bytes":"8"}}}`, says: "spec.options", never: true},
+		{path: "options.flags.max-request-bytes", value: `"511"`, patch: `{"options":{"flags":{"max-request-bytes":"511"}}}`, says: "max-request-bytes must be", never: true},
+		{path: "options.flags.cors", value: `"http://mute:1"`, patch: `{"options":{"flags":{"cors":"http://mute:1"}}}`, says: "spec.options", never: true}, // mutable
 		{path: "options.flags.no-such-flag", value: `"1"`, patch: `{"options":{"flags":{"no-such-flag":"1"}}}`, says: "no-such-flag", never: true},
 		{path: "options.flags.max-txn-ops", value: `"many"`, patch: `{"options":{"flags":{"max-txn-ops":"many"}}}`, says: "max-txn-ops", never: true},
 		{path: "options.heartbeatInterval", value: `"1ms"`},

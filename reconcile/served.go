@@ -73,6 +73,24 @@ func said(claim *corev1.PersistentVolumeClaim) string {
 	return claim.Annotations[api.AnnotationServed]
 }
 
+// servedFlags are the flags of the spec that have values with which a member has served.
+func servedFlags(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) map[string]string {
+	flags := map[string]string{}
+	asked := ptr.Deref(c.Spec.Options, api.Options{}).Flags
+	for _, claim := range claims {
+		served, ok := render.AsServed(c, said(claim))
+		if !ok {
+			continue
+		}
+		for name, value := range ptr.Deref(served.Spec.Options, api.Options{}).Flags {
+			if asked[name] == value {
+				flags[name] = value
+			}
+		}
+	}
+	return flags
+}
+
 // refused tells of members that have no Pod because the API server takes none that is made like
 // theirs: a priority class is not there, a quota is used up, a policy says no. It said so of this
 // spec in the last look.

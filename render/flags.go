@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,6 +86,27 @@ var (
 	}
 )
 
+// useful are the flags of which etcd takes values with which it ends, lives on and does not serve,
+// or keeps a processor busy, by their newest names: docs/options.md has what it does with the ends
+// of each flag. What members have served with stays as it is.
+var useful = map[string]check{
+	"backend-batch-interval":            isPause(time.Millisecond),
+	"compact-hash-check-time":           isTime(time.Millisecond),
+	"corrupt-check-time":                isPause(time.Millisecond),
+	"downgrade-check-time":              isPause(time.Millisecond),
+	"distributed-tracing-sampling-rate": isBetween(0, 1_000_000), // of a million; with tracing alone
+	"max-concurrent-streams":            isStreams,
+	"max-request-bytes":                 isBetween(leastRequest, math.MaxUint32),
+	"max-snapshots":                     isBetween(0, math.MaxInt64),
+	"max-txn-ops":                       isBetween(1, math.MaxInt64),
+	// etcd adds up to a tenth, and ends at the first watch where that is too much for a time.
+	"watch-progress-notify-interval": isUpTo(100 * 365 * 24 * time.Hour),
+}
+
+// leastRequest is what max-request-bytes is at least. A member writes its name and its address for
+// clients first, which takes up to 300 bytes, and serves no client before.
+const leastRequest = 512
+
 const experimental = "experimental-"
 
 // find looks a flag up under the names it has on any minor.
@@ -138,6 +160,27 @@ func problemOn(v *version.Version, name, value string) string {
 	return ""
 }
 
+// uselessProblems says which flags have values that no member is to be given, but for those that
+// members have served with.
+func uselessProblems(flags, served map[string]string) []string {
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		value := flags[name]
+		check, ok := useful[strings.TrimPrefix(name, experimental)]
+		s, known := find(name)
+		if before, had := served[name]; !ok || !known || had && before == value {
+			continue
+		}
+		if _, parsed := s.check(value); !parsed { // said by flagProblems
+			continue
+		}
+		if want, ok := check(value); !ok {
+			problems = append(problems, fmt.Sprintf("spec.options.flags: %s must be %s, not %q: etcd does not serve with that, or does nothing else (docs/options.md)", name, want, value))
+		}
+	}
+	return problems
+}
+
 // nameOn is what a flag of spec.version is called on the version of etcd that a member runs for
 // now; false where that version has no such setting.
 func nameOn(v *version.Version, name string) (string, bool) {
@@ -177,9 +220,47 @@ func isUint32(value string) (string, bool) {
 	return "an integer from 0 to 4294967295", err == nil
 }
 
+// isBetween is for numbers that etcd goes on to use as signed ones.
+func isBetween(least, most uint64) check {
+	return func(value string) (string, bool) {
+		n, err := strconv.ParseUint(value, 0, 64)
+		return fmt.Sprintf("an integer from %d to %d", least, most), err == nil && n >= least && n <= most
+	}
+}
+
+// isStreams: of one connection. A watch takes one, leases that are kept alive take one, and both
+// are to leave one.
+func isStreams(value string) (string, bool) {
+	n, err := strconv.ParseUint(value, 0, 32)
+	return "0, for no limit, or an integer from 3 to 4294967295", err == nil && (n == 0 || n >= 3)
+}
+
 func isDuration(value string) (string, bool) {
 	_, err := time.ParseDuration(value)
 	return "a duration, for example 500ms or 10m", err == nil
+}
+
+// isTime is for what etcd does each time that so much has passed.
+func isTime(least time.Duration) check {
+	return func(value string) (string, bool) {
+		span, err := time.ParseDuration(value)
+		return fmt.Sprintf("a duration of at least %s", least), err == nil && span >= least
+	}
+}
+
+// isPause is isTime for what etcd has a default for, or switches off, with 0.
+func isPause(least time.Duration) check {
+	return func(value string) (string, bool) {
+		span, err := time.ParseDuration(value)
+		return fmt.Sprintf("0s, or a duration of at least %s", least), err == nil && (span == 0 || span >= least)
+	}
+}
+
+func isUpTo(most time.Duration) check {
+	return func(value string) (string, bool) {
+		span, err := time.ParseDuration(value)
+		return fmt.Sprintf("a duration of at most %s", most), err == nil && span <= most
+	}
 }
 
 func isOneOf(values ...string) check {

@@ -100,10 +100,12 @@ func everyFlag(t *testing.T) []string {
 
 func TestFlagProblems(t *testing.T) {
 	t.Parallel()
+	const useless = ": etcd does not serve with that, or does nothing else (docs/options.md)"
 	cases := map[string]struct {
 		reason  string
 		version string
 		flags   map[string]string
+		served  map[string]string // what members have served with
 		want    string
 	}{
 		"Known": {
@@ -159,14 +161,55 @@ func TestFlagProblems(t *testing.T) {
 				`spec.options.flags: pre-vote must be true or false, not "maybe"; ` +
 				`spec.options.flags: raft-read-timeout must be a duration, for example 500ms or 10m, not "5"`,
 		},
+		"Useless": {
+			reason:  "etcd would run, and not serve: docs/options.md has what it does with them",
+			version: "3.7.3",
+			flags: map[string]string{
+				"backend-batch-interval": "1ns", "compact-hash-check-time": "0s", "corrupt-check-time": "-1s", "downgrade-check-time": "-1s",
+				"max-concurrent-streams": "2", "max-request-bytes": "511", "max-snapshots": "9223372036854775808", "max-txn-ops": "0",
+			},
+			want: strings.Join([]string{
+				`spec.options.flags: backend-batch-interval must be 0s, or a duration of at least 1ms, not "1ns"`,
+				`spec.options.flags: compact-hash-check-time must be a duration of at least 1ms, not "0s"`,
+				`spec.options.flags: corrupt-check-time must be 0s, or a duration of at least 1ms, not "-1s"`,
+				`spec.options.flags: downgrade-check-time must be 0s, or a duration of at least 1ms, not "-1s"`,
+				`spec.options.flags: max-concurrent-streams must be 0, for no limit, or an integer from 3 to 4294967295, not "2"`,
+				`spec.options.flags: max-request-bytes must be an integer from 512 to 4294967295, not "511"`,
+				`spec.options.flags: max-snapshots must be an integer from 0 to 9223372036854775807, not "9223372036854775808"`,
+				`spec.options.flags: max-txn-ops must be an integer from 1 to 9223372036854775807, not "0"`,
+			}, useless+"; ") + useless,
+		},
+		"UselessOtherwise": {
+			reason:  "the same under its other name; what does not parse is told as that alone",
+			version: "3.6.16", flags: map[string]string{"experimental-corrupt-check-time": "1ns", "max-txn-ops": "-1"},
+			want: `spec.options.flags: max-txn-ops must be an integer of at least 0, not "-1"; ` +
+				`spec.options.flags: experimental-corrupt-check-time must be 0s, or a duration of at least 1ms, not "1ns"` + useless,
+		},
+		"Served": {
+			reason:  "what members have served with stays, and nothing else that is of no use",
+			version: "3.6.16", flags: map[string]string{"max-txn-ops": "0", "max-request-bytes": "8"}, served: map[string]string{"max-txn-ops": "0", "max-request-bytes": "9"},
+			want: `spec.options.flags: max-request-bytes must be an integer from 512 to 4294967295, not "8"` + useless,
+		},
+		"Least": {
+			reason:  "what is refused ends there, and 0 is what etcd does without the flag",
+			version: "3.5.35",
+			flags: map[string]string{
+				"backend-batch-interval": "1ms", "experimental-corrupt-check-time": "0s", "experimental-downgrade-check-time": "1ms",
+				"max-concurrent-streams": "3", "max-request-bytes": "512", "max-snapshots": "0", "max-txn-ops": "1", "experimental-compact-hash-check-time": "1ms",
+			},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := load(t, "minimal")
 			c.Spec.Version, c.Spec.Options = tc.version, &api.Options{Flags: tc.flags}
-			if diff := cmp.Diff(tc.want, text(Validate(c))); diff != "" {
+			if diff := cmp.Diff(tc.want, text(ValidateRunning(c, tc.served))); diff != "" {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+			m := firstMember(c)
+			if _, err := Pod(c, m); strings.Contains(text(err), useless) {
+				t.Errorf("%s: no Pod can be made of what a member may have served with: %v", tc.reason, err)
 			}
 		})
 	}

@@ -17,20 +17,30 @@ import (
 // refuses, because rendering also happens where no schema is, and what the schema cannot know, the
 // flags of spec.version. The text of the error is stable, in one line, and says what to write
 // instead.
-func Validate(c *api.EtcdCluster) error {
+func Validate(c *api.EtcdCluster) error { return ValidateRunning(c, nil) }
+
+// ValidateRunning is Validate for a cluster whose members have served with these flags: their
+// values are right, whatever this release of Quorate would say of new ones.
+func ValidateRunning(c *api.EtcdCluster, served map[string]string) error {
+	return join(append(problemsOf(c), uselessProblems(flagsOf(c), served)...))
+}
+
+// problemsOf are those for which no Pod can be made.
+func problemsOf(c *api.EtcdCluster) []string {
 	problems := specProblems(c)
 	if v, err := parseVersion(c.Spec.Version); err == nil {
 		problems = append(problems, flagProblems(flagsOf(c), v)...)
 	}
-	return join(problems)
+	return problems
 }
 
 // validateFor is Validate for a Pod that may run another version than spec.version until a change
 // is carried out. That version gets the flags that it knows, under the names that it knows them by;
-// only their values can be wrong for it.
+// only their values can be wrong for it. Values that are of no use are refused where the spec is
+// judged: a member may have served with them.
 func validateFor(c *api.EtcdCluster, v *version.Version) error {
 	if sameVersion(v.String(), c.Spec.Version) {
-		return Validate(c)
+		return join(problemsOf(c))
 	}
 	known := map[string]string{}
 	for name, value := range flagsOf(c) {

@@ -144,9 +144,13 @@ func table(out io.Writer, outlooks []reconcile.Outlook) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "\n%s, %s: %s would be recreated, %d started again in place, %d resized; %s would be applied, which starts nothing again\n",
+	sizes := ""
+	if grown, removed := effects[reconcile.EffectGrown], effects[reconcile.EffectRemoved]; grown+removed > 0 {
+		sizes = fmt.Sprintf("; %s would grow, %s be removed", count(grown, "volume"), count(removed, "member"))
+	}
+	_, err := fmt.Fprintf(out, "\n%s, %s: %s would be recreated, %d started again in place, %d resized; %s would be applied, which starts nothing again%s\n",
 		count(len(outlooks), "cluster"), count(members, "member"), count(effects[reconcile.EffectRecreated], "Pod"), effects[reconcile.EffectRestarted],
-		effects[reconcile.EffectResized], count(effects[reconcile.EffectApplied]+effects[reconcile.EffectCreated], "object"))
+		effects[reconcile.EffectResized], count(effects[reconcile.EffectApplied]+effects[reconcile.EffectCreated], "object"), sizes)
 	return err
 }
 
@@ -156,6 +160,8 @@ var inWords = map[reconcile.Effect]string{
 	reconcile.EffectResized:   "resized while it runs",
 	reconcile.EffectApplied:   "applied",
 	reconcile.EffectCreated:   "created",
+	reconcile.EffectGrown:     "grown",
+	reconcile.EffectRemoved:   "removed",
 }
 
 // why names the parts of the spec, or the places that differ: with a plus those that are new, with

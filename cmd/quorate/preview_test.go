@@ -43,6 +43,27 @@ b/two              no changes
 2 clusters, 4 members: 0 Pods would be recreated, 0 started again in place, 0 resized; 0 objects would be applied, which starts nothing again
 `,
 		},
+		"Sizes": {
+			reason: "what becomes of the number of members, and of their volumes",
+			args: []reconcile.Outlook{{
+				Namespace: "a", Name: "one", Members: 3,
+				Step: &reconcile.Upcoming{Action: "Remove", Reason: "ScalingDown", Message: "removing one-2: spec.replicas is 1"},
+				Objects: []reconcile.ObjectChange{
+					{Kind: "Pod", Name: "one-1", Effect: reconcile.EffectRemoved},
+					{Kind: "Pod", Name: "one-2", Effect: reconcile.EffectRemoved},
+					{Kind: "PersistentVolumeClaim", Name: "one-0", Effect: reconcile.EffectGrown, Differences: []render.Difference{{Path: "spec.resources.requests.storage", From: "1Gi", To: "2Gi"}}},
+				},
+			}},
+			want: `
+CLUSTER   OBJECT                        CHANGE        WHY
+a/one                                   ScalingDown   removing one-2: spec.replicas is 1
+a/one     Pod one-1                     removed
+a/one     Pod one-2                     removed
+a/one     PersistentVolumeClaim one-0   grown         spec.resources.requests.storage
+
+1 cluster, 3 members: 0 Pods would be recreated, 0 started again in place, 0 resized; 0 objects would be applied, which starts nothing again; 1 volume would grow, 2 members be removed
+`,
+		},
 		"Everything": {
 			reason: "a line for each object",
 			args: []reconcile.Outlook{{

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -27,10 +28,10 @@ import (
 const protection = "kubernetes.io/pvc-protection"
 
 // createStorageClass makes the default class that a claim gets when it names none.
-// There is another one whose volumes can grow, and one whose driver refuses that.
+// There is another one whose volumes can grow, and two whose drivers do not let them.
 func (h *Hostlet) createStorageClass(ctx context.Context) error {
 	for name, annotations := range map[string]map[string]string{
-		"standard": {"storageclass.kubernetes.io/is-default-class": "true"}, Expandable: nil, Refusing: nil,
+		"standard": {"storageclass.kubernetes.io/is-default-class": "true"}, Expandable: nil, Refusing: nil, Failing: nil,
 	} {
 		class := &storagev1.StorageClass{
 			ObjectMeta:           metav1.ObjectMeta{Name: name, Annotations: annotations},
@@ -46,36 +47,63 @@ func (h *Hostlet) createStorageClass(ctx context.Context) error {
 }
 
 // Expandable is the name of a storage class whose volumes can grow. Refusing is that of one that
-// takes larger claims, and whose driver finds that it cannot give them more.
+// takes larger claims, and whose driver finds that it cannot give them more. That of Failing finds
+// a quota used up: it tries again, and says so in events alone.
 const (
 	Expandable = "expandable"
 	Refusing   = "refusing"
+	Failing    = "failing"
 )
+
+// tryAgain is how long after another the driver of Failing tries.
+const tryAgain = time.Second
 
 // expand gives a bound claim what it asks for. The API server lets a claim ask for more only where
 // its class allows that.
-func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) error {
+func (h *Hostlet) expand(ctx context.Context, key types.NamespacedName) (ctrl.Result, error) {
 	pvc := &corev1.PersistentVolumeClaim{}
 	if err := h.client.Get(ctx, key, pvc); err != nil {
-		return client.IgnoreNotFound(err)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	asked := pvc.Spec.Resources.Requests.Storage()
 	if pvc.Status.Phase != corev1.ClaimBound || pvc.Status.Capacity.Storage().Cmp(*asked) >= 0 {
-		return nil
+		return ctrl.Result{}, nil
 	}
-	const storage, infeasible = corev1.ResourceStorage, corev1.PersistentVolumeClaimControllerResizeInfeasible
+	tells := func(status corev1.ClaimResourceStatus) {
+		pvc.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: status}
+	}
+	again := ctrl.Result{}
 	switch {
+	case *pvc.Spec.StorageClassName == Failing:
+		tried := conditionOf(pvc, corev1.PersistentVolumeClaimResizing)
+		if rest := time.Until(tried.LastTransitionTime.Add(tryAgain)); rest > 0 {
+			return ctrl.Result{RequeueAfter: rest}, nil
+		}
+		tells(corev1.PersistentVolumeClaimControllerResizeInProgress)
+		*tried = corev1.PersistentVolumeClaimCondition{Type: tried.Type, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}
+		again.RequeueAfter = tryAgain
 	case *pvc.Spec.StorageClassName != Refusing:
 		pvc.Status.Capacity = pvc.Spec.Resources.Requests
-	case pvc.Status.AllocatedResourceStatuses[storage] == infeasible:
-		return nil
+	case pvc.Status.AllocatedResourceStatuses[corev1.ResourceStorage] == corev1.PersistentVolumeClaimControllerResizeInfeasible:
+		return ctrl.Result{}, nil
 	default:
-		pvc.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{storage: infeasible}
+		tells(corev1.PersistentVolumeClaimControllerResizeInfeasible)
 	}
 	if err := client.IgnoreNotFound(h.client.Status().Update(ctx, pvc)); err != nil {
-		return fmt.Errorf("expand claim %s: %w", key, err)
+		return ctrl.Result{}, fmt.Errorf("expand claim %s: %w", key, err)
 	}
-	return nil
+	return again, nil
+}
+
+// conditionOf is a condition of a claim, which is added where it is not there.
+func conditionOf(pvc *corev1.PersistentVolumeClaim, kind corev1.PersistentVolumeClaimConditionType) *corev1.PersistentVolumeClaimCondition {
+	for n := range pvc.Status.Conditions {
+		if pvc.Status.Conditions[n].Type == kind {
+			return &pvc.Status.Conditions[n]
+		}
+	}
+	pvc.Status.Conditions = append(pvc.Status.Conditions, corev1.PersistentVolumeClaimCondition{Type: kind})
+	return &pvc.Status.Conditions[len(pvc.Status.Conditions)-1]
 }
 
 // noteUse writes into the status of a bound claim whether a Pod refers to it, as Kubernetes does
@@ -94,11 +122,11 @@ func (h *Hostlet) noteUse(ctx context.Context, key types.NamespacedName) error {
 	if slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return slices.Contains(claimNames(&pod), key.Name) }) {
 		now.Status, now.Reason = corev1.ConditionFalse, "PodUsingPVC"
 	}
-	conditions := pvc.Status.Conditions
-	if pvc.DeletionTimestamp != nil || pvc.Status.Phase != corev1.ClaimBound || len(conditions) == 1 && conditions[0].Status == now.Status {
+	said := conditionOf(pvc, now.Type)
+	if pvc.DeletionTimestamp != nil || pvc.Status.Phase != corev1.ClaimBound || said.Status == now.Status {
 		return nil
 	}
-	pvc.Status.Conditions = []corev1.PersistentVolumeClaimCondition{now}
+	*said = now
 	if err := client.IgnoreNotFound(h.client.Status().Update(ctx, pvc)); err != nil {
 		return fmt.Errorf("note whether claim %s is used: %w", key, err)
 	}
@@ -119,7 +147,8 @@ func (h *Hostlet) setupClaims(mgr ctrl.Manager) error {
 			return requests
 		})).
 		Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-			return ctrl.Result{}, errors.Join(h.release(ctx, req.NamespacedName), h.expand(ctx, req.NamespacedName), h.noteUse(ctx, req.NamespacedName))
+			again, err := h.expand(ctx, req.NamespacedName)
+			return again, errors.Join(h.release(ctx, req.NamespacedName), err, h.noteUse(ctx, req.NamespacedName))
 		}))
 }
 
