@@ -194,7 +194,7 @@ var rollBounds = map[string]exploration[rollBound]{
 	"SilentDown": {
 		reason: "Three members go up and down, the nodes of two fall silent, and one crashes",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll35, roll36, roll37}, options: true, kills: true, states: 6_000_000, budget: rollBudget{specs: 2, crashes: 1, silences: 2}},
-		full:   true,
+		takes:  minutes,
 	},
 	"UpAndDown": {
 		reason: "Three members go anywhere, while a member crashes and another one is lost",
