@@ -38,17 +38,17 @@ func mutable(t *testing.T) registry {
 		if dirs[version] != "" {
 			return dirs[version], nil
 		}
-		real, err := node.Etcd(ctx, version)
+		released, err := node.Etcd(ctx, version)
 		if err != nil {
 			return "", err
 		}
 		dir := t.TempDir()
-		script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--%s=%s*) set -- \"$@\" --max-request-bytes=8 ;; esac\nexec %s \"$@\"\n", mute, muteValue, filepath.Join(real, "etcd"))
+		script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--%s=%s*) set -- \"$@\" --max-request-bytes=8 ;; esac\nexec %s \"$@\"\n", mute, muteValue, filepath.Join(released, "etcd"))
 		if err := os.WriteFile(filepath.Join(dir, "etcd"), []byte(script), 0o755); err != nil {
 			return "", err
 		}
 		for _, tool := range []string{"etcdctl", "etcdutl"} {
-			if err := os.Symlink(filepath.Join(real, tool), filepath.Join(dir, tool)); err != nil {
+			if err := os.Symlink(filepath.Join(released, tool), filepath.Join(dir, tool)); err != nil {
 				return "", err
 			}
 		}

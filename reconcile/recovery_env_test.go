@@ -402,13 +402,9 @@ func (s *stage) resized(o reconcile.Outlook, before, now map[string]types.UID, a
 	s.Helper()
 	var told, done []string
 	for _, change := range o.Objects {
-		switch change.Effect {
-		case reconcile.EffectRemoved, reconcile.EffectGrown:
+		comes := change.Effect == reconcile.EffectCreated && change.Kind == "Pod"
+		if comes || change.Effect == reconcile.EffectRemoved || change.Effect == reconcile.EffectGrown {
 			told = append(told, fmt.Sprint(change.Name, change.Effect))
-		case reconcile.EffectCreated:
-			if change.Kind == "Pod" {
-				told = append(told, fmt.Sprint(change.Name, change.Effect))
-			}
 		}
 	}
 	for name := range before {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +33,7 @@ func AsOperator(cfg *rest.Config) *rest.Config {
 // holdOperator applies the policy of an installation, and waits until it is in force.
 func holdOperator(ctx context.Context, cfg *rest.Config) error {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(admissionv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(admissionregistrationv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	admin, err := client.New(cfg, client.Options{Scheme: scheme})
