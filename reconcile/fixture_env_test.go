@@ -108,7 +108,7 @@ func newStage(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	return newStageAlone(t, with...)
 }
 
-// registry gives the directory with the binaries of an image of that version; without one, released
+// registry gives the directory with the binaries of an image of that version. By default released
 // versions can be had.
 type registry func(ctx context.Context, version string) (string, error)
 
@@ -145,7 +145,7 @@ func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	// The test's context ends before its clean-up, and the processes must outlive what stops them
 	// in order. Dozens of etcds are at rest, and most of what they cost then is heartbeats.
 	// Elections take as long as ever.
-	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, Heartbeat: 200 * time.Millisecond, Dies: s.agentDies, Logf: func(string, ...any) {}}
+	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, EtcdDir: released(t), Heartbeat: 200 * time.Millisecond, Dies: s.agentDies, Logf: func(string, ...any) {}}
 	for _, set := range with {
 		set(&options)
 	}
@@ -173,7 +173,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 		cfg.Wrap(s.wire.over)
 	}
 	if s.account != "" {
-		cfg.Impersonate.UserName = "system:serviceaccount:" + s.account
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + s.account}
 	}
 	serverTime := &reconcile.ServerTime{}
 	cfg.Wrap(serverTime.Over)

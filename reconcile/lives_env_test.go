@@ -236,7 +236,7 @@ func mend(size int32) func(*stage, *fault) (*api.EtcdCluster, data) {
 		s.change(c, func() { wrongOptions(c) })
 		s.stalled(c, api.ReasonChangeFailed)
 		s.whole(c)
-		if names := s.has(c, wrongFlag); len(names) > 0 {
+		if names := s.has(c, unwilling); len(names) > 0 {
 			s.Errorf("%v still have what was put back", names)
 		}
 		s.write(c, kept)

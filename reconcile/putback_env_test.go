@@ -19,13 +19,6 @@ import (
 	"quorate.dev/e2e/history"
 )
 
-// wrongFlag is a flag with a value that only etcd itself refuses.
-const wrongFlag = "compact-hash-check-time"
-
-func wrongOptions(c *api.EtcdCluster) {
-	c.Spec.Options = &api.Options{Flags: map[string]string{wrongFlag: "0s"}}
-}
-
 func (s *stage) has(c *api.EtcdCluster, flag string) (names []string) {
 	s.Helper()
 	for _, pod := range s.pods(c) {
@@ -73,7 +66,7 @@ func TestPutBackOptions(t *testing.T) {
 			who := identityOf(c)
 			s.change(c, func() { wrongOptions(c) })
 			message := s.stalled(c, api.ReasonChangeFailed)
-			for _, says := range []string{"with the new spec.options it exited with code", wrongFlag + " must be >0", "It was put back", "set the spec right"} {
+			for _, says := range []string{"with the new spec.options it exited with code", "compact-hash-check-time must be >0", "It was put back", "set the spec right"} {
 				if !strings.Contains(message, says) {
 					t.Errorf("%s: the message does not say %q: %s", tc.reason, says, message)
 				}
@@ -96,7 +89,7 @@ func TestPutBackOptions(t *testing.T) {
 				s.awaitRecreated(member, uid)
 				s.whole(c)
 			}
-			if names := s.has(c, wrongFlag); len(names) > 0 || c.Status.FailedChange == nil {
+			if names := s.has(c, unwilling); len(names) > 0 || c.Status.FailedChange == nil {
 				t.Errorf("%s: %v have got the wrong flag, failed change %v", tc.reason, names, c.Status.FailedChange)
 			}
 			load.await(20)
@@ -162,7 +155,7 @@ func TestPutBackAmongOthers(t *testing.T) {
 			s.change(c, func() { wrongOptions(c) })
 			s.stalled(c, api.ReasonChangeFailed)
 			s.whole(c)
-			if names := s.has(c, wrongFlag); len(names) > 0 {
+			if names := s.has(c, unwilling); len(names) > 0 {
 				t.Errorf("%s: %v still have what was put back", tc.reason, names)
 			}
 			load.check()

@@ -3,59 +3,16 @@
 package reconcile_test
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	api "quorate.dev/api/v1alpha1"
-	"quorate.dev/e2e/node"
 	"quorate.dev/reconcile"
 	"quorate.dev/render"
 )
-
-// mute is a flag that etcds of mutable run with, and never serve where its value is muteValue.
-// Every value is refused of which it is known that a real one does that: docs/options.md.
-const mute, muteValue = "cors", "http://mute:1"
-
-func muted(c *api.EtcdCluster) {
-	c.Spec.Options = &api.Options{Flags: map[string]string{mute: muteValue}}
-}
-
-// mutable are etcds that cannot propose their own name where they are to be mute.
-func mutable(t *testing.T) registry {
-	var mu sync.Mutex
-	dirs := map[string]string{}
-	return func(ctx context.Context, version string) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if dirs[version] != "" {
-			return dirs[version], nil
-		}
-		released, err := node.Etcd(ctx, version)
-		if err != nil {
-			return "", err
-		}
-		dir := t.TempDir()
-		script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--%s=%s*) set -- \"$@\" --max-request-bytes=8 ;; esac\nexec %s \"$@\"\n", mute, muteValue, filepath.Join(released, "etcd"))
-		if err := os.WriteFile(filepath.Join(dir, "etcd"), []byte(script), 0o755); err != nil {
-			return "", err
-		}
-		for _, tool := range []string{"etcdctl", "etcdutl"} {
-			if err := os.Symlink(filepath.Join(released, tool), filepath.Join(dir, tool)); err != nil {
-				return "", err
-			}
-		}
-		dirs[version] = dir
-		return dir, nil
-	}
-}
 
 // TestPutBackIdle: to run is not to serve. A member whose etcd lives on with new options, and never
 // serves, is put back like one whose etcd ends; at once where the spec was set back.
@@ -73,7 +30,7 @@ func TestPutBackIdle(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, images(mutable(t)))
+			s := newStage(t)
 			s.operate(func(r *reconcile.Reconciler) { r.StallAfter = tc.stallAfter })
 			c := s.cluster("db", tc.size)
 			load := s.laden(c)
@@ -97,7 +54,7 @@ func TestPutBackIdle(t *testing.T) {
 					touched++
 				}
 			}
-			if names := s.has(c, mute); touched != 1 || len(names) > 0 {
+			if names := s.has(c, unwilling); touched != 1 || len(names) > 0 {
 				t.Errorf("%s: %d Pods were recreated, and %v have the option still", tc.reason, touched, names)
 			}
 			s.same(c, who)
@@ -109,7 +66,7 @@ func TestPutBackIdle(t *testing.T) {
 
 // TestIdleFromBirth: a cluster whose etcd has never served does so when the spec is mended.
 func TestIdleFromBirth(t *testing.T) {
-	s := newStage(t, images(mutable(t)))
+	s := newStage(t)
 	s.operate()
 	c := s.cluster("db", 3)
 	muted(c)
@@ -117,7 +74,7 @@ func TestIdleFromBirth(t *testing.T) {
 	s.awaitIdle(c)
 	s.change(c, func() { c.Spec.Options = nil })
 	s.ready(c)
-	if names := s.has(c, mute); len(names) > 0 {
+	if names := s.has(c, unwilling); len(names) > 0 {
 		t.Errorf("%v have the option still", names)
 	}
 }
@@ -125,9 +82,9 @@ func TestIdleFromBirth(t *testing.T) {
 // awaitIdle waits until a Pod runs that has the mute flag.
 func (s *stage) awaitIdle(c *api.EtcdCluster) {
 	s.Helper()
-	s.await(c, "with a member that has the mute flag", func() bool { return len(s.has(c, mute)) > 0 })
+	s.await(c, "with a member that has the mute flag", func() bool { return len(s.has(c, unwilling)) > 0 })
 	pod := &corev1.Pod{}
-	pod.Name, pod.Namespace = s.has(c, mute)[0], s.ns
+	pod.Name, pod.Namespace = s.has(c, unwilling)[0], s.ns
 	s.awaitPod(pod, "running", func() bool {
 		return len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].Name == render.Container && pod.Status.ContainerStatuses[0].State.Running != nil
 	})

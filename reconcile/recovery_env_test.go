@@ -256,7 +256,7 @@ func (s *stage) wrote(from int) []string {
 }
 
 func (w recovery) run(t *testing.T, made map[string][]string) ending {
-	s := newStageAlone(t, images(mutable(t)))
+	s := newStageAlone(t)
 	s.loaded = true
 	s.wire = &wire{}
 	var operator *reconcile.Reconciler

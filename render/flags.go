@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +34,7 @@ var (
 		"backend-batch-interval":        isDuration,
 		"backend-batch-limit":           isInt,
 		"backend-bbolt-freelist-type":   isOneOf("array", "map"),
-		"cors":                          isAnything,
+		"cors":                          isOrigins,
 		"enable-grpc-gateway":           isBool,
 		"enable-pprof":                  isBool,
 		"grpc-keepalive-interval":       isDuration,
@@ -199,6 +201,25 @@ func (s setting) in(v *version.Version) bool {
 // The checks parse as etcd does.
 
 func isAnything(string) (string, bool) { return "", true }
+
+// isOrigins is for a list of origins that a browser may come from. etcd wants their ports too, and
+// what it says where one is missing is lost above its usage.
+func isOrigins(value string) (string, bool) {
+	const want = "* or URLs with a port, separated by commas, for example https://example.com:443"
+	if value == "*" {
+		return want, true
+	}
+	for origin := range strings.SplitSeq(value, ",") {
+		u, err := url.Parse(strings.TrimSpace(origin))
+		if err != nil || u.Path != "" || u.Scheme != "http" && u.Scheme != "https" {
+			return want, false
+		}
+		if _, _, err := net.SplitHostPort(u.Host); err != nil {
+			return want, false
+		}
+	}
+	return want, true
+}
 
 func isBool(value string) (string, bool) {
 	_, err := strconv.ParseBool(value)

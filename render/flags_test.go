@@ -161,6 +161,18 @@ func TestFlagProblems(t *testing.T) {
 				`spec.options.flags: pre-vote must be true or false, not "maybe"; ` +
 				`spec.options.flags: raft-read-timeout must be a duration, for example 500ms or 10m, not "5"`,
 		},
+		"Origins": {
+			reason:  "etcd would exit, and its usage hides why",
+			version: "3.6.16",
+			flags:   map[string]string{"cors": "https://example.com"},
+			want:    `spec.options.flags: cors must be * or URLs with a port, separated by commas, for example https://example.com:443, not "https://example.com"`,
+		},
+		"OriginsWithPorts": {
+			reason:  "etcd takes these",
+			version: "3.7.3",
+			flags:   map[string]string{"cors": "https://example.com:443, http://[::1]:8080"},
+		},
+		"AllOrigins": {reason: "etcd takes this", version: "3.5.35", flags: map[string]string{"cors": "*"}},
 		"Useless": {
 			reason:  "etcd would run, and not serve: docs/options.md has what it does with them",
 			version: "3.7.3",

@@ -46,7 +46,7 @@ func TestAdmitOptions(t *testing.T) {
 		},
 		"FlagsFull": {
 			reason: "several, with values of all kinds",
-			args:   args{object: `spec: {options: {flags: {max-request-bytes: '3145728', cors: 'https://example.com', enable-pprof: 'true', host-whitelist: ''}}}`},
+			args:   args{object: `spec: {options: {flags: {max-request-bytes: '3145728', cors: 'https://example.com:443', enable-pprof: 'true', host-whitelist: ''}}}`},
 		},
 		"HeartbeatZero": {
 			reason: "a heartbeat takes time",

@@ -80,7 +80,7 @@ type Hostlet struct {
 // Start looks after the API server at cfg until ctx ends or Stop is called.
 func Start(ctx context.Context, cfg *rest.Config, opts Options) (*Hostlet, error) {
 	if opts.EtcdDir == nil {
-		opts.EtcdDir = released
+		opts.EtcdDir = Released
 	}
 	if opts.BackoffBase == 0 {
 		opts.BackoffBase = 200 * time.Millisecond
@@ -103,8 +103,9 @@ func Start(ctx context.Context, cfg *rest.Config, opts Options) (*Hostlet, error
 	return h, nil
 }
 
-// released versions only: a lookup of any other would ask the network each time.
-func released(ctx context.Context, version string) (string, error) {
+// Released returns the directory with the binaries of a version of [node.EtcdVersions]. Any other
+// is an image that cannot be pulled: a lookup of it would ask the network each time.
+func Released(ctx context.Context, version string) (string, error) {
 	if !slices.Contains(node.EtcdVersions(), version) {
 		return "", fmt.Errorf("etcd %s: manifest unknown", version)
 	}
