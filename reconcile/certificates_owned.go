@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,6 +85,9 @@ func (l *inspection) operators(ctx context.Context, p plane) (*corev1.Secret, er
 
 // unownedSecret begins what is said of a Secret that is not taken.
 const unownedSecret = "Secret %s has the label of this EtcdCluster, and is neither owned by it nor known from its status: whatever created it may know its key, and it is not used. "
+
+// errUnowned is the same where nothing can be issued again: it is not told to delete the Secret.
+var errUnowned = errors.New("it has no owner, and the status does not name the authority that issued it")
 
 // adoptable says what to do about an authority that is not known.
 func (l *inspection) adoptable(name string) error {

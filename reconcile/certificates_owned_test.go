@@ -125,6 +125,19 @@ func TestSecretsWithoutOwner(t *testing.T) {
 			change: func(w *world) { orphan(w, leaves...); delete(w.secrets, "db-client-ca") },
 			want:   want{Written: leaves, Dials: true},
 		},
+		"LostAndPlantedLeaf": {
+			reason: "nothing is issued again while the authority is lost, so that is not what to type",
+			change: func(w *world) { planted(w, "db-server-tls"); delete(w.secrets, "db-client-ca") },
+			want: want{Reason: api.ReasonAuthorityLost, Dials: true, Says: []string{
+				"Secret db-client-ca with the certificate authority of spec.tls.client is missing, and Secret db-server-tls, which it would have to issue again, cannot be used (it has no owner",
+				"Put Secret db-client-ca back from a backup",
+			}},
+		},
+		"LostAndUnknown": {
+			reason: "what the status does not name may be the last certificate that members trust",
+			change: func(w *world) { orphan(w, leaves...); delete(w.secrets, "db-client-ca"); w.c.Status.TLS = nil },
+			want:   want{Written: []string{"db-peer-tls"}, Reason: api.ReasonAuthorityLost, Says: []string{"Put Secret db-client-ca back from a backup"}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
