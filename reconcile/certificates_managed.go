@@ -291,6 +291,7 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	err := l.r.Client.Apply(ctx, secret, client.FieldOwner(api.Manager), client.ForceOwnership)
 	switch {
 	case apierrors.IsForbidden(err):
+		l.refused = true
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)", name, podstatus.FirstLine(err.Error()), l.r.grant(l.c))}
 	case apierrors.IsInvalid(err): // it is immutable

@@ -294,6 +294,9 @@ func TestCertificatesRefused(t *testing.T) {
 			if diff := cmp.Diff(tc.want, text(found.barred)); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
+			if wait := found.again.Sub(noon); wait != unreadyLook {
+				t.Errorf("%s: it is refused every %s, and a person is to act", tc.reason, wait)
+			}
 		})
 	}
 }
