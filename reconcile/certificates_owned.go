@@ -95,7 +95,7 @@ func (l *inspection) adoptable(name string) error {
 	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"%s","kind":"%s","name":"%s","uid":"%s","controller":true,"blockOwnerDeletion":true}]}}`,
 		api.SchemeGroupVersion, api.EtcdClusterKind.Kind, c.Name, c.UID)
 	return &certificatesError{string(membership.ForeignObject), fmt.Sprintf(unownedSecret+
-		"If you did not restore it yourself, run: kubectl delete secret %[1]s --namespace=%[2]s. If you did, and running members or applications trust it, run: kubectl patch secret %[1]s --namespace=%[2]s --type=merge --patch='%[3]s'",
+		"If you neither restored it nor kept it when you deleted an earlier EtcdCluster, run: kubectl delete secret %[1]s --namespace=%[2]s. If you did, and running members or applications trust it, run: kubectl patch secret %[1]s --namespace=%[2]s --type=merge --patch='%[3]s'",
 		name, c.Namespace, owner)}
 }
 

@@ -115,6 +115,11 @@ func TestSecretsWithoutOwner(t *testing.T) {
 			change: func(w *world) { orphan(w, everySecret...); w.c.Status.TLS, w.running = nil, false },
 			want:   want{Reason: foreign, Says: []string{"Secret db-client-ca", patch}},
 		},
+		"Orphaned": {
+			reason: "after kubectl delete --cascade=orphan members run, and their authority was never restored: to delete it stops them all",
+			change: func(w *world) { orphan(w, everySecret...); w.c.Status.TLS = nil },
+			want:   want{Reason: foreign, Says: []string{"If you neither restored it nor kept it when you deleted an earlier EtcdCluster, run: kubectl delete", patch}},
+		},
 		"RestoredAndPatched": {
 			reason: "once a person has typed the commands, what these authorities have issued is known",
 			change: func(w *world) { orphan(w, leaves...); w.c.Status.TLS, w.running = nil, false },
