@@ -37,8 +37,8 @@ type Certificates struct {
 	PeerHosts func(*api.EtcdCluster) []string
 }
 
-// How often the Secrets of a cluster are looked at: while it is ready, while it is not or rights are
-// missing, and while another thing is wrong with them.
+// How often the Secrets of a cluster are looked at: while it is ready, while it is not or rights
+// are missing, and while another thing is wrong with them.
 const (
 	restingLook = 5 * time.Minute
 	unreadyLook = 10 * time.Second
