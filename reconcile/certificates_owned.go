@@ -43,7 +43,11 @@ func (l *inspection) ours(ctx context.Context, name string, proven func(map[stri
 		if apierrors.IsConflict(err) {
 			return nil, err
 		}
-		if err != nil { // it is good all the same
+		switch { // it is good all the same
+		case err != nil && secret.Labels[api.LabelCluster] != l.c.Name: // the policy of an installation refuses that
+			l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %[1]s has neither an owner nor the label of this EtcdCluster, without which the operator may not write it: run: kubectl label secret %[1]s --namespace=%[2]s %[3]s=%[4]s --overwrite",
+				name, l.c.Namespace, api.LabelCluster, l.c.Name))
+		case err != nil:
 			l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %s has no owner, and cannot be given one: %s", name, podstatus.FirstLine(err.Error())))
 		}
 	}
