@@ -37,7 +37,8 @@ type Certificates struct {
 	PeerHosts func(*api.EtcdCluster) []string
 }
 
-// How often the Secrets of a cluster are looked at: while it is ready, and else.
+// How often the Secrets of a cluster are looked at: while it is ready, while it is not or rights
+// are missing, and while another thing is wrong with them.
 const (
 	restingLook = 5 * time.Minute
 	unreadyLook = 10 * time.Second
@@ -113,7 +114,11 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	case err != nil: // the pass goes on, and fails in the end
 		found.barred = err
 	}
-	if found.barred != nil {
+	switch {
+	case found.barred == nil:
+	case l.refused: // a person is to act, and an audit log has each look
+		l.lookBy(now.Add(unreadyLook))
+	default:
 		found.again = now.Add(barredLook)
 	}
 	if found.config == nil { // what was known may still serve to ask
@@ -141,6 +146,8 @@ type inspection struct {
 	now    time.Time
 	found  *credentials
 	writes bool // else what is missing stays missing
+	// refused: the API server does not let the operator read a Secret, or write one.
+	refused bool
 }
 
 // clients looks at what clients and the operator need.
@@ -193,6 +200,7 @@ func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, erro
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
+		l.refused = true
 		return nil, &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the operator may not read Secret %s, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: %s. It then goes on by itself (docs/tls.md#rights)", name, l.r.grant(l.c))}
 	case err != nil:

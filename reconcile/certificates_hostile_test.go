@@ -68,6 +68,13 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 		"WebhookAtRenewal":   {reason: "a policy engine is down", refuses: dead, at: renewal, warning: "failed calling webhook"},
 		"ImmutableAtRenewal": {reason: "a person has made it immutable", refuses: immutable, at: renewal, warning: "it expires at 2026-08-30 12:00:00 UTC"},
 		"ForbiddenAtRenewal": {reason: "the rights were taken away", refuses: forbidden, at: renewal, warning: "quorate-secrets"},
+		"PutBackBare": {
+			reason: "the policy of an installation lets the operator write what has the label of a cluster", refuses: forbidden, at: noon,
+			change: func(all map[string]*corev1.Secret) {
+				all["db-client-ca"].OwnerReferences, all["db-client-ca"].Labels = nil, nil
+			},
+			warning: "run: kubectl label secret db-client-ca --namespace=ns etcd.quorate.dev/cluster=db",
+		},
 		"SuspendedAtRenewal": {reason: "nothing is written, and it is not missing", suspend: true, at: renewal, warning: "which is not done while spec.suspend is true; it expires at 2026-08-30 12:00:00 UTC"},
 		"WebhookMissing":     {reason: "no Pod would start", refuses: dead, at: noon, change: func(all map[string]*corev1.Secret) { delete(all, "db-server-tls") }, barred: "failed calling webhook"},
 		"ImmutableExpired":   {reason: "it is of no use any more", refuses: immutable, at: noon.Add(pki.LeafLifetime + time.Hour), barred: "delete it"},

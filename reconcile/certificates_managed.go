@@ -248,7 +248,12 @@ func (l *inspection) good(a *pki.Authority, s issuedSecret, data map[string][]by
 func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string) error {
 	var first time.Time
 	for _, s := range p.secrets {
-		secret, err := l.ours(ctx, s.name, l.issuedBy(p.trusted, s), l.replaceable(s.name))
+		unusable := func(wrong error) error {
+			return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created or changed. "+
+				"Put Secret %s back from a backup; or %s",
+				lost, s.name, wrong, p.authority, newAuthority(p))}
+		}
+		secret, err := l.ours(ctx, s.name, l.issuedBy(p.trusted, s), unusable(errUnowned))
 		if err != nil {
 			return err
 		}
@@ -259,9 +264,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 				ends, wrong = pki.Check(secret.Data, leaf.files, leaf.use, l.now)
 			}
 			if wrong != nil {
-				return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created or changed. "+
-					"Put Secret %s back from a backup; or %s",
-					lost, s.name, wrong, p.authority, newAuthority(p))}
+				return unusable(wrong)
 			}
 			if first.IsZero() || ends.Before(first) {
 				first = ends
@@ -288,6 +291,7 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	err := l.r.Client.Apply(ctx, secret, client.FieldOwner(api.Manager), client.ForceOwnership)
 	switch {
 	case apierrors.IsForbidden(err):
+		l.refused = true
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)", name, podstatus.FirstLine(err.Error()), l.r.grant(l.c))}
 	case apierrors.IsInvalid(err): // it is immutable

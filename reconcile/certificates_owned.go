@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,11 @@ func (l *inspection) ours(ctx context.Context, name string, proven func(map[stri
 		if apierrors.IsConflict(err) {
 			return nil, err
 		}
-		if err != nil { // it is good all the same
+		switch { // it is good all the same
+		case err != nil && secret.Labels[api.LabelCluster] != l.c.Name: // the policy of an installation refuses that
+			l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %[1]s has neither an owner nor the label of this EtcdCluster, without which the operator may not write it: run: kubectl label secret %[1]s --namespace=%[2]s %[3]s=%[4]s --overwrite",
+				name, l.c.Namespace, api.LabelCluster, l.c.Name))
+		case err != nil:
 			l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %s has no owner, and cannot be given one: %s", name, podstatus.FirstLine(err.Error())))
 		}
 	}
@@ -85,13 +90,16 @@ func (l *inspection) operators(ctx context.Context, p plane) (*corev1.Secret, er
 // unownedSecret begins what is said of a Secret that is not taken.
 const unownedSecret = "Secret %s has the label of this EtcdCluster, and is neither owned by it nor known from its status: whatever created it may know its key, and it is not used. "
 
+// errUnowned is the same where nothing can be issued again: it is not told to delete the Secret.
+var errUnowned = errors.New("it has no owner, and the status does not name the authority that issued it")
+
 // adoptable says what to do about an authority that is not known.
 func (l *inspection) adoptable(name string) error {
 	c := l.c
 	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"%s","kind":"%s","name":"%s","uid":"%s","controller":true,"blockOwnerDeletion":true}]}}`,
 		api.SchemeGroupVersion, api.EtcdClusterKind.Kind, c.Name, c.UID)
 	return &certificatesError{string(membership.ForeignObject), fmt.Sprintf(unownedSecret+
-		"If you did not restore it yourself, run: kubectl delete secret %[1]s --namespace=%[2]s. If you did, and running members or applications trust it, run: kubectl patch secret %[1]s --namespace=%[2]s --type=merge --patch='%[3]s'",
+		"If you neither restored it nor kept it when you deleted an earlier EtcdCluster, run: kubectl delete secret %[1]s --namespace=%[2]s. If you did, and running members or applications trust it, run: kubectl patch secret %[1]s --namespace=%[2]s --type=merge --patch='%[3]s'",
 		name, c.Namespace, owner)}
 }
 

@@ -13,6 +13,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile/pki"
+	"quorate.dev/render"
 )
 
 // TestSecretsWithoutOwnerLive: an authority that was there before its cluster is not used; what the
@@ -72,4 +73,30 @@ func TestSecretsWithoutOwnerLive(t *testing.T) {
 	if restored.Status.TLS.Client.Authority != c.Status.TLS.Client.Authority {
 		t.Error("the restored authority is not the one that is trusted")
 	}
+}
+
+// TestAuthorityPutBackBare: an authority is put back with nothing but its name and data. The policy
+// of an installation lets the operator write only what has the label of a cluster: the message says
+// how it gets that.
+func TestAuthorityPutBackBare(t *testing.T) {
+	s := newStage(t)
+	s.account = s.ns + ":quorate"
+	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}, TLS: true})
+	s.secured = true
+	s.operate()
+	c := s.cluster("db", 1)
+	s.create(c)
+	s.ready(c)
+	secret := s.secret("db-client-ca")
+	s.must(s.Delete(s.Context(), secret))
+	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: secret.Name}, Type: corev1.SecretTypeTLS, Data: secret.Data})
+	_, line, ok := strings.Cut(s.stalled(c, api.ReasonCertificates), "run: ")
+	if !ok || !strings.HasPrefix(line, "kubectl label secret db-client-ca ") {
+		t.Fatalf("it does not say to label the Secret: %s", line)
+	}
+	if out, err := (&page{T: t}).shell(s, nil).command(line); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	s.awaitSecret(secret.Name, "owned again", func(again *corev1.Secret) bool { return metav1.IsControlledBy(again, c) })
+	s.ready(c)
 }

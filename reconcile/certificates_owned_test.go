@@ -115,6 +115,11 @@ func TestSecretsWithoutOwner(t *testing.T) {
 			change: func(w *world) { orphan(w, everySecret...); w.c.Status.TLS, w.running = nil, false },
 			want:   want{Reason: foreign, Says: []string{"Secret db-client-ca", patch}},
 		},
+		"Orphaned": {
+			reason: "after kubectl delete --cascade=orphan members run, and their authority was never restored: to delete it stops them all",
+			change: func(w *world) { orphan(w, everySecret...); w.c.Status.TLS = nil },
+			want:   want{Reason: foreign, Says: []string{"If you neither restored it nor kept it when you deleted an earlier EtcdCluster, run: kubectl delete", patch}},
+		},
 		"RestoredAndPatched": {
 			reason: "once a person has typed the commands, what these authorities have issued is known",
 			change: func(w *world) { orphan(w, leaves...); w.c.Status.TLS, w.running = nil, false },
@@ -124,6 +129,19 @@ func TestSecretsWithoutOwner(t *testing.T) {
 			reason: "what the lost authority has issued is used as long as it is good",
 			change: func(w *world) { orphan(w, leaves...); delete(w.secrets, "db-client-ca") },
 			want:   want{Written: leaves, Dials: true},
+		},
+		"LostAndPlantedLeaf": {
+			reason: "nothing is issued again while the authority is lost, so that is not what to type",
+			change: func(w *world) { planted(w, "db-server-tls"); delete(w.secrets, "db-client-ca") },
+			want: want{Reason: api.ReasonAuthorityLost, Dials: true, Says: []string{
+				"Secret db-client-ca with the certificate authority of spec.tls.client is missing, and Secret db-server-tls, which it would have to issue again, cannot be used (it has no owner",
+				"Put Secret db-client-ca back from a backup",
+			}},
+		},
+		"LostAndUnknown": {
+			reason: "what the status does not name may be the last certificate that members trust",
+			change: func(w *world) { orphan(w, leaves...); delete(w.secrets, "db-client-ca"); w.c.Status.TLS = nil },
+			want:   want{Written: []string{"db-peer-tls"}, Reason: api.ReasonAuthorityLost, Says: []string{"Put Secret db-client-ca back from a backup"}},
 		},
 	}
 	for name, tc := range cases {

@@ -245,6 +245,7 @@ func TestPlainTextReadsNoSecret(t *testing.T) {
 // more than the modes need.
 func TestCertificatesRefused(t *testing.T) {
 	t.Parallel()
+	const apply = " --dry-run=client --output=yaml | kubectl apply --server-side --force-conflicts -f -"
 	own := newCluster()
 	own.Spec.TLS = &api.TLS{Peer: &api.PeerTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "peers"}}}
 	cases := map[string]struct {
@@ -257,20 +258,20 @@ func TestCertificatesRefused(t *testing.T) {
 		"Read": {
 			reason: "the operator of an installation without options", c: managed(),
 			want: "the operator may not read Secret db-client-ca, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: " +
-				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets; " +
-				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate. It then goes on by itself (docs/tls.md#rights)",
+				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets" + apply + "; " +
+				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate" + apply + ". It then goes on by itself (docs/tls.md#rights)",
 		},
 		"Elsewhere": {
 			reason: "mode Secret is only read, and the operator is in a namespace of people", c: own, account: "ops:etcd",
 			want: "the operator may not read Secret peers, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: " +
-				"kubectl create role quorate-secrets-get --namespace=ns --verb=get --resource=secrets; " +
-				"kubectl create rolebinding quorate-secrets-get --namespace=ns --role=quorate-secrets-get --serviceaccount=ops:etcd. It then goes on by itself (docs/tls.md#rights)",
+				"kubectl create role quorate-secrets-get --namespace=ns --verb=get --resource=secrets" + apply + "; " +
+				"kubectl create rolebinding quorate-secrets-get --namespace=ns --role=quorate-secrets-get --serviceaccount=ops:etcd" + apply + ". It then goes on by itself (docs/tls.md#rights)",
 		},
 		"Write": {
 			reason: "the rights of mode Secret are too few", c: managed(), reads: true,
 			want: `the API server does not let the operator write Secret db-client-ca (secrets "x" is forbidden: <nil>): if rights are missing, run: ` +
-				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets; " +
-				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate. It then goes on by itself (docs/tls.md#rights)",
+				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets" + apply + "; " +
+				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate" + apply + ". It then goes on by itself (docs/tls.md#rights)",
 		},
 	}
 	for name, tc := range cases {
@@ -292,6 +293,9 @@ func TestCertificatesRefused(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, text(found.barred)); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+			if wait := found.again.Sub(noon); wait != unreadyLook {
+				t.Errorf("%s: it is refused every %s, and a person is to act", tc.reason, wait)
 			}
 		})
 	}

@@ -9,13 +9,15 @@ import (
 )
 
 // grant says how the operator gets the rights on Secrets that a cluster needs: the commands give
-// them in its namespace alone.
+// them in its namespace alone. They are applied, because there may be a Role of that name with
+// less, or a RoleBinding of the operator that was there before.
 func (r *Reconciler) grant(c *api.EtcdCluster) string {
 	role, verbs := "quorate-secrets", "get,create,patch"
 	if c.ClientTLSMode() != api.TLSManaged && c.PeerTLSMode() != api.TLSManaged {
 		role, verbs = "quorate-secrets-get", "get"
 	}
 	account := cmp.Or(r.ServiceAccount, render.InstallNamespace+":quorate")
-	return fmt.Sprintf("kubectl create role %[1]s --namespace=%[2]s --verb=%[3]s --resource=secrets; "+
-		"kubectl create rolebinding %[1]s --namespace=%[2]s --role=%[1]s --serviceaccount=%[4]s", role, c.Namespace, verbs, account)
+	const apply = "--dry-run=client --output=yaml | kubectl apply --server-side --force-conflicts -f -"
+	return fmt.Sprintf("kubectl create role %[1]s --namespace=%[2]s --verb=%[3]s --resource=secrets %[5]s; "+
+		"kubectl create rolebinding %[1]s --namespace=%[2]s --role=%[1]s --serviceaccount=%[4]s %[5]s", role, c.Namespace, verbs, account, apply)
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -44,11 +45,9 @@ func TestSecretsNeedAnotherRight(t *testing.T) {
 	c := s.cluster("db", 1)
 	s.secure(c)
 	s.create(c)
-	message := s.stalled(c, api.ReasonCertificates)
-	_, commands, ok := strings.Cut(message, "run: ")
-	commands, _, ends := strings.Cut(commands, ". It then goes on by itself")
-	if !ok || !ends || len(s.pods(c)) > 0 {
-		t.Fatalf("%d Pods, and no commands in: %s", len(s.pods(c)), message)
+	commands := granting(t, s.stalled(c, api.ReasonCertificates))
+	if pods := s.pods(c); len(pods) > 0 {
+		t.Errorf("%d Pods without certificates", len(pods))
 	}
 	h := (&page{T: t}).shell(s, nil)
 	if out, err := h.command(commands); err != nil {
@@ -68,6 +67,74 @@ func TestSecretsNeedAnotherRight(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s.want(s.ready(c), "key", "value")
+}
+
+// TestRightsTakenAwayAndRestarted: an upgrade that prunes what it does not name takes the rights on
+// Secrets away and restarts the operator, which then has no certificate to ask with. Members serve,
+// and that is not denied, nor is another cause told.
+func TestRightsTakenAwayAndRestarted(t *testing.T) {
+	s := newStage(t)
+	s.account = s.ns + ":quorate"
+	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}, TLS: true})
+	crash := s.operate()
+	c := s.cluster("db", 3)
+	s.secure(c)
+	s.create(c)
+	s.put(s.ready(c), "key", "value")
+
+	h := (&page{T: t}).shell(s, nil)
+	crash()
+	if out, err := h.command("kubectl delete rolebinding quorate-secrets"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s.operate()
+	s.stalledWith(c, api.ReasonCertificates, "may not read Secret", "kubectl create rolebinding")
+	available := meta.FindStatusCondition(c.Status.Conditions, api.ConditionAvailable)
+	if available.Status != metav1.ConditionUnknown || available.Reason != api.ReasonCertificates {
+		t.Errorf("members serve, and are not asked: %+v", available)
+	}
+	s.want(s.etcd(c), "key", "value")
+	if out, err := h.command("kubectl create rolebinding quorate-secrets --role=quorate-secrets --serviceaccount=" + s.account); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s.want(s.ready(c), "key", "value")
+}
+
+// TestRightsGivenOverEarlierOnes: what the message says to type leads on where there is a Role of
+// that name with less, bound to the operator of an earlier installation.
+func TestRightsGivenOverEarlierOnes(t *testing.T) {
+	s := newStage(t)
+	s.account = s.ns + ":quorate"
+	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}})
+	s.operate()
+	h := (&page{T: t}).shell(s, nil)
+	for _, line := range []string{
+		"kubectl create role quorate-secrets --verb=get --resource=secrets",
+		"kubectl create rolebinding quorate-secrets --role=quorate-secrets --serviceaccount=quorate-system:quorate",
+	} {
+		if out, err := h.command(line); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	}
+	c := s.cluster("db", 1)
+	s.secure(c)
+	s.create(c)
+	commands := granting(t, s.stalled(c, api.ReasonCertificates))
+	if out, err := h.command(commands); err != nil {
+		t.Fatalf("%s: %v\n%s", commands, err, out)
+	}
+	s.ready(c)
+}
+
+// granting are the commands of a message that give the operator its rights.
+func granting(t *testing.T, message string) string {
+	t.Helper()
+	_, commands, ok := strings.Cut(message, "run: ")
+	commands, _, ends := strings.Cut(commands, ". It then goes on by itself")
+	if !ok || !ends {
+		t.Fatalf("no commands in: %s", message)
+	}
+	return commands
 }
 
 // install applies what an installation has of rights.

@@ -212,7 +212,7 @@ func setConditions(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, 
 	ready := step.Action == membership.None && (step.Reason == membership.Healthy || step.Reason == membership.Hibernated)
 	set(api.ConditionReady, truth(ready), string(step.Reason), step.Message)
 
-	available, reason, message := availability(seen, step)
+	available, reason, message := availability(c, seen, step)
 	set(api.ConditionAvailable, available, reason, message)
 
 	degraded, reason, message := degradation(s, c, seen, step)
@@ -255,7 +255,7 @@ func degradation(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, st
 
 // availability is whether linearizable reads and writes are served now. Listing the members was
 // such a read.
-func availability(seen observed, step membership.Step) (metav1.ConditionStatus, string, string) {
+func availability(c *api.EtcdCluster, seen observed, step membership.Step) (metav1.ConditionStatus, string, string) {
 	switch {
 	case !seen.Formed() && (seen.InPlace.Begun || seen.InPlace.Reverted):
 		return metav1.ConditionFalse, api.ReasonRestoring, "EtcdRestore " + seen.InPlace.Name + " is being carried out, or taken back: clients are shut out"
@@ -267,6 +267,8 @@ func availability(seen observed, step membership.Step) (metav1.ConditionStatus, 
 		return metav1.ConditionFalse, api.ReasonAlarm, "etcd has raised the alarm " + strings.Join(alarms(seen), " and ")
 	case seen.Reach == membership.ReachQuorum:
 		return metav1.ConditionTrue, api.ReasonServing, "a quorum of the members answers"
+	case seen.Reach == membership.ReachNone && foundServing(seen)*2 > len(seen.pods) && c.ClientTLS() && seen.credentials != nil && seen.credentials.config == nil:
+		return metav1.ConditionUnknown, api.ReasonCertificates, "the kubelets find that etcd serves in most Pods, and the operator has no certificate to ask the members with"
 	case seen.Reach == membership.ReachNone && foundServing(seen)*2 > len(seen.pods):
 		return metav1.ConditionUnknown, api.ReasonUnreachable, "the kubelets find that etcd serves in most Pods, and no member answers the operator: ports 2379 and 2381 must be open from the operator to the members"
 	default:
