@@ -91,10 +91,17 @@ func valid(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) 
 // held is why no member is changed in this pass: its certificates are not as they must be, or hold
 // says so. To stop all takes no certificate, and is the way to others.
 func (r *Reconciler) held(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if wrong := barred(seen); wrong != nil && step.Reason != membership.Hibernating {
+	if wrong := barred(seen); wrong != nil && step.Reason != membership.Hibernating && !startsUnread(seen, step) {
 		return wrong
 	}
 	return r.hold(ctx, c, seen, step)
+}
+
+// startsUnread reports whether the step starts members over the volumes with their data, and their
+// certificates are wrong only in that the operator may not read them. A kubelet would start their
+// containers again as well. Otherwise quorum would be lost node by node for want of a right.
+func startsUnread(seen observed, step membership.Step) bool {
+	return step.Action == membership.Start && seen.credentials.unread
 }
 
 // hold is why a change is not to begin in this pass: it is not the turn of the cluster, or the API

@@ -52,6 +52,9 @@ type credentials struct {
 	config *tls.Config
 	// barred is why no Pod is made and no member changed.
 	barred error
+	// unread: that is because the operator has no right on a Secret. The kubelets mount it all the
+	// same.
+	unread bool
 	// warning is what a person has to do, though the cluster goes on.
 	warning *certificatesError
 	// client and peer are the fingerprints of the authorities; empty where these are lost, or not
@@ -117,6 +120,7 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	switch {
 	case found.barred == nil:
 	case l.refused: // a person is to act, and an audit log has each look
+		found.unread = true
 		l.lookBy(now.Add(unreadyLook))
 	default:
 		found.again = now.Add(barredLook)

@@ -94,6 +94,14 @@ func TestRightsTakenAwayAndRestarted(t *testing.T) {
 		t.Errorf("members serve, and are not asked: %+v", available)
 	}
 	s.want(s.etcd(c), "key", "value")
+
+	before := s.podUIDs(c)
+	for _, name := range []string{"db-0", "db-1"} { // without these two there is no quorum
+		s.deletePod(name)
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}}
+		s.awaitPod(pod, "recreated", func() bool { return string(pod.UID) != before[name] })
+	}
+	s.want(s.etcd(c), "key", "value")
 	if out, err := h.command("kubectl create rolebinding quorate-secrets --role=quorate-secrets --serviceaccount=" + s.account); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

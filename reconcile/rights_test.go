@@ -4,12 +4,66 @@ import (
 	"crypto/tls"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 )
+
+// TestStartedUnread: a member whose Pod is gone is started on its volume where the operator only
+// lacks the right to read certificates, and not where these are wrong.
+func TestStartedUnread(t *testing.T) {
+	t.Parallel()
+	missing := &certificatesError{api.ReasonCertificates, "the operator may not read Secret db-client-ca"}
+	for name, tc := range map[string]struct {
+		reason string
+		found  *credentials
+		step   membership.Step
+		want   []string
+	}{
+		"Unread": {
+			reason: "a kubelet would start it as well", found: &credentials{barred: missing, unread: true},
+			step: membership.Step{Action: membership.Start, Members: []string{"db-1"}}, want: []string{"db-1"},
+		},
+		"Wrong": {
+			reason: "it would not serve", found: &credentials{barred: missing},
+			step: membership.Step{Action: membership.Start, Members: []string{"db-1"}},
+		},
+		"First": {
+			reason: "a cluster does not begin without certificates", found: &credentials{barred: missing, unread: true},
+			step: membership.Step{Action: membership.Bootstrap, Members: []string{"db-1"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := managed(), healthy()
+			c.Status.ClusterID = seen.ID().String()
+			delete(seen.pods, "db-1")
+			seen.credentials = tc.found
+			live := []client.Object{c}
+			for _, claim := range seen.claims {
+				live = append(live, claim)
+			}
+			s := newStub(t, nil, live...)
+			err := s.act(t.Context(), c, seen, tc.step)
+			if refused := err != nil; refused != (tc.want == nil) {
+				t.Errorf("%s: the error is %v", tc.reason, err)
+			}
+			var got []string
+			for _, write := range s.writes {
+				if write.Kind == "Pod" && write.UID == "" { // the others' metadata follows
+					got = append(got, write.Name)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: Pods that are created: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
 
 // TestNoCertificateToAskWith: an operator that was started again without its rights asks no member.
 // That is told, and not that ports are closed.
