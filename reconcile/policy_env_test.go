@@ -108,9 +108,10 @@ func foreign(ns string) []client.Object {
 }
 
 const (
-	ownOnly  = "its own objects only"
-	noToken  = "has no token of the API server"
-	ofVolume = "at its level restricted only: no hostPath"
+	ownOnly    = "its own objects only"
+	noToken    = "has no token of the API server"
+	ofVolume   = "at its level restricted only: no hostPath"
+	unconfined = "is confined by seccomp, AppArmor and SELinux as its node has it"
 )
 
 // TestTokenInHand: an attacker has the operator's token, and every right that it could be given.
@@ -128,6 +129,15 @@ func TestTokenInHand(t *testing.T) {
 	member := renderedPod(s.ns)
 	member.Name, member.OwnerReferences = "db-1", nil // else it is collected as garbage
 	s.create(member)
+	owner := s.cluster("owner", 1)
+	owner.Spec.Suspend = true
+	s.create(owner)
+	owned := renderedPod(s.ns)
+	owned.Name, owned.OwnerReferences[0].Name, owned.OwnerReferences[0].UID = "db-2", owner.Name, owner.UID
+	s.create(owned)
+	claim := renderedClaim(s.ns)
+	claim.Name = "db-3"
+	s.create(claim)
 	theirs := func() *corev1.Pod { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "theirs"}} }
 
 	type attack struct {
@@ -207,6 +217,22 @@ func TestTokenInHand(t *testing.T) {
 			p.Spec.Volumes = []corev1.Volume{tokenVolume("https://kubernetes.default.svc.cluster.local")}
 		}), want: noToken},
 
+		"Certificate": {reason: "a certificate tells who a Pod is, as a token does", do: jobWith(func(p *corev1.PodSpec) {
+			p.ServiceAccountName = "admin"
+			p.Volumes = []corev1.Volume{{Name: "certificate", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{PodCertificate: &corev1.PodCertificateProjection{SignerName: "example.com/mesh", KeyType: "ED25519", CredentialBundlePath: "bundle.pem"}},
+			}}}}}
+		}), want: "no podCertificate"},
+		"SELinux": {reason: "a container of that type is not confined by the SELinux of its node", do: podWith(func(p *corev1.Pod) {
+			p.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"}}
+		}), want: unconfined},
+		"Seccomp": {reason: "all system calls of the node's kernel", do: podWith(func(p *corev1.Pod) {
+			p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}
+		}), want: unconfined},
+		"AppArmor": {reason: "its mounts and files", do: podWith(func(p *corev1.Pod) {
+			p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}}
+		}), want: unconfined},
+
 		"JobHostPath": {reason: "what a Job makes is a Pod, too", do: jobWith(func(p *corev1.PodSpec) {
 			p.Volumes = []corev1.Volume{{Name: "root", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
 		}), want: ofVolume},
@@ -226,6 +252,19 @@ func TestTokenInHand(t *testing.T) {
 		"Clone": {reason: "a claim copies another one's data", do: makes(renderedClaim, func(o *corev1.PersistentVolumeClaim) {
 			o.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "theirs"}
 		}), want: "starts empty"},
+		"Selects": {reason: "a claim takes a volume by the labels of that", do: makes(renderedClaim, func(o *corev1.PersistentVolumeClaim) {
+			o.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "theirs"}}
+		}), want: "starts empty"},
+		"LaterVolume": {reason: "of a claim that is not bound the volume can still be chosen", do: func(ctx context.Context, c client.Client, _ string) error {
+			return c.Patch(ctx, claim.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"volumeName":"theirs"}}`)), client.DryRunAll)
+		}, want: "starts empty"},
+		"EphemeralVolume": {reason: "Kubernetes makes a claim of what is in a Pod", do: podWith(func(p *corev1.Pod) {
+			spec := renderedClaim("").Spec
+			spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "theirs"}
+			p.Spec.Volumes = []corev1.Volume{{Name: "copy", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: spec},
+			}}}}
+		}), want: "starts empty"},
 		"Volume": {reason: "a claim takes a volume that was retained for others", do: makes(renderedClaim, func(o *corev1.PersistentVolumeClaim) { o.Spec.VolumeName = "theirs" }), want: "starts empty"},
 		"SecretToken": {reason: "Kubernetes fills such a Secret with a token of any ServiceAccount", do: makes(renderedSecret, func(o *corev1.Secret) {
 			o.Type, o.Data, o.Annotations = corev1.SecretTypeServiceAccountToken, nil, map[string]string{corev1.ServiceAccountNameKey: "admin"}
@@ -237,6 +276,15 @@ func TestTokenInHand(t *testing.T) {
 		"TakeOver": {reason: "an object does not become Quorate's by being labelled by it", do: func(ctx context.Context, c client.Client, _ string) error {
 			return c.Patch(ctx, theirs(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"etcd.quorate.dev/cluster":"db"}}}`)))
 		}, want: ownOnly},
+		"Disown": {reason: "a Pod without its owner would be adopted by a ReplicaSet of others, which then deletes one of theirs", do: func(ctx context.Context, c client.Client, _ string) error {
+			return c.Patch(ctx, owned.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`)), client.DryRunAll)
+		}, want: "and keeps it"},
+		"Relabel": {reason: "its labels are the user's and may change", do: func(ctx context.Context, c client.Client, _ string) error {
+			return c.Patch(ctx, owned.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"b"}}}`)), client.DryRunAll)
+		}},
+		"Note": {reason: "on a claim is noted whose data it holds", do: func(ctx context.Context, c client.Client, _ string) error {
+			return c.Patch(ctx, claim.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`)), client.DryRunAll)
+		}},
 		"Resize": {reason: "nor are its resources changed", do: func(ctx context.Context, c client.Client, _ string) error {
 			return c.SubResource("resize").Patch(ctx, theirs(), client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"containers":[{"name":"etcd","resources":{"requests":{"cpu":"1"}}}]}}`)))
 		}, want: ownOnly},
