@@ -75,6 +75,11 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 			},
 			warning: "run: kubectl label secret db-client-ca --namespace=ns etcd.quorate.dev/cluster=db",
 		},
+		"ImmutablePutBack": {
+			reason: "an authority that is deleted is lost", refuses: immutable, at: noon,
+			change:  func(all map[string]*corev1.Secret) { all["db-client-ca"].OwnerReferences = nil },
+			warning: "create it again with the same data, and not immutable",
+		},
 		"SuspendedAtRenewal": {reason: "nothing is written, and it is not missing", suspend: true, at: renewal, warning: "which is not done while spec.suspend is true; it expires at 2026-08-30 12:00:00 UTC"},
 		"WebhookMissing":     {reason: "no Pod would start", refuses: dead, at: noon, change: func(all map[string]*corev1.Secret) { delete(all, "db-server-tls") }, barred: "failed calling webhook"},
 		"ImmutableExpired":   {reason: "it is of no use any more", refuses: immutable, at: noon.Add(pki.LeafLifetime + time.Hour), barred: "delete it"},

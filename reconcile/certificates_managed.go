@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -295,8 +296,12 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)", name, podstatus.FirstLine(err.Error()), l.r.grant(l.c))}
 	case apierrors.IsInvalid(err): // it is immutable
+		advice := "delete it, and it is created again"
+		if seen != nil && equality.Semantic.DeepEqual(seen.Data, data) { // an authority, for one, is not issued again
+			advice = "create it again with the same data, and not immutable"
+		}
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the API server refuses to change Secret %s: delete it, and it is created again (%s)", name, podstatus.FirstLine(err.Error()))}
+			"the API server refuses to change Secret %s: %s (%s)", name, advice, podstatus.FirstLine(err.Error()))}
 	case err != nil:
 		return fmt.Errorf("apply Secret %s: %w", name, err)
 	}
