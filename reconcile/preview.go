@@ -294,7 +294,7 @@ func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	if err != nil {
 		return nil, err
 	}
-	if err := valid(c, seen.claims); err != nil {
+	if err := valid(c, seen); err != nil {
 		return nil, err
 	}
 	live, err := budget(ctx, reader, c)

@@ -73,18 +73,31 @@ func said(claim *corev1.PersistentVolumeClaim) string {
 	return claim.Annotations[api.AnnotationServed]
 }
 
-// servedFlags are the flags of the spec that have values with which a member has served.
-func servedFlags(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) map[string]string {
+// servedFlags are the flags of the spec that have values with which a member has served, one of
+// before a restore in place too: the new members are to be like those. With storage.medium Memory
+// the Pods tell it, whose arguments never change.
+func servedFlags(c *api.EtcdCluster, seen observed) map[string]string {
 	flags := map[string]string{}
 	asked := ptr.Deref(c.Spec.Options, api.Options{}).Flags
-	for _, claim := range claims {
-		served, ok := render.AsServed(c, said(claim))
-		if !ok {
-			continue
+	for _, claims := range []map[string]*corev1.PersistentVolumeClaim{seen.claims, seen.former.claims} {
+		for _, claim := range claims {
+			served, ok := render.AsServed(c, said(claim))
+			if !ok {
+				continue
+			}
+			for name, value := range ptr.Deref(served.Spec.Options, api.Options{}).Flags {
+				if asked[name] == value {
+					flags[name] = value
+				}
+			}
 		}
-		for name, value := range ptr.Deref(served.Spec.Options, api.Options{}).Flags {
-			if asked[name] == value {
-				flags[name] = value
+	}
+	for _, i := range seen.Instances {
+		if pod := seen.pods[i.Name]; pod != nil && c.Spec.Storage.Medium == api.MediumMemory && i.Volume.Recorded() {
+			for name, value := range asked {
+				if slices.Contains(etcdArgs(pod), "--"+name+"="+value) {
+					flags[name] = value
+				}
 			}
 		}
 	}
