@@ -10,9 +10,9 @@ import (
 	"quorate.dev/membership"
 )
 
-// TestRaisedWithdrawn: the image of what has run on the volume of the only member is gone. Any other
-// patch of its minor reads the data, and a person says which by the annotation of the volume, as
-// docs/upgrades.md tells.
+// TestRaisedWithdrawn: the image of what has run on the volume of the only member is gone. Any
+// other patch of its minor reads the data, and a person says which by the annotation of the volume,
+// as docs/upgrades.md tells.
 func TestRaisedWithdrawn(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
