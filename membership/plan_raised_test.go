@@ -42,6 +42,24 @@ func TestPlanRaised(t *testing.T) {
 				Message: `no member answers: m-0 exited with code 1: discovery failed: version "3.7.0" is not supported`,
 			},
 		},
+		"SaidInVain": {
+			reason: "The others run the earlier minor, so that the version of the cluster cannot have risen",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{abandonedChange, on(1, outgrownBy(7))},
+			want: Step{
+				Action: Wait, Reason: PodPending,
+				Message: `waiting for members that do not serve: m-1 exited with code 1: discovery failed: version "3.7.0" is not supported`,
+			},
+		},
+		"SaidAmongLater": {
+			reason: "All others run the later minor",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(changedTo(etcd37)), on(1, runs(etcd36)), on(1, outgrownBy(7))},
+			want: Step{
+				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
+				Message: "writing down that a later etcd than 3.6.16 has run on the volume of m-1, as etcd itself says: it is started with 3.7.3",
+			},
+		},
 		"SaidOfDowngrade": {
 			reason: "It was changed to an earlier minor too early, and is put back",
 			base:   upgrading(etcd36, etcd35),

@@ -67,8 +67,12 @@ func (i Instance) idle() bool {
 }
 
 // Asked reports whether what a member was changed to is what the spec asks for still: all of it but
-// for what would come while it runs, or what it asks for beside the version.
+// for what would come while it runs, or what it asks for beside the version. A Pod that still runs
+// what ran before, or does so again, has not tried the version that comes next.
 func (i Instance) Asked() bool {
+	if i.Volume.changes() && i.Pod.Version == i.Volume.Version {
+		return false
+	}
 	return i.Pod.Change == ChangeNone || i.Pod.Change == ChangeResources || len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.changes()
 }
 

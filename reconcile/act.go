@@ -31,7 +31,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if err := r.stopJobs(ctx, c, seen, step); err != nil || c.Spec.Suspend {
 		return err
 	}
-	invalid := valid(c, seen.claims)
+	invalid := valid(c, seen)
 	var held error // no member is changed for what is refused, or waits for its turn
 	if invalid == nil {
 		held = r.held(ctx, c, seen, step)
@@ -81,8 +81,8 @@ func follows(err error) bool {
 
 // valid is why no member can be made of the spec. What belongs to the whole cluster is applied all
 // the same.
-func valid(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) error {
-	if err := render.ValidateRunning(c, servedFlags(c, claims)); err != nil {
+func valid(c *api.EtcdCluster, seen observed) error {
+	if err := render.ValidateRunning(c, servedFlags(c, seen)); err != nil {
 		return &invalidError{err}
 	}
 	return nil

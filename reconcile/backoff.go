@@ -41,10 +41,13 @@ func cameBackEmpty(pod *corev1.Pod, unfenced bool, now time.Time) bool {
 // outgrown is how etcd ends on data of a later minor, or where the version of its cluster has risen
 // to one: schema.Validate in server/storage/schema, and MustDetectDowngrade in
 // server/etcdserver/version. Since 3.6 the latter panics, and the kubelet may keep no more of that
-// than the end of the stack trace.
+// than the end of the stack trace: what is above its caller, or nothing. Clients can put words into
+// the log, but neither a quotation mark nor a line: etcd escapes both there.
 var (
-	outgrown      = regexp.MustCompile(`server version is lower than determined cluster version.*"determined-cluster-version":"3\.(\d+)"|version \\"3\.(\d+)\.0\\" is not supported`)
-	outgrownTrace = regexp.MustCompile(`membership\.\(\*RaftCluster\)\.(?:SetVersion|Recover)\(`)
+	outgrown = regexp.MustCompile(`(?:"msg":"|\t)invalid downgrade; server version is lower than determined cluster version["\t].*"determined-cluster-version": ?"3\.(\d+)"` +
+		`|"error": ?"version \\"3\.(\d+)\.0\\" is not supported"`)
+	outgrownTrace = regexp.MustCompile(`(?:/downgrade\.go:\d+ \+0x[[:xdigit:]]+\n|\A(?:[^\n]{0,24}\n)?)` +
+		`\S*membership\.\(\*RaftCluster\)\.(?:SetVersion|Recover)\([^\n]*\n\t\S*/membership/cluster\.go:\d+`)
 )
 
 // saysOutgrown is the minor of etcd of which the data or the cluster is, where etcd has ended for
@@ -55,7 +58,7 @@ func saysOutgrown(pod *corev1.Pod) int {
 		return 0
 	}
 	exit := podstatus.LastExit(s)
-	if exit == nil || exit.ExitCode == 0 {
+	if exit == nil || exit.ExitCode != 1 && exit.ExitCode != 2 { // zap exits with 1, and Go panics with 2
 		return 0
 	}
 	if said := outgrown.FindStringSubmatch(exit.Message); said != nil {

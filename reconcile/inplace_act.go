@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -125,7 +124,7 @@ func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *o
 	}
 	restored := c.DeepCopy()
 	restored.Status = replacing(c, *seen, membership.Step{Action: membership.Replace})
-	err := r.tryFirstMember(ctx, restored, seen.claims)
+	err := r.tryFirstMember(ctx, restored, *seen)
 	if err == nil {
 		seen.InPlace.Problem, err = r.tryQuotas(ctx, restored, *seen)
 	}
@@ -176,8 +175,8 @@ func (r *Reconciler) trySearch(ctx context.Context, c *api.EtcdCluster, seen *ob
 	return err
 }
 
-func (r *Reconciler) tryFirstMember(ctx context.Context, c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) error {
-	if err := valid(c, claims); err != nil {
+func (r *Reconciler) tryFirstMember(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+	if err := valid(c, seen); err != nil {
 		return err
 	}
 	d := desired(c)

@@ -258,3 +258,13 @@ func etcdImage(pod *corev1.Pod) string {
 	}
 	return ""
 }
+
+// etcdArgs are the arguments of etcd in a Pod.
+func etcdArgs(pod *corev1.Pod) []string {
+	for _, container := range pod.Spec.Containers {
+		if container.Name == render.Container {
+			return container.Args
+		}
+	}
+	return nil
+}

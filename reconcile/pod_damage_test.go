@@ -137,6 +137,52 @@ func TestSaysOutgrown(t *testing.T) {
 	}
 }
 
+// TestSaysOutgrownForged: what is written on a volume for these words cannot be undone. Clients can
+// put words into the log of etcd, as keys and names that it quotes, and end it, and what is wrong
+// with a database may end it at the same place.
+func TestSaysOutgrownForged(t *testing.T) {
+	const (
+		frame = "go.etcd.io/etcd/server/v3/etcdserver/api/membership.(*RaftCluster).Recover(0xc0002a8000, 0x1c3e5f8)\n" +
+			"\tgo.etcd.io/etcd/server/v3/etcdserver/api/membership/cluster.go:271 +0x2f2\n" +
+			"go.etcd.io/etcd/server/v3/etcdserver.NewServer({{0x7ffd2c3e0f2a, 0x4}})\n" +
+			"\tgo.etcd.io/etcd/server/v3/etcdserver/server.go:320 +0x45\n"
+		said = `{"level":"info","ts":"2026-05-01T10:00:00.1Z","caller":"traceutil/trace.go:171","msg":"trace[7] range","detail":"{range_begin:%; range_end:; }"}`
+	)
+	cases := map[string]struct {
+		reason  string
+		code    int32
+		message string
+		want    int
+	}{
+		"Killed":  {reason: "what ended it was no word of its own", code: 137, message: `"error":"version \"3.7.0\" is not supported"`},
+		"Key":     {reason: "a client has asked for such a key", code: 2, message: strings.Replace(said, "%", `version \"3.7.0\" is not supported`, 1)},
+		"KeyLike": {reason: "a client has asked for one that looks like a field", code: 1, message: strings.Replace(said, "%", `\"error\":\"version \\\"3.7.0\\\" is not supported\"`, 1)},
+		"Frame":   {reason: "a client has asked for a key that looks like a stack trace", code: 2, message: strings.Replace(said, "%", `membership.(*RaftCluster).Recover(`, 1)},
+		"Lines":   {reason: "with lines, as JSON has them", code: 2, message: strings.Replace(said, "%", strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace("downgrade.go:49 +0x396\n"+frame), 1)},
+		"Corrupt": {
+			reason: "a database that cannot be read is read there as well", code: 2,
+			message: "go.etcd.io/etcd/server/v3/storage/schema.(*membershipBackend).MustReadMembersFromBackend(0xc00011e3c0)\n" +
+				"\tgo.etcd.io/etcd/server/v3/storage/schema/membership.go:78 +0x4c\n" + frame,
+		},
+		"Release":   {reason: "as it is built for a release", code: 2, message: "\tgo.etcd.io/etcd/server/v3/etcdserver/version/downgrade.go:49 +0x396\n" + frame, want: 7},
+		"Cut":       {reason: "the kubelet keeps the end alone", code: 2, message: "go:49 +0x396\n" + frame, want: 7},
+		"CutInside": {reason: "and less", code: 2, message: strings.TrimPrefix(frame, "go.etcd.io/etcd/server/v3/etcd"), want: 7},
+		"Console": {
+			reason: "with log-format console", code: 1, want: 7,
+			message: "2026-05-01T10:00:00.1Z\tfatal\tetcdmain/etcd.go:183\tdiscovery failed\t" + `{"error": "version \"3.7.0\" is not supported", "stacktrace": "x"}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: etcdStatus(corev1.ContainerStatus{State: exited(tc.code, "Error", tc.message)})}}
+			if diff := cmp.Diff(tc.want, saysOutgrown(pod)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestVolumeOnLostNode holds what the scheduler says, today and in earlier releases.
 func TestVolumeOnLostNode(t *testing.T) {
 	cases := map[string]struct {

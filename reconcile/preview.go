@@ -147,7 +147,8 @@ func remembered(c *api.EtcdCluster) answers {
 		}
 	}
 	storage := membership.Version{}
-	if lowest, err := membership.ParseVersion(c.Status.Version); err == nil && lowest.Minor >= 6 { // earlier ones do not tell
+	silent := slices.ContainsFunc(c.Status.Members, func(m api.MemberStatus) bool { return m.Version == "" }) // it may run an earlier minor
+	if lowest, err := membership.ParseVersion(c.Status.Version); err == nil && lowest.Minor >= 6 && !silent { // earlier ones do not tell
 		storage = membership.Version{Major: lowest.Major, Minor: lowest.Minor}
 	}
 	size := ptr.Deref(c.Status.DBSize, resource.Quantity{}) // of the largest, rounded up
@@ -294,7 +295,7 @@ func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	if err != nil {
 		return nil, err
 	}
-	if err := valid(c, seen.claims); err != nil {
+	if err := valid(c, seen); err != nil {
 		return nil, err
 	}
 	live, err := budget(ctx, reader, c)

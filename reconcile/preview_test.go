@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
 )
 
 // TestPreview changes something about a cluster that another release has left, and holds what is
@@ -229,6 +230,37 @@ func TestPreview(t *testing.T) {
 				objects = append(objects, line)
 			}
 			if diff := cmp.Diff(tc.objects, objects); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRememberedStorage: the data rises when every member runs the later minor. While one does not
+// answer, the status does not tell of which minor the data is.
+func TestRememberedStorage(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		last   string // what db-2 says that it runs
+		want   membership.Version
+	}{
+		"All":    {reason: "all run it", last: "3.7.3", want: membership.Version{Major: 3, Minor: 7}},
+		"Silent": {reason: "one may run the earlier minor, and is put back to it"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster()
+			c.Status.ClusterID, c.Status.Version, c.Status.Leader = "c0", "3.7.3", "db-0"
+			for n, version := range []string{"3.7.3", "3.7.3", tc.last} {
+				m := api.MemberStatus{Name: c.MemberName(n), ID: membership.ID(n + 1).String(), Version: version, Role: api.RoleFollower, Health: api.HealthHealthy}
+				if version == "" {
+					m.Health = api.HealthUnreachable
+				}
+				c.Status.Members = append(c.Status.Members, m)
+			}
+			if diff := cmp.Diff(tc.want, remembered(c).endpoints["db-1"].Storage); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -31,6 +31,8 @@ func TestRaise(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := serving(t)
+			w.alone()
+			w.asked.members = nil
 			w.cluster.Spec.Version = tc.from
 			w.claims["db-0"].Annotations[api.AnnotationVersion] = tc.from
 			delete(w.asked.endpoints, "db-0")

@@ -73,22 +73,36 @@ func said(claim *corev1.PersistentVolumeClaim) string {
 	return claim.Annotations[api.AnnotationServed]
 }
 
-// servedFlags are the flags of the spec that have values with which a member has served.
-func servedFlags(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim) map[string]string {
+// servedFlags are the flags of the spec that have values with which a member has served, one of
+// before a restore in place too: the new members are to be like those.
+func servedFlags(c *api.EtcdCluster, seen observed) map[string]string {
 	flags := map[string]string{}
-	asked := ptr.Deref(c.Spec.Options, api.Options{}).Flags
-	for _, claim := range claims {
-		served, ok := render.AsServed(c, said(claim))
-		if !ok {
-			continue
-		}
-		for name, value := range ptr.Deref(served.Spec.Options, api.Options{}).Flags {
-			if asked[name] == value {
-				flags[name] = value
-			}
+	for name, value := range ptr.Deref(c.Spec.Options, api.Options{}).Flags {
+		if c.Spec.Storage.Medium == api.MediumMemory && seen.runsWith(name, value) || servedWith(c, seen.claims, name, value) || servedWith(c, seen.former.claims, name, value) {
+			flags[name] = value
 		}
 	}
 	return flags
+}
+
+func servedWith(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, name, value string) bool {
+	for _, claim := range claims {
+		if served, ok := render.AsServed(c, said(claim)); ok {
+			if had, ok := ptr.Deref(served.Spec.Options, api.Options{}).Flags[name]; ok && had == value {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// runsWith reports whether a member has answered with a flag, as its Pod tells, whose arguments
+// never change: with storage.medium Memory nothing else does.
+func (seen observed) runsWith(name, value string) bool {
+	return slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
+		pod := seen.pods[i.Name]
+		return pod != nil && i.Volume.Recorded() && slices.Contains(etcdArgs(pod), "--"+name+"="+value)
+	})
 }
 
 // refused tells of members that have no Pod because the API server takes none that is made like
