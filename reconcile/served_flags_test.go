@@ -20,7 +20,7 @@ func TestServedFlags(t *testing.T) {
 		c.Spec.Options = &api.Options{Flags: map[string]string{"max-concurrent-streams": value}}
 		return c
 	}
-	claims := func(w *world, c *api.EtcdCluster) map[string]*corev1.PersistentVolumeClaim {
+	claims := func(c *api.EtcdCluster) map[string]*corev1.PersistentVolumeClaim {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "db-0", Annotations: map[string]string{api.AnnotationServed: render.Served(c, "")}}}
 		return map[string]*corev1.PersistentVolumeClaim{"db-0": claim}
 	}
@@ -36,11 +36,11 @@ func TestServedFlags(t *testing.T) {
 		valid  bool
 	}{
 		"Never":  {reason: "no member has served with it", seen: func(*world) observed { return observed{} }},
-		"Other":  {reason: "it was another value", seen: func(w *world) observed { return observed{claims: claims(w, useless(w, "2"))} }},
-		"Served": {reason: "its volume says so", seen: func(w *world) observed { return observed{claims: claims(w, useless(w, "1"))} }, valid: true},
+		"Other":  {reason: "it was another value", seen: func(w *world) observed { return observed{claims: claims(useless(w, "2"))} }},
+		"Served": {reason: "its volume says so", seen: func(w *world) observed { return observed{claims: claims(useless(w, "1"))} }, valid: true},
 		"Former": {
 			reason: "those of before have served with it: they were stopped for members that are like them", valid: true,
-			seen: func(w *world) observed { return observed{former: objectsOfFormer{claims: claims(w, useless(w, "1"))}} },
+			seen: func(w *world) observed { return observed{former: objectsOfFormer{claims: claims(useless(w, "1"))}} },
 		},
 		"Memory": {
 			reason: "the Pods of its members tell it", memory: true, valid: true,
