@@ -28,7 +28,7 @@ func (r optionRow) name() string { return r.flag }
 const (
 	doServe    = "serves"     // writes, reads, transactions, watches and leases, several on one connection
 	doBusily   = "busy"       // it serves, and keeps a processor busy with nothing
-	doNotServe = "serves not" // it runs, and at least one of these does not come to an end
+	doNotServe = "does not serve" // it runs, and at least one of these does not come to an end
 	doEnd      = "ends"
 )
 
