@@ -109,20 +109,26 @@ func (s *stage) uninstall(options render.InstallOptions) {
 	if err := s.List(ctx, pods, client.InNamespace(options.Namespace)); err != nil {
 		s.Fatal(err)
 	}
-	for _, o := range slices.Backward(objects) {
-		if slices.Contains([]string{"CustomResourceDefinition", "ClusterRole", "PriorityClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}, o.GetKind()) {
-			continue
-		}
-		if o.GetKind() != "Deployment" { // it comes first, and its Pod goes before its rights
-			for i := range pods.Items {
-				pod := &pods.Items[i]
-				if err := await(ctx, pod, "gone", func() bool { return pod.UID == "" }); err != nil {
-					s.Fatal(err)
-				}
-			}
-		}
+	remove := func(o client.Object) {
 		if err := s.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
 			s.Error(err)
+		}
+	}
+	for _, o := range objects {
+		if o.GetKind() == "Deployment" {
+			remove(o)
+		}
+	}
+	for i := range pods.Items { // its Pod goes before its rights
+		pod := &pods.Items[i]
+		if err := await(ctx, pod, "gone", func() bool { return pod.UID == "" }); err != nil {
+			s.Fatal(err)
+		}
+	}
+	shared := []string{"CustomResourceDefinition", "ClusterRole", "PriorityClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+	for _, o := range slices.Backward(objects) {
+		if o.GetKind() != "Deployment" && !slices.Contains(shared, o.GetKind()) {
+			remove(o)
 		}
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: options.Namespace}}
