@@ -99,17 +99,17 @@ func TestBadInput(t *testing.T) {
 				s.Options = &api.Options{Flags: map[string]string{"max-request-bytes": "lots"}}
 			},
 			stalled: api.ReasonInvalidSpec,
-			message: `options.flags: max-request-bytes must be an integer of at least 0, not "lots"`,
+			message: `spec.options.flags: max-request-bytes must be an integer of at least 0, not "lots"`,
 			mend:    func(s *api.EtcdClusterSpec) { s.Options = nil },
 		},
-		"flags-that-disagree": {
-			reason: "each flag is right by itself, etcd exits, and its own words say why",
+		"memory-that-cannot-be-locked": {
+			reason: "the flag is right by itself, etcd exits on this node, and its own words say why",
 			disk:   true,
 			spoil: func(s *api.EtcdClusterSpec) {
-				s.Options = &api.Options{Flags: map[string]string{"enable-distributed-tracing": "true", "distributed-tracing-sampling-rate": "2000000"}}
+				s.Options = &api.Options{Flags: map[string]string{"memory-mlock": "true"}}
 			},
 			stalled: api.ReasonPodPending,
-			message: forming(`flags-that-disagree-0 exited with code 1: failed to verify flags: distributed tracing configurition is not valid: (tracing sampling rate must be less than 1000000)`),
+			message: forming(`memory-that-cannot-be-locked-0 exited with code 1: failed to commit tx: mlock/munlock error: mlock error: cannot allocate memory`),
 			mend:    func(s *api.EtcdClusterSpec) { s.Options = nil },
 		},
 		"foreign-service": {
@@ -153,7 +153,7 @@ func TestBadInput(t *testing.T) {
 				s.Options = &api.Options{Flags: map[string]string{"experimental-max-learners": "2"}}
 			},
 			stalled: api.ReasonInvalidSpec,
-			message: `options.flags: etcd 3.7.3 has no flag experimental-max-learners; leave it out`,
+			message: `spec.options.flags: etcd 3.7.3 has no flag experimental-max-learners; leave it out`,
 			mend:    func(s *api.EtcdClusterSpec) { s.Options = nil },
 		},
 	}

@@ -26,8 +26,8 @@ func (r optionRow) name() string { return r.flag }
 
 // What etcd does with a value, as the tables say it.
 const (
-	doServe    = "serves"     // writes, reads, transactions, watches and leases, several on one connection
-	doBusily   = "busy"       // it serves, and keeps a processor busy with nothing
+	doServe    = "serves"         // writes, reads, transactions, watches and leases, several on one connection
+	doBusily   = "busy"           // it serves, and keeps a processor busy with nothing
 	doNotServe = "does not serve" // it runs, and at least one of these does not come to an end
 	doEnd      = "ends"
 )
