@@ -102,14 +102,13 @@ func TestBadInput(t *testing.T) {
 			message: `spec.options.flags: max-request-bytes must be an integer of at least 0, not "lots"`,
 			mend:    func(s *api.EtcdClusterSpec) { s.Options = nil },
 		},
-		"memory-that-cannot-be-locked": {
-			reason: "the flag is right by itself, etcd exits on this node, and its own words say why",
-			disk:   true,
+		"useless-flag-value": {
+			reason: "etcd would exit with it, and Quorate knows that",
 			spoil: func(s *api.EtcdClusterSpec) {
-				s.Options = &api.Options{Flags: map[string]string{"memory-mlock": "true"}}
+				s.Options = &api.Options{Flags: map[string]string{"enable-distributed-tracing": "true", "distributed-tracing-sampling-rate": "2000000"}}
 			},
-			stalled: api.ReasonPodPending,
-			message: forming(`memory-that-cannot-be-locked-0 exited with code 1: failed to commit tx: mlock/munlock error: mlock error: cannot allocate memory`),
+			stalled: api.ReasonInvalidSpec,
+			message: `spec.options.flags: distributed-tracing-sampling-rate must be an integer from 0 to 1000000, not "2000000": etcd does not serve with that, or does nothing else (docs/options.md)`,
 			mend:    func(s *api.EtcdClusterSpec) { s.Options = nil },
 		},
 		"foreign-service": {
