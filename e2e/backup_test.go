@@ -25,6 +25,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
+	"quorate.dev/e2e/hostlet"
 	"quorate.dev/e2e/node"
 	"quorate.dev/snapshot"
 )
@@ -370,7 +371,7 @@ func (s *stage) store(prefix api.StorePrefix) *api.BackupStore {
 // useS3Credentials has these tests read what the S3 servers have, with the credentials of their
 // Secret.
 func useS3Credentials() error {
-	objects, err := decode(node.S3Manifests)
+	objects, err := hostlet.Objects(node.S3Manifests)
 	if err != nil {
 		return err
 	}
@@ -391,7 +392,7 @@ func useS3Credentials() error {
 // s3 runs an S3 server in the namespace, and waits until it serves.
 func (s *stage) s3() {
 	s.Helper()
-	objects, err := decode(node.S3Manifests)
+	objects, err := hostlet.Objects(node.S3Manifests)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -15,10 +13,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
+	"quorate.dev/e2e/hostlet"
 	"quorate.dev/render"
 )
 
@@ -79,24 +77,7 @@ func manifests(options render.InstallOptions) ([]*unstructured.Unstructured, err
 	if err != nil {
 		return nil, err
 	}
-	return decode(stream)
-}
-
-// decode reads the objects of a stream of YAML.
-func decode(stream []byte) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(stream), 4096)
-	for {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(o)
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the manifests: %w", err)
-		}
-		objects = append(objects, o)
-	}
+	return hostlet.Objects(stream)
 }
 
 func adjust(deployment *unstructured.Unstructured, image string) error {

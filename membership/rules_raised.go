@@ -48,12 +48,7 @@ func outgrown(d Desired, o Observed) (Step, bool) {
 
 // risen reports whether the data of some voter is of that minor. Then every voter has run it.
 func (o Observed) risen(minor int) bool {
-	for _, i := range o.voters() {
-		if i.Endpoint.Storage.Minor >= minor {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor >= minor })
 }
 
 // below reports whether a member answers from an earlier minor. Then the version of the cluster is

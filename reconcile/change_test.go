@@ -69,6 +69,18 @@ func (w world) address() {
 	}
 }
 
+// look is what an operator observes of the world, and the stub through which it does.
+func (w world) look(t *testing.T) (*stub, observed) {
+	t.Helper()
+	s := newStub(t, nil, w.objects()...)
+	s.Dial = w.dial(nil)
+	seen, err := s.observe(t.Context(), w.cluster, s.Client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, seen
+}
+
 // dial reaches the members of the world; take gets what they are asked for.
 func (w world) dial(take func(string) error) membership.Dialer {
 	return func(host string, _ int) (membership.Client, error) {

@@ -48,12 +48,7 @@ func TestCopied(t *testing.T) {
 				w.copied(to, from)
 			}
 			w.address()
-			s := newStub(t, nil, w.objects()...)
-			s.Dial = w.dial(nil)
-			seen, err := s.observe(t.Context(), w.cluster, s.Client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, seen := w.look(t)
 			if diff := cmp.Diff(tc.want, membership.Plan(desired(w.cluster), seen.Observed)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

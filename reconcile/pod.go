@@ -239,32 +239,24 @@ func containerStatus(pod *corev1.Pod) *corev1.ContainerStatus {
 	return podstatus.Container(pod, render.Container)
 }
 
-// memoryLimit is how much memory etcd may use in a Pod; zero where nothing bounds it but its node.
-func memoryLimit(pod *corev1.Pod) *resource.Quantity {
+// etcdContainer is that of etcd in a Pod; a zero one where there is none.
+func etcdContainer(pod *corev1.Pod) (etcd corev1.Container) {
 	for _, container := range pod.Spec.Containers {
 		if container.Name == render.Container {
-			return container.Resources.Limits.Memory()
+			return container
 		}
 	}
-	return &resource.Quantity{}
+	return etcd
+}
+
+// memoryLimit is how much memory etcd may use in a Pod; zero where nothing bounds it but its node.
+func memoryLimit(pod *corev1.Pod) *resource.Quantity {
+	limits := etcdContainer(pod).Resources.Limits
+	return limits.Memory()
 }
 
 // etcdImage is the image that the Pod is to run, whatever was asked for (render.AppliedImage).
-func etcdImage(pod *corev1.Pod) string {
-	for _, container := range pod.Spec.Containers {
-		if container.Name == render.Container {
-			return container.Image
-		}
-	}
-	return ""
-}
+func etcdImage(pod *corev1.Pod) string { return etcdContainer(pod).Image }
 
 // etcdArgs are the arguments of etcd in a Pod.
-func etcdArgs(pod *corev1.Pod) []string {
-	for _, container := range pod.Spec.Containers {
-		if container.Name == render.Container {
-			return container.Args
-		}
-	}
-	return nil
-}
+func etcdArgs(pod *corev1.Pod) []string { return etcdContainer(pod).Args }

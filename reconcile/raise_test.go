@@ -43,12 +43,7 @@ func TestRaise(t *testing.T) {
 			})
 			w.address()
 			w.managed()
-			s := newStub(t, nil, w.objects()...)
-			s.Dial = w.dial(nil)
-			seen, err := s.observe(t.Context(), w.cluster, s.Client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, seen := w.look(t)
 			step := membership.Plan(desired(w.cluster), seen.Observed)
 			if step.Action != membership.Raise {
 				t.Fatalf("%s: %s", tc.reason, step)

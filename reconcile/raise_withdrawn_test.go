@@ -42,12 +42,7 @@ func TestRaisedWithdrawn(t *testing.T) {
 			w.pods["db-0"].Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{State: waiting("ImagePullBackOff", "back-off")})
 			w.address()
 			w.managed()
-			s := newStub(t, nil, w.objects()...)
-			s.Dial = w.dial(nil)
-			seen, err := s.observe(t.Context(), w.cluster, s.Client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, seen := w.look(t)
 			step := membership.Plan(desired(w.cluster), seen.Observed)
 			if diff := cmp.Diff(tc.want, step.Action); diff != "" {
 				t.Errorf("%s: %s: -want +got:\n%s", tc.reason, step, diff)

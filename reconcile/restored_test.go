@@ -49,12 +49,7 @@ func TestRestored(t *testing.T) {
 					w.claims[name] = ownedBy("earlier", claim)
 				}
 			}
-			s := newStub(t, nil, w.objects()...)
-			s.Dial = w.dial(nil)
-			seen, err := s.observe(t.Context(), w.cluster, s.Client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, seen := w.look(t)
 			step := membership.Plan(desired(w.cluster), seen.Observed)
 			if step.Action != tc.want || step.Reason != tc.said {
 				t.Errorf("%s: the step is %s", tc.reason, step)

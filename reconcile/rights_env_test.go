@@ -3,9 +3,6 @@
 package reconcile_test
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -13,12 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/hostlet"
 	"quorate.dev/render"
 )
 
@@ -150,13 +146,9 @@ func (s *stage) install(options render.InstallOptions) {
 	s.Helper()
 	stream, err := render.Install(options)
 	s.must(err)
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(stream), 4096); ; {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(o)
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		s.must(err)
+	objects, err := hostlet.Objects(stream)
+	s.must(err)
+	for _, o := range objects {
 		if o.GroupVersionKind().Group == "rbac.authorization.k8s.io" {
 			s.must(s.Apply(s.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("test"), client.ForceOwnership))
 		}

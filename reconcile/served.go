@@ -76,24 +76,30 @@ func said(claim *corev1.PersistentVolumeClaim) string {
 // servedFlags are the flags of the spec that have values with which a member has served, one of
 // before a restore in place too: the new members are to be like those.
 func servedFlags(c *api.EtcdCluster, seen observed) map[string]string {
+	asked := ptr.Deref(c.Spec.Options, api.Options{}).Flags
+	if len(asked) == 0 {
+		return nil
+	}
 	flags := map[string]string{}
-	for name, value := range ptr.Deref(c.Spec.Options, api.Options{}).Flags {
-		if c.Spec.Storage.Medium == api.MediumMemory && seen.runsWith(name, value) || servedWith(c, seen.claims, name, value) || servedWith(c, seen.former.claims, name, value) {
+	for _, claims := range []map[string]*corev1.PersistentVolumeClaim{seen.claims, seen.former.claims} {
+		for _, claim := range claims {
+			served, ok := render.AsServed(c, said(claim))
+			if !ok {
+				continue
+			}
+			for name, value := range ptr.Deref(served.Spec.Options, api.Options{}).Flags {
+				if wanted, ok := asked[name]; ok && wanted == value {
+					flags[name] = value
+				}
+			}
+		}
+	}
+	for name, value := range asked {
+		if c.Spec.Storage.Medium == api.MediumMemory && seen.runsWith(name, value) {
 			flags[name] = value
 		}
 	}
 	return flags
-}
-
-func servedWith(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, name, value string) bool {
-	for _, claim := range claims {
-		if served, ok := render.AsServed(c, said(claim)); ok {
-			if had, ok := ptr.Deref(served.Spec.Options, api.Options{}).Flags[name]; ok && had == value {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // runsWith reports whether a member has answered with a flag, as its Pod tells, whose arguments

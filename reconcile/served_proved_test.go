@@ -67,17 +67,12 @@ func TestStartsProved(t *testing.T) {
 			delete(w.asked.endpoints, "db-0")
 			w.address()
 			w.managed()
-			s := newStub(t, nil, w.objects()...)
-			s.Dial = w.dial(nil)
-			seen, err := s.observe(t.Context(), w.cluster, s.Client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, seen := w.look(t)
 			step := membership.Plan(desired(w.cluster), seen.Observed)
 			if step.Action != membership.Start {
 				t.Fatalf("%s: the step is %s", tc.reason, step)
 			}
-			err = s.act(t.Context(), w.cluster.DeepCopy(), seen, step)
+			err := s.act(t.Context(), w.cluster.DeepCopy(), seen, step)
 			if told := err != nil && strings.Contains(err.Error(), tc.told); (tc.told != "") != told || err != nil && tc.told == "" {
 				t.Errorf("%s: the error is %v, want one that says %q", tc.reason, err, tc.told)
 			}

@@ -233,12 +233,7 @@ func TestAnnounceMended(t *testing.T) {
 			tc.given(&w)
 			w.address()
 			w.managed()
-			s := newStub(t, nil, w.objects()...)
-			s.Dial = w.dial(nil)
-			seen, err := s.observe(t.Context(), w.cluster, s.Client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, seen := w.look(t)
 			step := membership.Plan(desired(w.cluster), seen.Observed)
 			if step.Action != membership.Stop || step.Reason != membership.Replacing {
 				t.Fatalf("%s: the step is %s", tc.reason, step)

@@ -63,12 +63,7 @@ func TestUnlabelled(t *testing.T) {
 			}
 			w.address()
 			tc.mutate(w)
-			s := newStub(t, nil, w.objects()...)
-			s.Dial = w.dial(nil)
-			seen, err := s.observe(t.Context(), w.cluster, s.Client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, seen := w.look(t)
 			got := result{membership.Plan(desired(w.cluster), seen.Observed), namesIn(seen.pods), namesIn(seen.claims)}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

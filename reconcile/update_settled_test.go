@@ -104,12 +104,7 @@ func TestRecordChanged(t *testing.T) {
 			if tc.young {
 				w.pods["db-0"].Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
 			}
-			s := newStub(t, nil, w.objects()...)
-			s.Dial = w.dial(nil)
-			seen, err := s.observe(t.Context(), w.cluster, s.Client)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, seen := w.look(t)
 			step := membership.Plan(desired(w.cluster), seen.Observed)
 			if step.Action != membership.Record {
 				t.Fatalf("%s: the step is %s", tc.reason, step)

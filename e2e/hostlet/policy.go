@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,13 +45,11 @@ func holdOperator(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096); ; {
-		o := &unstructured.Unstructured{}
-		if err := decoder.Decode(o); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return fmt.Errorf("read the policy: %w", err)
-		}
+	objects, err := Objects(raw)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
 		if err := admin.Create(ctx, o); err != nil {
 			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
@@ -64,13 +63,29 @@ func holdOperator(ctx context.Context, cfg *rest.Config) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foreign"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "foreign", Image: "foreign"}}},
 	}
-	for begun := time.Now(); ; <-time.After(50 * time.Millisecond) {
-		err := operator.Create(ctx, refused.DeepCopy(), client.DryRunAll)
-		if err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'quorate'") {
-			return nil
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = operator.Create(ctx, refused.DeepCopy(), client.DryRunAll)
+		return last != nil && strings.Contains(last.Error(), "ValidatingAdmissionPolicy 'quorate'"), nil
+	})
+	if err != nil {
+		return fmt.Errorf("the policy for the operator is not in force after %s: %w", patience, errors.Join(err, last))
+	}
+	return nil
+}
+
+// Objects of a stream of YAML documents.
+func Objects(stream []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(stream), 4096); ; {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(o)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
 		}
-		if time.Since(begun) > patience {
-			return fmt.Errorf("the policy for the operator is not in force after %s: %w", patience, err)
+		if err != nil {
+			return nil, fmt.Errorf("read the manifests: %w", err)
 		}
+		objects = append(objects, o)
 	}
 }
