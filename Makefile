@@ -143,7 +143,7 @@ test-oldest: ## On a kind cluster of the oldest Kubernetes that is claimed
 # within the plans of TestChaos where it was. Code that differs has its own files; documents that tests read for links and names alone do
 # not count.
 # docs/reliability.jsonl has the last figures of every layer, each with the code that it tested: where the whole takes longer than a
-# machine can be had, `make test-long ONLY="explore chaos"` runs these.
+# machine can be had, `make test-long ONLY="explore chaos-walks"` runs these.
 unread    = ':!docs/reliability.md' ':!docs/reliability.jsonl' ':!docs/benchmarks.md' ':!docs/kubernetes.md' ':!CONTRIBUTING.md'
 revision  = $(shell set -o pipefail; { git ls-files -s -- $(unread) && git diff HEAD -- $(unread) && \
 	git ls-files -o --exclude-standard -z -- $(unread) | xargs -0 -r cksum; } | git hash-object --stdin | cut -c1-12)
@@ -151,11 +151,12 @@ REVISION  = $(or $(revision),$(error git does not tell which code this is))
 SEED      = $(shell printf '%d' 0x$(shell echo $(REVISION) | cut -c1-7))
 CACHE     = $(or $(QUORATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate)
 LONG      = $(CACHE)/long/$(REVISION)
-LONG_RUN := verify lint unit explore race env etcd race-env minors pull kind oldest chaos
+CHAOS    := members changes data blind turned walks recovery
+LONG_RUN := verify lint unit explore race env etcd race-env minors pull kind oldest $(CHAOS:%=chaos-%)
 ONLY     := $(LONG_RUN)
 
 .PHONY: test-long
-test-long: ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted (ONLY="explore chaos")
+test-long: ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted (ONLY="explore chaos-walks")
 	@mkdir -p $(LONG)
 	@$(MAKE) --no-print-directory --keep-going $(ONLY:%=$(LONG)/%.json); failed=$$?; shopt -s nullglob; \
 		go run ./e2e/layer -summary -layers "$(ONLY)" -ledger docs/reliability.jsonl -into docs/reliability.md \
@@ -191,8 +192,8 @@ long-race-env:
 	@$(assets) && $(layer) race-env -- $(env) -race -timeout 2h ./reconcile -seed $(SEED)
 long-kind:
 	@$(layer) kind -- $(kind) -long -seed $(SEED)
-long-chaos:
-	@$(assets) && $(layer) chaos -- $(env) -timeout 0 -run '^TestChaos$$' ./reconcile -chaos.all -chaos.ledger $(LONG)/chaos.ledger -seed $(SEED)
+long-chaos-%:
+	@$(assets) && $(layer) chaos-$* -- $(env) -timeout 0 -run '^TestChaos$$' ./reconcile -chaos.part $* -chaos.ledger $(LONG)/chaos-$*.ledger -seed $(SEED)
 
 .PHONY: explore
 explore: ## Explore the planner's states in the large bounds

@@ -19,6 +19,7 @@ import (
 var chaos struct {
 	all    bool
 	span   time.Duration
+	part   string
 	plan   string
 	ledger string
 }
@@ -28,10 +29,11 @@ func init() {
 	flag.BoolVar(&chaos.all, "chaos.all", false, "TestChaos: run every plan there is")
 	flag.DurationVar(&chaos.span, "chaos.for", 0, "TestChaos: begin new plans for so long, in an order by -seed")
 	flag.StringVar(&chaos.ledger, "chaos.ledger", "", "TestChaos: a file of the plans that have ended well; a run that was interrupted goes on with the others")
+	flag.StringVar(&chaos.part, "chaos.part", "", "TestChaos: run all plans of one part of them, as make test-long does; chaosParts has the names")
 	flag.StringVar(&chaos.plan, "chaos.plan", "", "TestChaos: run the plans that begin so, as a failure has named them; several beginnings with commas between them")
 }
 
-func inChaos() bool { return chaos.all || chaos.span > 0 || chaos.plan != "" }
+func inChaos() bool { return chaos.all || chaos.span > 0 || chaos.part != "" || chaos.plan != "" }
 
 // TestChaos runs every disturbance there is of every life, turns the version at every effect of a
 // change of it, and walks at random and to bad values and back, or as many of these as fit into a
@@ -41,6 +43,9 @@ func TestChaos(t *testing.T) {
 		t.Skip("it takes hours: make chaos")
 	}
 	seed := share.Seed(t)
+	if chaos.part != "" {
+		chaos.plan = plansOf(t, chaos.part)
+	}
 	runs := slices.Concat(disturbed(t), walks(t, seed), turnedTrials(t), allRecoveries(t))
 	if len(runs) == 0 {
 		t.Fatalf("no plan begins with %s", chaos.plan)
