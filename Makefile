@@ -116,7 +116,7 @@ test-race: ## Unit tests of the operator under the race detector
 .PHONY: test-env
 test-env: ## Tests against a real API server and real etcd processes
 	@mkdir -p bin; $(assets) || exit 1; nice -n 10 go run ./e2e/node/quorate-kind image > bin/node-image.log 2>&1 & \
-		$(layer) env -- $(env) -timeout 40m -skip '^Test(Smoke$$|$(no_etcd))' ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
+		$(layer) env -- $(env) -timeout 40m -skip '^Test(Smoke$$|$(no_etcd))' ./api/v1alpha1 ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
 
 .PHONY: test-pull test-kind e2e
 test-pull:
@@ -186,7 +186,7 @@ long-race:
 long-env:
 	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk|Recovery)$$' ./reconcile -long -seed $(SEED)
 long-etcd:
-	@$(assets) && $(layer) etcd -- $(env) -timeout 30m ./reconcile/backup ./e2e/hostlet/... ./cmd/... && \
+	@$(assets) && $(layer) etcd -- $(env) -timeout 30m ./api/v1alpha1 ./reconcile/backup ./e2e/hostlet/... ./cmd/... && \
 		$(layer) etcd-minors -- $(env) -timeout 30m -skip '^Test($(no_etcd))' ./membership ./snapshot -long -seed $(SEED)
 long-race-env:
 	@$(assets) && $(layer) race-env -- $(env) -race -timeout 2h ./reconcile -seed $(SEED)

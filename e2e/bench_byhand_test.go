@@ -20,10 +20,7 @@ import (
 func (s *stage) byHand(c *api.EtcdCluster) []*unstructured.Unstructured {
 	s.Helper()
 	size := int(*c.Spec.Replicas)
-	configurations, err := render.Static(c, render.State{Admits: true, Voters: size})
-	if err != nil {
-		s.Fatal(err)
-	}
+	configurations := render.Static(c, render.State{Admits: true, Voters: size})
 	var names []string
 	for n := range size {
 		names = append(names, c.MemberName(n))

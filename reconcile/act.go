@@ -82,7 +82,11 @@ func follows(err error) bool {
 // valid is why no member can be made of the spec. What belongs to the whole cluster is applied all
 // the same.
 func valid(c *api.EtcdCluster, seen observed) error {
-	if err := render.ValidateRunning(c, servedFlags(c, seen)); err != nil {
+	err := schemaRefuses(c, seen.claims, seen.former.claims)
+	if err == nil { // what it refuses cannot be told apart by version
+		err = render.ValidateFlags(c, servedFlags(c, seen))
+	}
+	if err != nil {
 		return &invalidError{err}
 	}
 	return nil
@@ -142,10 +146,7 @@ func (r *Reconciler) applyStatic(ctx context.Context, c *api.EtcdCluster, seen o
 	if err != nil {
 		return false, err
 	}
-	objects, err := static(c, seen, service, labelled(service, seen.pods, time.Now()), false)
-	if err != nil {
-		return false, err
-	}
+	objects := static(c, seen, service, labelled(service, seen.pods, time.Now()), false)
 	if err := r.fenceClients(ctx, c, service, objects); err != nil {
 		return false, err
 	}
@@ -206,13 +207,9 @@ func selects(selector map[string]string) bool {
 
 // static is what the cluster always has. Once the Service for clients selects Pods it goes on to,
 // whatever becomes of them, but for a restore in place: it leads to no Pod that is not ready.
-func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled, keepAll bool) ([]runtime.ApplyConfiguration, error) {
+func static(c *api.EtcdCluster, seen observed, service *corev1.Service, labelled, keepAll bool) []runtime.ApplyConfiguration {
 	admits := admitsClients(c, seen) || selects(service.Spec.Selector) && !shutsClientsOut(c)
-	objects, err := render.Static(c, render.State{Admits: admits, Shut: len(service.Spec.Selector) > 0, Labelled: labelled, Voters: voters(seen), Listed: lists(seen), KeepAll: keepAll})
-	if err != nil {
-		return nil, &invalidError{err}
-	}
-	return objects, nil
+	return render.Static(c, render.State{Admits: admits, Shut: len(service.Spec.Selector) > 0, Labelled: labelled, Voters: voters(seen), Listed: lists(seen), KeepAll: keepAll})
 }
 
 // admitsClients reports whether clients may come: the latch is written, a quorum answers, and no
@@ -303,7 +300,7 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
 			m := firstMember(c, seen, step, name)
 			m.AgentImage = r.AgentImage
-			return absentPod(c, m)
+			return absentPod(c, seen, m)
 		})
 	case membership.Start:
 		return r.start(ctx, c, seen, step)

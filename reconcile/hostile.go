@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "quorate.dev/api/v1alpha1"
-	"quorate.dev/render"
 )
 
 // A person who may create Pods and claims in a namespace may give them our labels, and numbers that
@@ -51,9 +50,17 @@ func countable(seen *observed) {
 func bound(lists ...corev1.ResourceList) {
 	for _, list := range lists {
 		for name, q := range list {
-			if !render.Countable(q) {
+			if !comparesInTime(q) {
 				list[name] = mostQuantity.DeepCopy()
 			}
 		}
 	}
+}
+
+// comparesInTime is false for a quantity such as 1e999999999: it parses, but to compare it with
+// another would write all of its digits out first.
+func comparesInTime(q resource.Quantity) bool {
+	q = q.DeepCopy() // AsDec changes what it is called on
+	scale := q.AsDec().Scale()
+	return -30 <= scale && scale <= 30
 }

@@ -769,10 +769,7 @@ func TestFenceClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster()
-			objects, err := render.Static(c, render.State{Admits: tc.admits, Labelled: true, Voters: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
+			objects := render.Static(c, render.State{Admits: tc.admits, Labelled: true, Voters: 3})
 			live := c.DeepCopy()
 			if tc.live != nil {
 				tc.live(live)

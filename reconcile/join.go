@@ -53,6 +53,9 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		m := spare(name)
 		of, proved := seen.made(c, name)
 		m.Proved = proved
+		if err := unproved(of, seen, proved); err != nil {
+			return &invalidError{err}
+		}
 		pod, err := render.Provisioner(of, m)
 		if err != nil {
 			return &invalidError{err}
@@ -91,7 +94,7 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 				return err
 			}
 		}
-		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return absentPod(of, m) })
+		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return absentPod(of, seen, m) })
 	}
 	if len(render.Outdated(of, pod)) > 0 || render.AppliedImage(of, pod) != render.Image(of, m.Version) {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on

@@ -282,6 +282,14 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 // its place.
 func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim) {
 	hop := membership.Hop(desired(c), *o).String()
+	wrong := len(pods) > 0 && schemaRefuses(c, claims) != nil
+	needs := func(pod *corev1.Pod, of *api.EtcdCluster, m render.Member) (_ render.Change, parts []string, ok bool) {
+		if wrong && !m.Proved {
+			return render.ChangeNone, nil, false
+		}
+		change, parts, err := render.Needs(pod, of, m)
+		return change, parts, err == nil // what cannot be rendered is told where it is applied
+	}
 	for n := range o.Instances {
 		i := &o.Instances[n]
 		pod := pods[i.Name]
@@ -293,8 +301,8 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 		if givenUp(c) != "" {
 			of, now.Proved = made(c, claims, *i)
 		}
-		change, parts, err := render.Needs(pod, of, now)
-		if err == nil { // what cannot be rendered is told where it is applied
+		change, parts, ok := needs(pod, of, now)
+		if ok {
 			// With an image that did not work no Pod is better off than with the one that it has.
 			i.Pod.Outdated = change != render.ChangeNone && (givenUp(c) == "" || !slices.Equal(parts, []string{"image"}))
 		}
@@ -309,9 +317,9 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 		if hop != now.Version || of != c { // mostly it is the same
 			next := now
 			next.Version, next.Proved = hop, false
-			change, parts, err = render.Needs(pod, c, next)
+			change, parts, ok = needs(pod, c, next)
 		}
-		if err == nil {
+		if ok {
 			i.Pod.Change, i.Pod.Parts = membership.Change(change), parts
 			i.Pod.QuotaToBe = render.QuotaOf(c, now)
 		}

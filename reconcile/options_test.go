@@ -93,12 +93,12 @@ func flagOn(flag, version string) string {
 }
 
 func optionsProblem(flag, value, version string) error {
-	return render.Validate(&api.EtcdCluster{
+	return render.ValidateFlags(&api.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "db"},
 		Spec: api.EtcdClusterSpec{
 			Version: version, Storage: api.Storage{Size: resource.MustParse("1Gi")}, Options: &api.Options{Flags: map[string]string{flag: value}},
 		},
-	})
+	}, nil)
 }
 
 // TestOptionEnds: every flag with a number or a time is in docs/options.md, and its values are

@@ -302,12 +302,8 @@ func staticChanges(ctx context.Context, reader client.Reader, c *api.EtcdCluster
 	if err != nil {
 		return nil, err
 	}
-	objects, err := static(c, seen, service, true, raised(c, seen, live)) // its Pods are labelled before
-	if err != nil {
-		return nil, err
-	}
 	var all []ObjectChange
-	for _, object := range objects {
+	for _, object := range static(c, seen, service, true, raised(c, seen, live)) { // its Pods are labelled before
 		want, ok := object.(configuration)
 		if !ok {
 			return nil, fmt.Errorf("%T is no whole object", object)

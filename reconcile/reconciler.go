@@ -283,7 +283,7 @@ func after(step membership.Step, lately bool) time.Duration {
 func desired(c *api.EtcdCluster) membership.Desired {
 	version, err := membership.ParseVersion(c.Spec.Version)
 	if err != nil {
-		version = membership.Version{} // the schema refuses it, and so does render
+		version = membership.Version{} // the schema refuses it (schemaRefuses)
 	}
 	return membership.Desired{
 		Size:      size(c),

@@ -47,7 +47,7 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 		m := member(c, seen, name)
 		of, proved := seen.made(c, name)
 		m.Proved = proved
-		return absentPod(of, m)
+		return absentPod(of, seen, m)
 	}), changed)
 }
 
@@ -122,7 +122,10 @@ func firstVolume(c *api.EtcdCluster, seen observed, step membership.Step, name s
 }
 
 // absentPod is the Pod of a member, to be created where there is none.
-func absentPod(c *api.EtcdCluster, m render.Member) (runtime.ApplyConfiguration, error) {
+func absentPod(c *api.EtcdCluster, seen observed, m render.Member) (runtime.ApplyConfiguration, error) {
+	if err := unproved(c, seen, m.Proved); err != nil {
+		return nil, err
+	}
 	pod, err := render.Pod(c, m)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -157,9 +156,17 @@ func optionArgs(o *api.Options, v *version.Version) []string {
 	return a
 }
 
-// milliseconds is a duration as etcd's flags take it. What is out of bounds was refused before
-// anything is rendered.
+// etcd's own, and those of the API.
+const (
+	defaultHeartbeat = 100 * time.Millisecond
+	defaultElection  = time.Second
+)
+
+// milliseconds is a duration as etcd's flags take it. The schema has seen to its form.
 func milliseconds(d *api.Duration, otherwise time.Duration) string {
-	span, _ := duration(d, otherwise, 0, math.MaxInt64)
+	span := otherwise
+	if d != nil {
+		span, _ = time.ParseDuration(string(*d))
+	}
 	return strconv.FormatInt(span.Milliseconds(), 10)
 }

@@ -26,7 +26,7 @@ type setting struct {
 	other string
 }
 
-// The flags of etcd 3.5, 3.6 and 3.7 that are not refused on all of them. Within a minor, no patch
+// The flags of etcd 3.5, 3.6 and 3.7 that the schema does not refuse. Within a minor, no patch
 // from 3.5.19, 3.6.0 and 3.7.0 on has added or removed one.
 var (
 	// steady have one name on all minors.
@@ -131,9 +131,6 @@ func find(name string) (setting, bool) {
 func flagProblems(flags map[string]string, v *version.Version) []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		if len(refused(name)) > 0 { // said by optionsProblems, for all versions
-			continue
-		}
 		if problem := problemOn(v, name, flags[name]); problem != "" {
 			problems = append(problems, "spec.options.flags: "+problem)
 		}

@@ -25,14 +25,15 @@ const user = 65532
 // the other members are slow.
 const terminationGrace = 30
 
-// Pod is the Pod of one member.
+// Pod is the Pod of one member. The spec is one that the schema takes (package crd), or that has
+// served (Member.Proved).
 func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
 	v, err := versionOf(m)
 	if err != nil {
 		return nil, err
 	}
 	if !m.Proved {
-		if err := validateFor(c, v); err != nil {
+		if err := validateFlagsFor(c, v); err != nil {
 			return nil, err
 		}
 	}

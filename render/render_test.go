@@ -102,10 +102,7 @@ func firstMember(c *api.EtcdCluster) Member {
 func objects(t testing.TB, c *api.EtcdCluster) []runtime.ApplyConfiguration {
 	t.Helper()
 	m := firstMember(c)
-	objects, err := Static(c, State{Admits: c.Status.ClusterID != "", Labelled: true, Voters: int(replicas(c))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := Static(c, State{Admits: c.Status.ClusterID != "", Labelled: true, Voters: int(replicas(c))})
 	if claim := Volume(c, m); claim != nil {
 		objects = append(objects, claim)
 	}

@@ -128,3 +128,7 @@ func TestOutdated(t *testing.T) {
 		}
 	})
 }
+
+func quantities(name corev1.ResourceName, quantity string) corev1.ResourceList {
+	return corev1.ResourceList{name: resource.MustParse(quantity)}
+}

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,13 +35,10 @@ type State struct {
 }
 
 // Static is the objects of the whole cluster, to be applied at every pass: the headless Service
-// that gives each member its name, the disruption budget, and the Service for clients. The error is
-// about what these are made of alone: they follow the spec also while no member can be made of it.
-func Static(c *api.EtcdCluster, s State) ([]runtime.ApplyConfiguration, error) {
-	if err := join(slices.Concat(nameProblems(c.Name), replicasProblems(c), metadataProblems(c.Spec.Metadata))); err != nil {
-		return nil, err
-	}
-	return []runtime.ApplyConfiguration{peerService(c), Budget(c, s), clientService(c, s)}, nil
+// that gives each member its name, the disruption budget, and the Service for clients. They follow
+// the spec also while no member can be made of it.
+func Static(c *api.EtcdCluster, s State) []runtime.ApplyConfiguration {
+	return []runtime.ApplyConfiguration{peerService(c), Budget(c, s), clientService(c, s)}
 }
 
 // peerService is headless and gives each Pod <member>.<cluster>.<namespace>.svc. It publishes

@@ -33,11 +33,7 @@ func TestDisruptionBudget(t *testing.T) {
 			t.Parallel()
 			c := load(t, "minimal")
 			c.Spec.Replicas = &tc.replicas
-			objects, err := Static(c, tc.state)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, o := range objects {
+			for _, o := range Static(c, tc.state) {
 				if budget, ok := o.(*policyv1ac.PodDisruptionBudgetApplyConfiguration); ok && budget.Spec.MinAvailable.IntValue() != tc.want {
 					t.Errorf("%s: minAvailable is %s, want %d", tc.reason, budget.Spec.MinAvailable, tc.want)
 				}

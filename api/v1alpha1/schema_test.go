@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -9,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+
+	"quorate.dev/crd"
 )
 
 // The API server must take every definition: it is structural, and its CEL rules compile and keep
@@ -47,14 +50,16 @@ func TestRulesPlain(t *testing.T) {
 // everyDefinition is those of all kinds.
 func everyDefinition(t *testing.T) map[string]*apiextensions.CustomResourceDefinition {
 	t.Helper()
-	all, err := definitions()
-	if err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(slices.Sorted(slices.Values(kindsOfOurs)), crd.Kinds()); diff != "" {
+		t.Fatalf("-want, +got\n%s", diff)
 	}
-	for _, kind := range kindsOfOurs {
-		if all[kind] == nil {
-			t.Fatalf("no definition of kind %s", kind)
+	all := map[string]*apiextensions.CustomResourceDefinition{}
+	for _, name := range crd.Kinds() {
+		kind, err := crd.Of(name)
+		if err != nil {
+			t.Fatal(err)
 		}
+		all[name] = kind.Definition
 	}
 	return all
 }
@@ -171,7 +176,7 @@ func TestDefaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := patched(t, tc.args, `{}`)
-			if unknown := gateOf(t, got).decode(got); len(unknown) > 0 {
+			if unknown := kindOf(t, got).Decode(got); len(unknown) > 0 {
 				t.Fatalf("unknown fields: %v", unknown)
 			}
 			if diff := cmp.Diff(patched(t, tc.args, tc.want), got); diff != "" {

@@ -22,10 +22,17 @@ var importRules = map[string]struct {
 		reason: "the API is what others build on: it builds on none of them",
 		banned: []string{"quorate.dev", "sigs.k8s.io/controller-runtime", "k8s.io/client-go/kubernetes", "go.etcd.io"},
 	},
-	"render": {
-		reason: "rendering is pure: it makes no calls and decides nothing about members",
+	"crd": {
+		reason: "crd judges by the manifests alone, so that the tests of every other package can ask it",
 		banned: []string{
-			"context", "quorate.dev/membership", "quorate.dev/reconcile", "sigs.k8s.io/controller-runtime",
+			"quorate.dev/api", "quorate.dev/cmd", "quorate.dev/e2e", "quorate.dev/membership", "quorate.dev/reconcile", "quorate.dev/render",
+			"quorate.dev/snapshot", "sigs.k8s.io/controller-runtime", "k8s.io/client-go", "go.etcd.io",
+		},
+	},
+	"render": {
+		reason: "rendering is pure: it makes no calls and decides nothing about members; what the schema says is asked before",
+		banned: []string{
+			"context", "quorate.dev/crd", "quorate.dev/membership", "quorate.dev/reconcile", "sigs.k8s.io/controller-runtime",
 			"k8s.io/client-go/kubernetes", "k8s.io/client-go/rest", "k8s.io/client-go/dynamic", "go.etcd.io",
 		},
 	},

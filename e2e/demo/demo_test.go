@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/crd"
 	"quorate.dev/e2e/node"
 	"quorate.dev/render"
 )
@@ -22,8 +23,8 @@ func TestSamples(t *testing.T) {
 	c, pod := &api.EtcdCluster{}, &corev1.Pod{}
 	read(t, sample, c)
 	read(t, etcdctl, pod)
-	if err := render.Validate(c); err != nil {
-		t.Errorf("%s: %v", sample, err)
+	if errs := crd.Validate(api.EtcdClusterKind.Kind, c); len(errs) > 0 {
+		t.Errorf("%s: %v", sample, errs)
 	}
 	if c.Spec.Version != node.Etcd36 {
 		t.Errorf("%s has version %s, and the images are of %s", sample, c.Spec.Version, node.Etcd36)

@@ -1,0 +1,73 @@
+package reconcile
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/crd"
+	"quorate.dev/reconcile/podstatus"
+	"quorate.dev/render"
+)
+
+// schemaRefuses is what the schema of this release has against the spec, in the words of an API
+// server; nil where it takes it. An API server has judged the spec by the schema that it had when
+// the spec was written, which may have been another one.
+//
+// What members have served with, as their volumes say, is never refused: it is judged as an API
+// server judges an update, by what differs from that.
+func schemaRefuses(c *api.EtcdCluster, of ...map[string]*corev1.PersistentVolumeClaim) error {
+	errs := crd.Validate(api.EtcdClusterKind.Kind, c)
+	var tried []string
+	for _, claims := range of {
+		for _, claim := range claims {
+			text := said(claim)
+			served, ok := render.AsServed(c, text)
+			if len(errs) == 0 || !ok || slices.Contains(tried, text) {
+				continue
+			}
+			tried = append(tried, text)
+			if left := differing(errs, crd.ValidateUpdate(api.EtcdClusterKind.Kind, c, served)); len(left) < len(errs) {
+				errs = left
+			}
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	var problems []string
+	for _, err := range errs {
+		problems = append(problems, podstatus.FirstLine(err.Error()))
+	}
+	slices.Sort(problems) // a schema is walked in any order
+	return errors.New(strings.Join(slices.Compact(problems), "; "))
+}
+
+// differing are those of all errors that are not about what members have served with, and those
+// that are left where that is right.
+func differing(all, left field.ErrorList) field.ErrorList {
+	errs := slices.Clone(left)
+	for _, err := range all {
+		part, _, _ := strings.Cut(strings.TrimPrefix(err.Field, "spec."), ".")
+		if part, _, _ = strings.Cut(part, "["); !slices.Contains(servedParts, part) {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// servedParts are the fields of the spec that volumes remember (render.Served).
+var servedParts = []string{"version", "image", "resources", "options", "scheduling"}
+
+// unproved is what the schema has against the spec of which a Pod is to be made; nil where it is
+// one that has served.
+func unproved(c *api.EtcdCluster, seen observed, proved bool) error {
+	if proved {
+		return nil
+	}
+	return schemaRefuses(c, seen.claims, seen.former.claims)
+}
