@@ -83,7 +83,7 @@ func follows(err error) bool {
 // the same.
 func valid(c *api.EtcdCluster, seen observed) error {
 	err := schemaRefuses(c, seen.claims, seen.former.claims)
-	if err == nil { // what it refuses cannot be told apart by version
+	if err == nil { // flags that it refuses are told by it alone
 		err = render.ValidateFlags(c, servedFlags(c, seen))
 	}
 	if err != nil {
