@@ -151,6 +151,12 @@ func byHand() []bad {
 		{path: "scheduling.topologySpreadConstraints", value: `[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{}}]`},
 		{path: "scheduling.topologySpreadConstraints", value: `[{"maxSkew":0,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{}}]`, says: "maxSkew", never: true},
 
+		{path: "pod.metadata.labels", value: `{"example.com/label":"value"}`},
+		{path: "pod.metadata.annotations", value: fmt.Sprintf(`{"example.com/long":%q}`, strings.Repeat("a", 4096))},
+		{path: "pod.serviceAccountName", value: `"nowhere"`, says: "spec.pod"},
+		{path: "pod.securityContext", value: `{}`, says: "spec.pod"},
+		{path: "pod.securityContext.supplementalGroups", value: `[0,2147483647]`, says: "spec.pod"},
+
 		{path: "metadata.labels", value: `{"example.com/label":"value"}`},
 		{path: "metadata.annotations", value: fmt.Sprintf(`{"example.com/long":%q}`, strings.Repeat("a", 4096))},
 

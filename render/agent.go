@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -59,10 +60,10 @@ func agentPod(c *api.EtcdCluster, s *api.BackupStore) (*corev1ac.PodSpecApplyCon
 		WithRestartPolicy(corev1.RestartPolicyNever).
 		WithAutomountServiceAccountToken(false).
 		WithEnableServiceLinks(false).
-		WithSecurityContext(podSecurity()).
+		WithSecurityContext(podSecurity(c)).
 		WithVolumes(storeVolumes(s)...)
-	if s.ServiceAccountName != "" {
-		spec.WithServiceAccountName(s.ServiceAccountName)
+	if name := cmp.Or(s.ServiceAccountName, serviceAccount(c)); name != "" {
+		spec.WithServiceAccountName(name)
 	}
 	if c == nil {
 		return spec, nil

@@ -85,6 +85,16 @@ func TestPodMetadata(t *testing.T) {
 				pod.Labels["tier"], pod.Annotations["note"] = "gold", "x"
 			},
 		},
+		"PodMetadata": {
+			reason: "Of spec.pod the metadata alone comes to a Pod that runs",
+			args: func(c *api.EtcdCluster, _ *Member) {
+				c.Spec.Pod = &api.Pod{
+					Metadata:           &api.Metadata{Labels: map[string]string{"tier": "gold"}, Annotations: map[string]string{"note": "x"}},
+					ServiceAccountName: "members", SecurityContext: &api.PodSecurityContext{},
+				}
+			},
+			want: func(pod *corev1.Pod) { pod.Labels["tier"], pod.Annotations["note"] = "gold", "x" },
+		},
 	}
 	for name, tc := range cases {
 		for _, golden := range []string{"everything", "scheduling", "memory"} {

@@ -13,11 +13,13 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// part is one part of the spec that a Pod is made of, and a hash of its effective value.
+// part is one part of the spec that a Pod is made of, and a hash of its effective value. The hash
+// is empty for the zero value of a part that came after the first release: a Pod whose record does
+// not name such a part was made of its zero value, and stays.
 type part struct{ name, hash string }
 
 // parts are in the order of their names. As text, name=hash and commas between, they are a Pod's
-// AnnotationRevision.
+// AnnotationRevision. Those without a hash are left out.
 type parts []part
 
 // newest has the names of flags that go into a revision: a flag that was only renamed is the same.
@@ -48,10 +50,20 @@ func revision(c *api.EtcdCluster) parts {
 	return parts{
 		{"image", hash(image)},
 		{"options", hash(optionArgs(s.Options, newest))},
+		{"pod", podHash(c)},
 		{"resources", hash([]any{canonical(resources.Requests), canonical(resources.Limits)})},
 		{"scheduling", hash(scheduling)},
 		{"storage", hash(storage)},
 	}
+}
+
+// podHash is that of spec.pod without its metadata, which comes to a Pod that runs.
+func podHash(c *api.EtcdCluster) string {
+	account, users := serviceAccount(c), asksUsers(c)
+	if account == "" && users == nil {
+		return ""
+	}
+	return hash([]any{account, users})
 }
 
 // Outdated names the parts of the spec that differ from those the Pod was made of, in the order of
@@ -83,9 +95,11 @@ func optionsAsWritten(c *api.EtcdCluster) string {
 
 // String is the form of AnnotationRevision.
 func (ps parts) String() string {
-	fields := make([]string, len(ps))
-	for i, p := range ps {
-		fields[i] = p.name + "=" + p.hash
+	fields := make([]string, 0, len(ps))
+	for _, p := range ps {
+		if p.hash != "" {
+			fields = append(fields, p.name+"="+p.hash)
+		}
 	}
 	return strings.Join(fields, ",")
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,7 @@ func TestOutdated(t *testing.T) {
 				c.Spec.Storage.Retention = &api.Retention{WhenDeleted: api.RetentionDelete, WhenScaled: api.RetentionRetain}
 				c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(api.Duration("1m"))}
 				c.Spec.Metadata = &api.Metadata{Labels: map[string]string{"a": "b"}}
+				c.Spec.Pod = &api.Pod{Metadata: &api.Metadata{Labels: map[string]string{"a": "b"}}}
 			},
 		},
 		"DefaultsWrittenOut": {
@@ -39,6 +41,9 @@ func TestOutdated(t *testing.T) {
 				c.Spec.Image = &api.Image{Repository: "gcr.io/etcd-development/etcd", PullPolicy: corev1.PullIfNotPresent}
 				c.Spec.Options = &api.Options{SnapshotCount: new(int64(10000)), HeartbeatInterval: new(api.Duration("100ms"))}
 				c.Spec.Resources, c.Spec.Scheduling = &api.Resources{}, &api.Scheduling{}
+				c.Spec.Pod = &api.Pod{ServiceAccountName: "default", SecurityContext: &api.PodSecurityContext{
+					RunAsUser: new(int64(65532)), RunAsGroup: new(int64(65532)), FSGroup: new(int64(65532)),
+				}}
 				c.Spec.Storage.Medium = api.MediumDisk
 			},
 			want: nil,
@@ -79,6 +84,22 @@ func TestOutdated(t *testing.T) {
 				c.Spec.Image = &api.Image{Digest: "sha256:x"}
 			},
 			want: []string{"image", "options", "resources", "scheduling"},
+		},
+		"PodUsersOfPlatform": {
+			reason: "An empty security context is another one than the default",
+			args:   func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{SecurityContext: &api.PodSecurityContext{}} },
+			want:   []string{"pod"},
+		},
+		"PodAccount": {
+			reason: "A Pod keeps its ServiceAccount for ever",
+			args:   func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{ServiceAccountName: "members"} },
+			want:   []string{"pod"},
+		},
+		"PodNoMore": {
+			reason: "The part of a Pod that names it, and is the zero value by now",
+			before: func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{ServiceAccountName: "members"} },
+			args:   func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{} },
+			want:   []string{"pod"},
 		},
 		"MemorySize": {
 			reason: "The limit of the tmpfs is part of the Pod",
@@ -127,4 +148,29 @@ func TestOutdated(t *testing.T) {
 			t.Errorf("a Pod that does not say what it was made of: -want, +got\n%s", diff)
 		}
 	})
+}
+
+// TestPartsOfLater: a part of the spec that came after the first release is named in the record of a
+// Pod only where it has a value. So a Pod of a release that did not know it stays as it is.
+func TestPartsOfLater(t *testing.T) {
+	t.Parallel()
+	first := []string{"image", "options", "resources", "scheduling", "storage"} // of the first release
+	for _, name := range cases(t) {
+		c := load(t, name)
+		var record parts
+		for _, p := range revision(c) {
+			if slices.Contains(first, p.name) {
+				record = append(record, p)
+			}
+		}
+		pod := &corev1.Pod{}
+		pod.Annotations = map[string]string{api.AnnotationRevision: record.String()}
+		var want []string
+		if c.Spec.Pod != nil { // the golden cases that have a later part
+			want = []string{"pod"}
+		}
+		if diff := cmp.Diff(want, Outdated(c, pod)); diff != "" {
+			t.Errorf("%s: a Pod whose record has the parts of the first release: -want, +got\n%s", name, diff)
+		}
+	}
 }

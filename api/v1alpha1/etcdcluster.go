@@ -116,6 +116,12 @@ type EtcdClusterSpec struct {
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 
+	// pod is what the Pods of the members have beside what Quorate gives them. A change of its
+	// metadata is applied at once and restarts nothing. Any other change recreates the Pods over
+	// their volumes, member after member, the leader last.
+	// +optional
+	Pod *Pod `json:"pod,omitempty"`
+
 	// metadata is added to everything that Quorate creates for this cluster. A change is applied at
 	// once and restarts nothing.
 	// +optional
@@ -448,14 +454,14 @@ func (in Labels) DeepCopy() Labels { return maps.Clone(in) }
 type Metadata struct {
 	// labels to add. Keys under etcd.quorate.dev and app.kubernetes.io are Quorate's.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/') && !k.startsWith('app.kubernetes.io/'))",message="spec.metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/') && !k.startsWith('app.kubernetes.io/'))",message="keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix"
 	Labels Labels `json:"labels,omitempty"`
 
 	// annotations to add. Keys under etcd.quorate.dev are Quorate's.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/'))",message="spec.metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",message="spec.metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="spec.metadata.annotations: a value has at most 4096 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/'))",message="keys under etcd.quorate.dev/ are written by Quorate; use another prefix"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",message="a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="a value has at most 4096 characters"
 	Annotations map[string]string `json:"annotations,omitempty"`
 }

@@ -48,6 +48,43 @@ func TestAdmitPod(t *testing.T) {
 			reason: "all of the scheduling",
 			args:   args{object: `spec: {scheduling: {priorityClassName: high, nodeSelector: {kubernetes.io/os: linux}, tolerations: [{operator: Exists}], affinity: {nodeAffinity: {}}, topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {etcd.quorate.dev/cluster: a}}}]}}`},
 		},
+		"PodFull": {
+			reason: "all of the Pods",
+			args:   args{object: `spec: {pod: {metadata: {labels: {example.com/team: a}, annotations: {example.com/note: 'groß'}}, serviceAccountName: etcd.members, securityContext: {runAsUser: 1, runAsGroup: 0, fsGroup: 2147483647, supplementalGroups: [0, 5000]}}}`},
+		},
+		"PodOfPlatform": {
+			reason: "users are left to OpenShift",
+			args:   args{object: `spec: {pod: {securityContext: {}}}`},
+		},
+		"PodDefaults": {
+			reason: "the default may be written out",
+			args:   args{object: `spec: {pod: {serviceAccountName: default, securityContext: {runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532}}}`},
+		},
+		"PodAsRoot": {
+			reason: "Pod Security refuses it at its level restricted",
+			args:   args{object: `spec: {pod: {securityContext: {runAsUser: 0}}}`},
+			want:   []string{`spec.pod.securityContext.runAsUser: Invalid value: 0: spec.pod.securityContext.runAsUser in body should be greater than or equal to 1`},
+		},
+		"PodGroupNegative": {
+			reason: "Linux has no such group",
+			args:   args{object: `spec: {pod: {securityContext: {supplementalGroups: [-1]}}}`},
+			want:   []string{`spec.pod.securityContext.supplementalGroups[0]: Invalid value: -1: spec.pod.securityContext.supplementalGroups[0] in body should be greater than or equal to 0`},
+		},
+		"PodGroupOfDefault": {
+			reason: "the kubelet would not give its files back to the default user",
+			args:   args{object: `spec: {pod: {securityContext: {runAsUser: 1000, fsGroup: 65532}}}`},
+			want:   []string{`spec.pod.securityContext.fsGroup: Invalid value: spec.pod.securityContext.fsGroup 65532 goes with runAsUser 65532 alone, because volumes of that group are not given to another user: write another number, for example that of runAsUser`},
+		},
+		"PodServiceAccountMalformed": {
+			reason: "no object has such a name",
+			args:   args{object: `spec: {pod: {serviceAccountName: Etcd}}`},
+			want:   []string{`spec.pod.serviceAccountName: Invalid value: "Etcd": spec.pod.serviceAccountName must be the name of a ServiceAccount: lower-case letters, digits, '-' and '.'`},
+		},
+		"PodLabelOfQuorate": {
+			reason: "selectors rely on them",
+			args:   args{object: `spec: {pod: {metadata: {labels: {etcd.quorate.dev/cluster: b}}}}`},
+			want:   []string{`spec.pod.metadata.labels: Invalid value: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
+		},
 		"RepositoryWithTag": {
 			reason: "the tag is made of the version",
 			args:   args{object: `spec: {image: {repository: 'registry.example.com/etcd:v3.6.16'}}`},
@@ -144,27 +181,27 @@ func TestAdmitPod(t *testing.T) {
 		"LabelOfQuorate": {
 			reason: "selectors rely on them",
 			args:   args{object: `spec: {metadata: {labels: {etcd.quorate.dev/member: a-0}}}`},
-			want:   []string{`spec.metadata.labels: Invalid value: spec.metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
+			want:   []string{`spec.metadata.labels: Invalid value: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
 		},
 		"LabelOfTools": {
 			reason: "Quorate writes them",
 			args:   args{object: `spec: {metadata: {labels: {app.kubernetes.io/name: mine}}}`},
-			want:   []string{`spec.metadata.labels: Invalid value: spec.metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
+			want:   []string{`spec.metadata.labels: Invalid value: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
 		},
 		"AnnotationKeyNotASCII": {
 			reason: "Kubernetes takes ASCII only",
 			args:   args{object: `spec: {metadata: {annotations: {'größe': m}}}`},
-			want:   []string{`spec.metadata.annotations: Invalid value: spec.metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'`},
+			want:   []string{`spec.metadata.annotations: Invalid value: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'`},
 		},
 		"AnnotationOfQuorate": {
 			reason: "they say whose data a volume holds",
 			args:   args{object: `spec: {metadata: {annotations: {etcd.quorate.dev/member-id: '1'}}}`},
-			want:   []string{`spec.metadata.annotations: Invalid value: spec.metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix`},
+			want:   []string{`spec.metadata.annotations: Invalid value: keys under etcd.quorate.dev/ are written by Quorate; use another prefix`},
 		},
 		"AnnotationValueLong": {
 			reason: "all of them must fit an object",
 			args:   args{object: "spec: {metadata: {annotations: {a: " + strings.Repeat("a", 4097) + "}}}"},
-			want:   []string{`spec.metadata.annotations: Invalid value: spec.metadata.annotations: a value has at most 4096 characters`},
+			want:   []string{`spec.metadata.annotations: Invalid value: a value has at most 4096 characters`},
 		},
 		"NodeSelectorNotALabel": {
 			reason: "no node has such a label",

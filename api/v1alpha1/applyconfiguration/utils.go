@@ -92,6 +92,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PeerTLS"):
 		return &apiv1alpha1.PeerTLSApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Pod"):
+		return &apiv1alpha1.PodApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodSecurityContext"):
+		return &apiv1alpha1.PodSecurityContextApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QuorumLoss"):
 		return &apiv1alpha1.QuorumLossApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Recovery"):

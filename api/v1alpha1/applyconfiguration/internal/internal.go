@@ -486,6 +486,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: options
       type:
         namedType: dev.quorate.api.v1alpha1.Options
+    - name: pod
+      type:
+        namedType: dev.quorate.api.v1alpha1.Pod
     - name: recovery
       type:
         namedType: dev.quorate.api.v1alpha1.Recovery
@@ -809,6 +812,36 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretRef
       type:
         namedType: dev.quorate.api.v1alpha1.SecretReference
+- name: dev.quorate.api.v1alpha1.Pod
+  map:
+    fields:
+    - name: metadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
+    - name: securityContext
+      type:
+        namedType: dev.quorate.api.v1alpha1.PodSecurityContext
+    - name: serviceAccountName
+      type:
+        scalar: string
+- name: dev.quorate.api.v1alpha1.PodSecurityContext
+  map:
+    fields:
+    - name: fsGroup
+      type:
+        scalar: numeric
+    - name: runAsGroup
+      type:
+        scalar: numeric
+    - name: runAsUser
+      type:
+        scalar: numeric
+    - name: supplementalGroups
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: associative
 - name: dev.quorate.api.v1alpha1.QuorumLoss
   map:
     fields:

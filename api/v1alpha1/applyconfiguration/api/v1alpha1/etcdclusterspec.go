@@ -41,6 +41,10 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// spread over zones. A change recreates the Pods over their volumes, member after member, the
 	// leader last.
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
+	// pod is what the Pods of the members have beside what Quorate gives them. A change of its
+	// metadata is applied at once and restarts nothing. Any other change recreates the Pods over
+	// their volumes, member after member, the leader last.
+	Pod *PodApplyConfiguration `json:"pod,omitempty"`
 	// metadata is added to everything that Quorate creates for this cluster. A change is applied at
 	// once and restarts nothing.
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
@@ -121,6 +125,14 @@ func (b *EtcdClusterSpecApplyConfiguration) WithOptions(value *OptionsApplyConfi
 // If called multiple times, the Scheduling field is set to the value of the last call.
 func (b *EtcdClusterSpecApplyConfiguration) WithScheduling(value *SchedulingApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
 	b.Scheduling = value
+	return b
+}
+
+// WithPod sets the Pod field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Pod field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithPod(value *PodApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.Pod = value
 	return b
 }
 
