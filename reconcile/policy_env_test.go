@@ -244,7 +244,10 @@ func TestTokenInHand(t *testing.T) {
 		"JobNode":  {reason: "its Pods go where the scheduler puts them", do: jobWith(func(p *corev1.PodSpec) { p.NodeName = "control-plane" }), want: "no nodeName"},
 
 		"ExternalIP":   {reason: "a Service takes the traffic for an address of others (CVE-2020-8554)", do: serviceWith(func(o *corev1.Service) { o.Spec.ExternalIPs = []string{"192.0.2.1"} }), want: "externalIPs"},
-		"LoadBalancer": {reason: "members are opened to the world", do: serviceWith(func(o *corev1.Service) { o.Spec.Type = corev1.ServiceTypeLoadBalancer }), want: "of type ClusterIP"},
+		"LoadBalancer": {reason: "spec.services.client.type opens members to clients outside", do: serviceWith(func(o *corev1.Service) { o.Spec.Type = corev1.ServiceTypeLoadBalancer })},
+		"LoadBalancerIP": {reason: "a Service takes an address of others", do: serviceWith(func(o *corev1.Service) {
+			o.Spec.Type, o.Spec.LoadBalancerIP = corev1.ServiceTypeLoadBalancer, "192.0.2.1"
+		}), want: "no loadBalancerIP"},
 		"ExternalName": {reason: "a name leads to another namespace", do: serviceWith(func(o *corev1.Service) {
 			o.Spec.Type, o.Spec.ExternalName, o.Spec.Ports = corev1.ServiceTypeExternalName, "kubernetes.default.svc", nil
 		}), want: "of type ClusterIP"},

@@ -157,8 +157,15 @@ func byHand() []bad {
 		{path: "pod.securityContext", value: `{}`, says: "spec.pod"},
 		{path: "pod.securityContext.supplementalGroups", value: `[0,2147483647]`, says: "spec.pod"},
 
-		{path: "metadata.labels", value: `{"example.com/label":"value"}`},
-		{path: "metadata.annotations", value: fmt.Sprintf(`{"example.com/long":%q}`, strings.Repeat("a", 4096))},
+		{path: "services.client.metadata.labels", value: `{"example.com/label":"value"}`},
+		{path: "services.client.metadata.annotations", value: `{"example.com/annotation":"value"}`},
+		{path: "services.client.loadBalancerClass", value: `"example.com/nowhere"`, patch: `{"services":{"client":{"type":"LoadBalancer","loadBalancerClass":"example.com/nowhere"}}}`},
+		{path: "services.client.ipFamilies", value: `["IPv6"]`, says: "ipFamilies"},
+		{path: "services.headless.metadata.labels", value: `{"example.com/label":"value"}`},
+		{path: "services.headless.metadata.annotations", value: `{"example.com/annotation":"value"}`},
+
+		{path: "additionalMetadata.labels", value: `{"example.com/label":"value"}`},
+		{path: "additionalMetadata.annotations", value: fmt.Sprintf(`{"example.com/long":%q}`, strings.Repeat("a", 4096))},
 
 		{path: "storage.size", value: `"2Gi"`, says: "storage", never: true, back: `{"storage":{"changePolicy":"Replace"}}`},
 		{path: "storage.size", value: `"2Gi"`, base: `{"storage":{"storageClassName":"expandable"}}`, back: `{"storage":{"storageClassName":"expandable","changePolicy":"Replace"}}`, says: "storage"},

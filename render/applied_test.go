@@ -231,7 +231,7 @@ func TestRecordStays(t *testing.T) {
 	record := func() string { return pods.get(t, c.Namespace, m.Name).Annotations[api.AnnotationApplied] }
 	first := record()
 
-	c.Spec.Metadata = &api.Metadata{Labels: api.Labels{"team": "storage"}}
+	c.Spec.AdditionalMetadata = &api.Metadata{Labels: api.Labels{"team": "storage"}}
 	c.Spec.Image = &api.Image{Repository: "example.com/etcd"}
 	pods.refresh(t, c, m)
 	resourced("2", "1Gi", "", "")(c)

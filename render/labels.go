@@ -41,7 +41,7 @@ func podLabels(c *api.EtcdCluster, m Member) map[string]string {
 }
 
 // Labels are the labels of what belongs to the whole cluster or, where a member is named, to that
-// member. They come from spec.metadata and from Quorate, never from the EtcdCluster's own labels:
+// member. They come from spec.additionalMetadata and from Quorate, never from the EtcdCluster's own labels:
 // tools such as Argo CD track what they own by labels, and would prune the objects that carry a
 // copy.
 func Labels(c *api.EtcdCluster, member string) map[string]string { return labelled(c, member) }
@@ -49,7 +49,7 @@ func Labels(c *api.EtcdCluster, member string) map[string]string { return labell
 // labelled are these, with those of one kind of object before Quorate's own.
 func labelled(c *api.EtcdCluster, member string, also ...*api.Metadata) map[string]string {
 	labels := map[string]string{}
-	for _, from := range append([]*api.Metadata{c.Spec.Metadata}, also...) {
+	for _, from := range append([]*api.Metadata{c.Spec.AdditionalMetadata}, also...) {
 		if from != nil {
 			maps.Copy(labels, from.Labels)
 		}
@@ -72,11 +72,11 @@ func podMetadata(c *api.EtcdCluster) *api.Metadata {
 	return c.Spec.Pod.Metadata
 }
 
-// annotations are the annotations of spec.metadata, those of one kind of object, and then those
+// annotations are the annotations of spec.additionalMetadata, those of one kind of object, and then those
 // that Quorate writes itself.
 func annotations(c *api.EtcdCluster, own map[string]string, also ...*api.Metadata) map[string]string {
 	all := map[string]string{}
-	for _, from := range append([]*api.Metadata{c.Spec.Metadata}, also...) {
+	for _, from := range append([]*api.Metadata{c.Spec.AdditionalMetadata}, also...) {
 		if from != nil {
 			maps.Copy(all, from.Annotations)
 		}

@@ -77,7 +77,7 @@ func TestPodMetadata(t *testing.T) {
 		"Metadata": {
 			reason: "What the user added is set, what they took away is gone, and others' labels stay",
 			args: func(c *api.EtcdCluster, _ *Member) {
-				c.Spec.Metadata = &api.Metadata{Labels: map[string]string{"tier": "gold"}, Annotations: map[string]string{"note": "x"}}
+				c.Spec.AdditionalMetadata = &api.Metadata{Labels: map[string]string{"tier": "gold"}, Annotations: map[string]string{"note": "x"}}
 			},
 			want: func(pod *corev1.Pod) {
 				delete(pod.Labels, "team")

@@ -31,7 +31,7 @@ func TestOutdated(t *testing.T) {
 				c.Spec.Storage.Size = resource.MustParse("2Gi")
 				c.Spec.Storage.Retention = &api.Retention{WhenDeleted: api.RetentionDelete, WhenScaled: api.RetentionRetain}
 				c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(api.Duration("1m"))}
-				c.Spec.Metadata = &api.Metadata{Labels: map[string]string{"a": "b"}}
+				c.Spec.AdditionalMetadata = &api.Metadata{Labels: map[string]string{"a": "b"}}
 				c.Spec.Pod = &api.Pod{Metadata: &api.Metadata{Labels: map[string]string{"a": "b"}}}
 			},
 		},

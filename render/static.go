@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,21 +41,26 @@ type State struct {
 // that gives each member its name, the disruption budget, and the Service for clients. The error is
 // about what these are made of alone: they follow the spec also while no member can be made of it.
 func Static(c *api.EtcdCluster, s State) ([]runtime.ApplyConfiguration, error) {
-	if err := join(slices.Concat(nameProblems(c.Name), replicasProblems(c), metadataProblems(c.Spec.Metadata))); err != nil {
+	if err := join(slices.Concat(nameProblems(c.Name), replicasProblems(c), metadataProblems(c.Spec.AdditionalMetadata))); err != nil {
 		return nil, err
 	}
 	return []runtime.ApplyConfiguration{peerService(c), Budget(c, s), clientService(c, s)}, nil
 }
 
 // peerService is headless and gives each Pod <member>.<cluster>.<namespace>.svc. It publishes
-// addresses that are not ready, because members must find each other before any of them can be.
+// addresses that are not ready, because members must find each other before any of them can be. A
+// name leads to every port of its Pod: the ports here are for tools that look for metrics. That of
+// clients is none of them, so that no tool takes this Service for the one of clients.
 func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
-	return service(c, c.Name).WithSpec(corev1ac.ServiceSpec().
+	var metadata *api.Metadata
+	if s := c.Spec.Services; s != nil && s.Headless != nil {
+		metadata = s.Headless.Metadata
+	}
+	return service(c, c.Name, metadata).WithSpec(corev1ac.ServiceSpec().
 		WithClusterIP(corev1.ClusterIPNone).
 		WithPublishNotReadyAddresses(true).
 		WithSelector(Selector(c)).
 		WithPorts(
-			servicePort("client", api.PortClient),
 			servicePort("peer", api.PortPeer),
 			servicePort("metrics", api.PortMetrics),
 		))
@@ -70,9 +76,20 @@ func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
 // another host on the way there. Until clients are admitted it selects no Pod, so that none can
 // write to a half-made cluster.
 func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfiguration {
+	asked := api.ClientService{}
+	if s := c.Spec.Services; s != nil && s.Client != nil {
+		asked = *s.Client
+	}
 	spec := corev1ac.ServiceSpec().
-		WithType(corev1.ServiceTypeClusterIP).
+		WithType(cmp.Or(asked.Type, corev1.ServiceTypeClusterIP)).
+		WithIPFamilies(asked.IPFamilies...).
 		WithPorts(servicePort("client", api.PortClient))
+	if asked.LoadBalancerClass != "" {
+		spec.WithLoadBalancerClass(asked.LoadBalancerClass)
+	}
+	if asked.IPFamilyPolicy != "" {
+		spec.WithIPFamilyPolicy(asked.IPFamilyPolicy)
+	}
 	switch {
 	case s.Admits && s.Labelled:
 		spec.WithSelector(clientsSelector(c))
@@ -81,13 +98,13 @@ func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfigurat
 	case s.Shut:
 		spec.WithSelector(shutSelector(c))
 	}
-	return service(c, c.ClientServiceName()).WithSpec(spec)
+	return service(c, c.ClientServiceName(), asked.Metadata).WithSpec(spec)
 }
 
-func service(c *api.EtcdCluster, name string) *corev1ac.ServiceApplyConfiguration {
+func service(c *api.EtcdCluster, name string, metadata *api.Metadata) *corev1ac.ServiceApplyConfiguration {
 	return corev1ac.Service(name, c.Namespace).
-		WithLabels(Labels(c, "")).
-		WithAnnotations(annotations(c, nil)).
+		WithLabels(labelled(c, "", metadata)).
+		WithAnnotations(annotations(c, nil, metadata)).
 		WithOwnerReferences(owner(c)...)
 }
 

@@ -83,7 +83,7 @@ func specProblems(c *api.EtcdCluster) []string {
 		optionsProblems(c.Spec.Options),
 		quotaProblems(c),
 		schedulingProblems(c.Spec.Scheduling),
-		metadataProblems(c.Spec.Metadata),
+		metadataProblems(c.Spec.AdditionalMetadata),
 		bootstrapProblems(c),
 		tlsProblems(c.Spec.TLS),
 	)

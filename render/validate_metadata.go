@@ -16,21 +16,21 @@ func metadataProblems(m *api.Metadata) []string {
 	var problems []string
 	for key, value := range m.Labels {
 		if strings.HasPrefix(key, "etcd.quorate.dev/") || strings.HasPrefix(key, "app.kubernetes.io/") {
-			problems = append(problems, "spec.metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix")
+			problems = append(problems, "spec.additionalMetadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix")
 		}
 		if !isLabel(key, value) {
-			problems = append(problems, "spec.metadata.labels: a key is an optional DNS prefix with a slash, and a name; name and value have at most 63 ASCII letters, digits, '-', '_' and '.', and start and end with a letter or digit")
+			problems = append(problems, "spec.additionalMetadata.labels: a key is an optional DNS prefix with a slash, and a name; name and value have at most 63 ASCII letters, digits, '-', '_' and '.', and start and end with a letter or digit")
 		}
 	}
 	for key, value := range m.Annotations {
 		if strings.HasPrefix(key, "etcd.quorate.dev/") {
-			problems = append(problems, "spec.metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix")
+			problems = append(problems, "spec.additionalMetadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix")
 		}
 		if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
-			problems = append(problems, "spec.metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'")
+			problems = append(problems, "spec.additionalMetadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'")
 		}
 		if len(value) > 4096 {
-			problems = append(problems, "spec.metadata.annotations: a value has at most 4096 characters")
+			problems = append(problems, "spec.additionalMetadata.annotations: a value has at most 4096 characters")
 		}
 	}
 	return slices.Sorted(slices.Values(problems))

@@ -269,27 +269,27 @@ var invalid = map[string]struct {
 	"LabelOwned": {
 		reason: "Selectors and tools read it",
 		args:   metadata(map[string]string{"etcd.quorate.dev/cluster": "x"}, nil),
-		want:   "metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/",
+		want:   "spec.additionalMetadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/",
 	},
 	"LabelForm": {
 		reason: "The API server would refuse every object",
 		args:   metadata(map[string]string{"a": "not a value"}, nil),
-		want:   "metadata.labels: a key is an optional DNS prefix",
+		want:   "spec.additionalMetadata.labels: a key is an optional DNS prefix",
 	},
 	"AnnotationOwned": {
 		reason: "Quorate keeps the members' identity there",
 		args:   metadata(nil, map[string]string{"etcd.quorate.dev/member-id": "x"}),
-		want:   "metadata.annotations: keys under etcd.quorate.dev/",
+		want:   "spec.additionalMetadata.annotations: keys under etcd.quorate.dev/",
 	},
 	"AnnotationForm": {
 		reason: "The API server would refuse every object",
 		args:   metadata(nil, map[string]string{"a b": "x"}),
-		want:   "metadata.annotations: a key is an optional DNS prefix",
+		want:   "spec.additionalMetadata.annotations: a key is an optional DNS prefix",
 	},
 	"AnnotationSize": {
 		reason: "All annotations of an object have 256 KiB",
 		args:   metadata(nil, map[string]string{"a": strings.Repeat("x", 4097)}),
-		want:   "metadata.annotations: a value has at most 4096 characters",
+		want:   "spec.additionalMetadata.annotations: a value has at most 4096 characters",
 	},
 }
 
@@ -307,7 +307,7 @@ func TestValidate(t *testing.T) {
 			if strings.ContainsAny(got, "\n") {
 				t.Errorf("%s: a condition's message is one line: %q", tc.reason, got)
 			}
-			ofAll := slices.ContainsFunc([]string{"metadata.", "spec.replicas"}, func(part string) bool { return strings.HasPrefix(tc.want, part) })
+			ofAll := slices.ContainsFunc([]string{"metadata.", "spec.additionalMetadata.", "spec.replicas"}, func(part string) bool { return strings.HasPrefix(tc.want, part) })
 			if _, err := Static(c, State{}); (err != nil) != ofAll {
 				t.Errorf("%s: Static says %q, and of what it is made something is wrong: %t", tc.reason, text(err), ofAll)
 			}
@@ -378,5 +378,7 @@ func flags(name, value string) func(*api.EtcdCluster) {
 }
 
 func metadata(labels, annotations map[string]string) func(*api.EtcdCluster) {
-	return func(c *api.EtcdCluster) { c.Spec.Metadata = &api.Metadata{Labels: labels, Annotations: annotations} }
+	return func(c *api.EtcdCluster) {
+		c.Spec.AdditionalMetadata = &api.Metadata{Labels: labels, Annotations: annotations}
+	}
 }

@@ -122,10 +122,14 @@ type EtcdClusterSpec struct {
 	// +optional
 	Pod *Pod `json:"pod,omitempty"`
 
-	// metadata is added to everything that Quorate creates for this cluster. A change is applied at
-	// once and restarts nothing.
+	// services are the Services of the cluster. A change is applied at once and restarts nothing.
 	// +optional
-	Metadata *Metadata `json:"metadata,omitempty"`
+	Services *Services `json:"services,omitempty"`
+
+	// additionalMetadata is added to everything that Quorate creates for this cluster. A change is
+	// applied at once and restarts nothing.
+	// +optional
+	AdditionalMetadata *Metadata `json:"additionalMetadata,omitempty"`
 
 	// recovery says when a member is given up and replaced, and what is done where the majority is
 	// lost.
@@ -450,18 +454,20 @@ type Labels map[string]LabelValue
 // DeepCopy is written by hand, because controller-gen does not know aliases as values of maps.
 func (in Labels) DeepCopy() Labels { return maps.Clone(in) }
 
-// Metadata is added to everything that Quorate creates for a cluster.
+// Metadata is labels and annotations to add to objects that Quorate creates.
 type Metadata struct {
 	// labels to add. Keys under etcd.quorate.dev and app.kubernetes.io are Quorate's.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/') && !k.startsWith('app.kubernetes.io/'))",message="keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix"
 	Labels Labels `json:"labels,omitempty"`
 
-	// annotations to add. Keys under etcd.quorate.dev are Quorate's.
+	// annotations to add. Keys under etcd.quorate.dev are Quorate's. A value has at most 4096
+	// characters, and all keys and values together have at most 16384.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/'))",message="keys under etcd.quorate.dev/ are written by Quorate; use another prefix"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",message="a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="a value has at most 4096 characters"
+	// +kubebuilder:validation:XValidation:rule="self.map(k, k.size() + self[k].size()).sum() <= 16384",message="all keys and values together have at most 16384 characters: leave some out"
 	Annotations map[string]string `json:"annotations,omitempty"`
 }

@@ -38,15 +38,24 @@ func TestAdmitPod(t *testing.T) {
 		},
 		"LabelsFull": {
 			reason: "prefix, upper case and empty value",
-			args:   args{object: `spec: {metadata: {labels: {example.com/Team: 'A_b.c-1', note: ''}}}`},
+			args:   args{object: `spec: {additionalMetadata: {labels: {example.com/Team: 'A_b.c-1', note: ''}}}`},
 		},
 		"AnnotationsFull": {
 			reason: "values are free, and keys may have upper case",
-			args:   args{object: `spec: {metadata: {annotations: {example.com/Size: 'groß'}}}`},
+			args:   args{object: `spec: {additionalMetadata: {annotations: {example.com/Size: 'groß'}}}`},
 		},
 		"SchedulingFull": {
 			reason: "all of the scheduling",
 			args:   args{object: `spec: {scheduling: {priorityClassName: high, nodeSelector: {kubernetes.io/os: linux}, tolerations: [{operator: Exists}], affinity: {nodeAffinity: {}}, topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {etcd.quorate.dev/cluster: a}}}]}}`},
+		},
+		"AnnotationsMuch": {
+			reason: "as much as is taken",
+			args:   args{object: "spec: {additionalMetadata: {annotations: {a: " + strings.Repeat("a", 4095) + ", b: " + strings.Repeat("a", 4095) + ", c: " + strings.Repeat("a", 4095) + ", d: " + strings.Repeat("a", 4095) + "}}}"},
+		},
+		"AnnotationsTooMuch": {
+			reason: "every object of the cluster carries them, and the operator keeps each of these in memory",
+			args:   args{object: "spec: {additionalMetadata: {annotations: {a: " + strings.Repeat("a", 4095) + ", b: " + strings.Repeat("a", 4095) + ", c: " + strings.Repeat("a", 4095) + ", dd: " + strings.Repeat("a", 4095) + "}}}"},
+			want:   []string{`spec.additionalMetadata.annotations: Invalid value: all keys and values together have at most 16384 characters: leave some out`},
 		},
 		"PodFull": {
 			reason: "all of the Pods",
@@ -165,43 +174,43 @@ func TestAdmitPod(t *testing.T) {
 		},
 		"LabelKeyNotASCII": {
 			reason: "Kubernetes takes ASCII only",
-			args:   args{object: `spec: {metadata: {labels: {'größe': m}}}`},
-			want:   []string{`spec.metadata.labels: Invalid value: a key is an optional DNS prefix with a slash, and a name; name and value have at most 63 ASCII letters, digits, '-', '_' and '.', and start and end with a letter or digit`},
+			args:   args{object: `spec: {additionalMetadata: {labels: {'größe': m}}}`},
+			want:   []string{`spec.additionalMetadata.labels: Invalid value: a key is an optional DNS prefix with a slash, and a name; name and value have at most 63 ASCII letters, digits, '-', '_' and '.', and start and end with a letter or digit`},
 		},
 		"LabelValueNotASCII": {
 			reason: "Kubernetes takes ASCII only",
-			args:   args{object: `spec: {metadata: {labels: {size: 'groß'}}}`},
-			want:   []string{`spec.metadata.labels: Invalid value: a key is an optional DNS prefix with a slash, and a name; name and value have at most 63 ASCII letters, digits, '-', '_' and '.', and start and end with a letter or digit`},
+			args:   args{object: `spec: {additionalMetadata: {labels: {size: 'groß'}}}`},
+			want:   []string{`spec.additionalMetadata.labels: Invalid value: a key is an optional DNS prefix with a slash, and a name; name and value have at most 63 ASCII letters, digits, '-', '_' and '.', and start and end with a letter or digit`},
 		},
 		"LabelValueLong": {
 			reason: "63 is what Kubernetes takes",
-			args:   args{object: `spec: {metadata: {labels: {size: ` + strings.Repeat("a", 64) + `}}}`},
-			want:   []string{`spec.metadata.labels.size: Too long: may not be more than 63 bytes`},
+			args:   args{object: `spec: {additionalMetadata: {labels: {size: ` + strings.Repeat("a", 64) + `}}}`},
+			want:   []string{`spec.additionalMetadata.labels.size: Too long: may not be more than 63 bytes`},
 		},
 		"LabelOfQuorate": {
 			reason: "selectors rely on them",
-			args:   args{object: `spec: {metadata: {labels: {etcd.quorate.dev/member: a-0}}}`},
-			want:   []string{`spec.metadata.labels: Invalid value: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
+			args:   args{object: `spec: {additionalMetadata: {labels: {etcd.quorate.dev/member: a-0}}}`},
+			want:   []string{`spec.additionalMetadata.labels: Invalid value: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
 		},
 		"LabelOfTools": {
 			reason: "Quorate writes them",
-			args:   args{object: `spec: {metadata: {labels: {app.kubernetes.io/name: mine}}}`},
-			want:   []string{`spec.metadata.labels: Invalid value: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
+			args:   args{object: `spec: {additionalMetadata: {labels: {app.kubernetes.io/name: mine}}}`},
+			want:   []string{`spec.additionalMetadata.labels: Invalid value: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`},
 		},
 		"AnnotationKeyNotASCII": {
 			reason: "Kubernetes takes ASCII only",
-			args:   args{object: `spec: {metadata: {annotations: {'größe': m}}}`},
-			want:   []string{`spec.metadata.annotations: Invalid value: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'`},
+			args:   args{object: `spec: {additionalMetadata: {annotations: {'größe': m}}}`},
+			want:   []string{`spec.additionalMetadata.annotations: Invalid value: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'`},
 		},
 		"AnnotationOfQuorate": {
 			reason: "they say whose data a volume holds",
-			args:   args{object: `spec: {metadata: {annotations: {etcd.quorate.dev/member-id: '1'}}}`},
-			want:   []string{`spec.metadata.annotations: Invalid value: keys under etcd.quorate.dev/ are written by Quorate; use another prefix`},
+			args:   args{object: `spec: {additionalMetadata: {annotations: {etcd.quorate.dev/member-id: '1'}}}`},
+			want:   []string{`spec.additionalMetadata.annotations: Invalid value: keys under etcd.quorate.dev/ are written by Quorate; use another prefix`},
 		},
 		"AnnotationValueLong": {
 			reason: "all of them must fit an object",
-			args:   args{object: "spec: {metadata: {annotations: {a: " + strings.Repeat("a", 4097) + "}}}"},
-			want:   []string{`spec.metadata.annotations: Invalid value: a value has at most 4096 characters`},
+			args:   args{object: "spec: {additionalMetadata: {annotations: {a: " + strings.Repeat("a", 4097) + "}}}"},
+			want:   []string{`spec.additionalMetadata.annotations: Invalid value: a value has at most 4096 characters`},
 		},
 		"NodeSelectorNotALabel": {
 			reason: "no node has such a label",

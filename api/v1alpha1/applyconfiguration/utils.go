@@ -42,6 +42,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BootstrapApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BootstrapRestore"):
 		return &apiv1alpha1.BootstrapRestoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClientService"):
+		return &apiv1alpha1.ClientServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClientTLS"):
 		return &apiv1alpha1.ClientTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterReference"):
@@ -78,6 +80,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FailedChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GCSStore"):
 		return &apiv1alpha1.GCSStoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HeadlessService"):
+		return &apiv1alpha1.HeadlessServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Image"):
 		return &apiv1alpha1.ImageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemberStatus"):
@@ -116,6 +120,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SchedulingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Services"):
+		return &apiv1alpha1.ServicesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Storage"):
 		return &apiv1alpha1.StorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StoreCredentials"):

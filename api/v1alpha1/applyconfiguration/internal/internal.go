@@ -193,6 +193,27 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.UnverifiedPolicy
 - name: dev.quorate.api.v1alpha1.ChangePolicy
   scalar: string
+- name: dev.quorate.api.v1alpha1.ClientService
+  map:
+    fields:
+    - name: ipFamilies
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.IPFamily
+          elementRelationship: atomic
+    - name: ipFamilyPolicy
+      type:
+        namedType: io.k8s.api.core.v1.IPFamilyPolicy
+    - name: loadBalancerClass
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
+    - name: type
+      type:
+        namedType: io.k8s.api.core.v1.ServiceType
 - name: dev.quorate.api.v1alpha1.ClientTLS
   map:
     fields:
@@ -471,6 +492,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.EtcdClusterSpec
   map:
     fields:
+    - name: additionalMetadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
     - name: backup
       type:
         namedType: dev.quorate.api.v1alpha1.Backup
@@ -480,9 +504,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: image
       type:
         namedType: dev.quorate.api.v1alpha1.Image
-    - name: metadata
-      type:
-        namedType: dev.quorate.api.v1alpha1.Metadata
     - name: options
       type:
         namedType: dev.quorate.api.v1alpha1.Options
@@ -502,6 +523,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: scheduling
       type:
         namedType: dev.quorate.api.v1alpha1.Scheduling
+    - name: services
+      type:
+        namedType: dev.quorate.api.v1alpha1.Services
     - name: storage
       type:
         namedType: dev.quorate.api.v1alpha1.Storage
@@ -675,6 +699,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: prefix
       type:
         namedType: dev.quorate.api.v1alpha1.StorePrefix
+- name: dev.quorate.api.v1alpha1.HeadlessService
+  map:
+    fields:
+    - name: metadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
 - name: dev.quorate.api.v1alpha1.Image
   map:
     fields:
@@ -1055,6 +1085,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.Services
+  map:
+    fields:
+    - name: client
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClientService
+    - name: headless
+      type:
+        namedType: dev.quorate.api.v1alpha1.HeadlessService
 - name: dev.quorate.api.v1alpha1.ServingPolicy
   scalar: string
 - name: dev.quorate.api.v1alpha1.Storage
@@ -1143,6 +1182,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podAntiAffinity
       type:
         namedType: io.k8s.api.core.v1.PodAntiAffinity
+- name: io.k8s.api.core.v1.IPFamily
+  scalar: string
+- name: io.k8s.api.core.v1.IPFamilyPolicy
+  scalar: string
 - name: io.k8s.api.core.v1.NodeAffinity
   map:
     fields:
@@ -1275,6 +1318,8 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     elementType:
       namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: io.k8s.api.core.v1.ServiceType
+  scalar: string
 - name: io.k8s.api.core.v1.TaintEffect
   scalar: string
 - name: io.k8s.api.core.v1.Toleration
