@@ -121,7 +121,9 @@ func byHand() []bad {
 		{path: "version", value: `"3.7.3"`},
 		{path: "version", value: `"3.5.35"`},
 		{path: "image.repository", value: `"registry.example.com/etcd"`, says: "registry.example.com"},
-		{path: "image.digest", value: `"sha256:` + strings.Repeat("0", 64) + `"`, says: "image"},
+		{path: "image.digests", value: `[{"version":"3.6.16","digest":"sha256:` + strings.Repeat("0", 64) + `"}]`, says: "image"},
+		{path: "image.tag", value: `"{version}"`},
+		{path: "image.tag", value: `"{version}-nowhere"`, says: "image", never: true},
 		{path: "image.pullSecrets", value: `[{"name":"nowhere"}]`},
 
 		{path: "options.flags.max-request-bytes", value: `"511"`, patch: `{"options":{"flags":{"max-request-bytes":"511"}}}`, says: "max-request-bytes must be", never: true},
@@ -189,7 +191,7 @@ var exempt = map[string]string{
 }
 
 // subtrees are fields of Kubernetes' own types, which are set as a whole.
-var subtrees = []string{"scheduling.affinity", "scheduling.topologySpreadConstraints", "scheduling.tolerations", "image.pullSecrets", "resources.limits", "resources.requests"}
+var subtrees = []string{"scheduling.affinity", "scheduling.topologySpreadConstraints", "scheduling.tolerations", "image.pullSecrets", "image.digests", "resources.limits", "resources.requests"}
 
 // specSchema is the schema of the spec.
 func specSchema() (apiextensionsv1.JSONSchemaProps, error) {

@@ -197,7 +197,7 @@ func TestAppliedImage(t *testing.T) {
 			pods, c := newPods(t), load(t, "minimal")
 			c.Spec.Version = "3.6.16"
 			if tc.digest != "" {
-				c.Spec.Image = &api.Image{Digest: tc.digest}
+				c.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: "3.6.16", Digest: tc.digest}}}
 			}
 			m := firstMember(c)
 			pods.live(t, c, m)

@@ -25,15 +25,29 @@ type parts []part
 // newest has the names of flags that go into a revision: a flag that was only renamed is the same.
 var newest = version.MustParseGeneric("3.7.0")
 
+// imageAsked is spec.image as it is hashed. Of the digests it has that of spec.version alone: those
+// of other versions are compared with the image that a member of these versions has. A field that is
+// empty leaves the hash as it was before there was such a field.
+type imageAsked struct {
+	Repository  string                `json:"repository,omitempty"`
+	Digest      string                `json:"digest,omitempty"`
+	PullPolicy  corev1.PullPolicy     `json:"pullPolicy,omitempty"`
+	PullSecrets []api.SecretReference `json:"pullSecrets,omitempty"`
+	Tag         string                `json:"tag,omitempty"`
+}
+
 // revision hashes what the user asks for, not what is rendered of it: a new release of Quorate that
 // renders a better Pod must not make all running ones outdated. Defaults are filled in and
 // quantities made canonical first, so that writing a default out, or 1024Mi for 1Gi, changes
 // nothing. The version is no part: it is compared as a version.
 func revision(c *api.EtcdCluster) parts {
 	s := c.Spec
-	image := api.Image{Repository: imageRepository(c), PullPolicy: pullPolicy(c)}
+	image := imageAsked{Repository: imageRepository(c), PullPolicy: pullPolicy(c), Digest: imageDigest(c, s.Version)}
 	if s.Image != nil {
-		image.Digest, image.PullSecrets = s.Image.Digest, s.Image.PullSecrets
+		image.PullSecrets = s.Image.PullSecrets
+	}
+	if tag := imageTag(c); tag != defaultTag {
+		image.Tag = tag
 	}
 	storage := map[string]string{} // a claim is no part of the Pod, but for its name
 	if inMemory(c) {

@@ -38,7 +38,7 @@ func TestOutdated(t *testing.T) {
 		"DefaultsWrittenOut": {
 			reason: "A default that is written out is no change",
 			args: func(c *api.EtcdCluster) {
-				c.Spec.Image = &api.Image{Repository: "gcr.io/etcd-development/etcd", PullPolicy: corev1.PullIfNotPresent}
+				c.Spec.Image = &api.Image{Repository: "gcr.io/etcd-development/etcd", Tag: "v{version}", PullPolicy: corev1.PullIfNotPresent}
 				c.Spec.Options = &api.Options{SnapshotCount: new(int64(10000)), HeartbeatInterval: new(api.Duration("100ms"))}
 				c.Spec.Resources, c.Spec.Scheduling = &api.Resources{}, &api.Scheduling{}
 				c.Spec.Pod = &api.Pod{ServiceAccountName: "default", SecurityContext: &api.PodSecurityContext{
@@ -81,9 +81,20 @@ func TestOutdated(t *testing.T) {
 				c.Spec.Scheduling = &api.Scheduling{PriorityClassName: "high"}
 				c.Spec.Resources = &api.Resources{Requests: quantities("cpu", "1")}
 				c.Spec.Options = &api.Options{Flags: map[string]string{"pre-vote": "true"}}
-				c.Spec.Image = &api.Image{Digest: "sha256:x"}
+				c.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: c.Spec.Version, Digest: "sha256:x"}}}
 			},
 			want: []string{"image", "options", "resources", "scheduling"},
+		},
+		"DigestOfAnotherVersion": {
+			reason: "What does not run need not be changed",
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: "3.5.35", Digest: "sha256:x"}}}
+			},
+		},
+		"Tag": {
+			reason: "Another tag is another image",
+			args:   func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{Tag: "{version}-r2"} },
+			want:   []string{"image"},
 		},
 		"PodUsersOfPlatform": {
 			reason: "An empty security context is another one than the default",

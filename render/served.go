@@ -11,7 +11,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// served are the parts of the spec that a Pod is made of, and the version that image.digest is of.
+// served are the parts of the spec that a Pod is made of, and the version that it ran.
 type served struct {
 	Version    string          `json:"version"`
 	Image      *api.Image      `json:"image,omitempty"`

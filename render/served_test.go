@@ -17,7 +17,7 @@ import (
 // wrong is a spec that has changed in every part that a Pod is made of.
 func wrong(c *api.EtcdCluster) {
 	c.Spec.Version = "3.7.3"
-	c.Spec.Image = &api.Image{Repository: "example.com/etcd", Digest: "sha256:" + strings.Repeat("7", 64), PullPolicy: corev1.PullAlways}
+	c.Spec.Image = &api.Image{Repository: "example.com/etcd", Digests: []api.ImageDigest{{Version: "3.7.3", Digest: "sha256:" + strings.Repeat("7", 64)}}, PullPolicy: corev1.PullAlways}
 	c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))}
 	c.Spec.Scheduling = &api.Scheduling{PriorityClassName: "high"}
 	users := &api.PodSecurityContext{RunAsUser: new(int64(7))}

@@ -166,8 +166,8 @@ func imageProblems(image *api.Image) []string {
 	if image.Repository != "" && (!repositoryForm.MatchString(image.Repository) || len(image.Repository) > 255) {
 		problems = append(problems, "spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version")
 	}
-	if image.Digest != "" && !digestForm.MatchString(image.Digest) {
-		problems = append(problems, "spec.image.digest must be sha256: and 64 lower-case hexadecimal digits")
+	if slices.ContainsFunc(image.Digests, func(d api.ImageDigest) bool { return !digestForm.MatchString(d.Digest) }) {
+		problems = append(problems, "spec.image.digests: digest must be sha256: and 64 lower-case hexadecimal digits")
 	}
 	if !slices.Contains([]corev1.PullPolicy{"", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever}, image.PullPolicy) {
 		problems = append(problems, "spec.image.pullPolicy must be Always, IfNotPresent or Never")

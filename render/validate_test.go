@@ -65,8 +65,10 @@ var invalid = map[string]struct {
 	},
 	"DigestShort": {
 		reason: "The kubelet would not accept the reference",
-		args:   func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{Digest: "sha256:abc"} },
-		want:   "spec.image.digest must be sha256: and 64 lower-case hexadecimal digits",
+		args: func(c *api.EtcdCluster) {
+			c.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: c.Spec.Version, Digest: "sha256:abc"}}}
+		},
+		want: "spec.image.digests: digest must be sha256: and 64 lower-case hexadecimal digits",
 	},
 	"PullPolicy": {
 		reason: "Not one of Kubernetes",

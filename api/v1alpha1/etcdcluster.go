@@ -212,12 +212,23 @@ type Image struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9.]*|[[][0-9a-fA-F:]+[]])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version"
 	Repository string `json:"repository,omitempty"`
 
-	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the
-	// image's name for people; the digest decides. Default none.
+	// tag is the template of the image's tag: {version} in it stands for the etcd version of the
+	// member, as MAJOR.MINOR.PATCH. Default v{version}. A change from 3.5 to 3.7 needs an image for
+	// a version of 3.6 as well.
 	// +optional
-	// +kubebuilder:validation:MaxLength=71
-	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="spec.image.digest must be sha256: and 64 lower-case hexadecimal digits"
-	Digest string `json:"digest,omitempty"`
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule="self.contains('{version}')",message="spec.image.tag must contain {version}, which stands for the etcd version of the member: while the version changes, members run images of several versions. Write for example v{version} or {version}-hardened"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('{version}') || self.matches('^([A-Za-z0-9_]([-A-Za-z0-9_.]*[-A-Za-z_])?|[A-Za-z_])?[{]version[}]([-A-Za-z_.][-A-Za-z0-9_.]*)?$') && !self.matches('[0-9]+[.][0-9]+[.][0-9]+')",message="spec.image.tag is made of letters, digits, '-', '_' and '.' around one {version}, without a digit beside it and without another version, for example v{version} or {version}-hardened"
+	Tag string `json:"tag,omitempty"`
+
+	// digests pin the images of some versions to one content each. The tag stays in the image's name
+	// for people; the digest decides. A version without one runs whatever its tag holds. A change
+	// from 3.5 to 3.7 also runs an image of 3.6. Default none.
+	// +optional
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=16
+	Digests []ImageDigest `json:"digests,omitempty"`
 
 	// pullPolicy is when the kubelet pulls the image. Default IfNotPresent.
 	// +optional
@@ -230,6 +241,21 @@ type Image struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	PullSecrets []SecretReference `json:"pullSecrets,omitempty"`
+}
+
+// ImageDigest pins the image of one version of etcd to one content.
+type ImageDigest struct {
+	// version of etcd as MAJOR.MINOR.PATCH, without a leading "v".
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^3[.][567][.](0|[1-9][0-9]{0,2})$')",message="spec.image.digests: version must be MAJOR.MINOR.PATCH of etcd 3.5, 3.6 or 3.7, without a leading v, for example 3.6.16"
+	Version string `json:"version"`
+
+	// digest of the image, as sha256:<64 hexadecimal digits>.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="spec.image.digests: digest must be sha256: and 64 lower-case hexadecimal digits"
+	Digest string `json:"digest"`
 }
 
 // SecretReference names a Secret in the namespace of the EtcdCluster.

@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+const tagForm = `spec.image.tag is made of letters, digits, '-', '_' and '.' around one {version}, without a digit beside it and without another version, for example v{version} or {version}-hardened`
+
 func TestAdmitPod(t *testing.T) {
 	t.Parallel()
 	admission(t, map[string]admissionCase{
@@ -30,7 +32,7 @@ func TestAdmitPod(t *testing.T) {
 		},
 		"ImageFull": {
 			reason: "all of an image",
-			args:   args{object: `spec: {image: {digest: 'sha256:` + strings.Repeat("0", 64) + `', pullPolicy: Never, pullSecrets: [{name: a}, {name: b}]}}`},
+			args:   args{object: `spec: {image: {tag: 'etcd_{version}-r2', digests: [{version: 3.6.16, digest: 'sha256:` + strings.Repeat("0", 64) + `'}, {version: 3.7.0, digest: 'sha256:` + strings.Repeat("1", 64) + `'}], pullPolicy: Never, pullSecrets: [{name: a}, {name: b}]}}`},
 		},
 		"ResourcesFull": {
 			reason: "all of the resources",
@@ -126,18 +128,52 @@ func TestAdmitPod(t *testing.T) {
 		},
 		"DigestWithoutAlgorithm": {
 			reason: "the algorithm is part of it",
-			args:   args{object: `spec: {image: {digest: '` + strings.Repeat("0", 64) + `'}}`},
-			want:   []string{`spec.image.digest: Invalid value: "` + strings.Repeat("0", 64) + `": spec.image.digest must be sha256: and 64 lower-case hexadecimal digits`},
+			args:   args{object: `spec: {image: {digests: [{version: 3.6.16, digest: '` + strings.Repeat("0", 64) + `'}]}}`},
+			want:   []string{`spec.image.digests[0].digest: Invalid value: "` + strings.Repeat("0", 64) + `": spec.image.digests: digest must be sha256: and 64 lower-case hexadecimal digits`},
 		},
 		"DigestShort": {
 			reason: "64 digits, not fewer",
-			args:   args{object: `spec: {image: {digest: 'sha256:0'}}`},
-			want:   []string{`spec.image.digest: Invalid value: "sha256:0": spec.image.digest must be sha256: and 64 lower-case hexadecimal digits`},
+			args:   args{object: `spec: {image: {digests: [{version: 3.6.16, digest: 'sha256:0'}]}}`},
+			want:   []string{`spec.image.digests[0].digest: Invalid value: "sha256:0": spec.image.digests: digest must be sha256: and 64 lower-case hexadecimal digits`},
 		},
 		"DigestLong": {
 			reason: "64 digits, not more",
-			args:   args{object: `spec: {image: {digest: 'sha256:` + strings.Repeat("0", 65) + `'}}`},
-			want:   []string{`spec.image.digest: Too long: may not be more than 71 bytes`},
+			args:   args{object: `spec: {image: {digests: [{version: 3.6.16, digest: 'sha256:` + strings.Repeat("0", 65) + `'}]}}`},
+			want:   []string{`spec.image.digests[0].digest: Too long: may not be more than 71 bytes`},
+		},
+		"DigestOfVersionV": {
+			reason: "one version has one name",
+			args:   args{object: `spec: {image: {digests: [{version: v3.6.16, digest: 'sha256:` + strings.Repeat("0", 64) + `'}]}}`},
+			want:   []string{`spec.image.digests[0].version: Invalid value: "v3.6.16": spec.image.digests: version must be MAJOR.MINOR.PATCH of etcd 3.5, 3.6 or 3.7, without a leading v, for example 3.6.16`},
+		},
+		"DigestTwice": {
+			reason: "each version has one",
+			args:   args{object: `spec: {image: {digests: [{version: 3.6.16, digest: 'sha256:` + strings.Repeat("0", 64) + `'}, {version: 3.6.16, digest: 'sha256:` + strings.Repeat("1", 64) + `'}]}}`},
+			want:   []string{`spec.image.digests[1]: Duplicate value: {"version":"3.6.16"}`},
+		},
+		"TagPlain": {
+			reason: "the version alone",
+			args:   args{object: `spec: {image: {tag: '{version}'}}`},
+		},
+		"TagWithoutVersion": {
+			reason: "every version would be one image",
+			args:   args{object: `spec: {image: {tag: v3.6.16}}`},
+			want:   []string{`spec.image.tag: Invalid value: "v3.6.16": spec.image.tag must contain {version}, which stands for the etcd version of the member: while the version changes, members run images of several versions. Write for example v{version} or {version}-hardened`},
+		},
+		"TagAfterDigit": {
+			reason: "it would be read as another version",
+			args:   args{object: `spec: {image: {tag: '1.{version}'}}`},
+			want:   []string{`spec.image.tag: Invalid value: "1.{version}": ` + tagForm},
+		},
+		"TagMalformed": {
+			reason: "no registry has such a tag",
+			args:   args{object: `spec: {image: {tag: 'v{version}/a'}}`},
+			want:   []string{`spec.image.tag: Invalid value: "v{version}/a": ` + tagForm},
+		},
+		"TagTwoVersions": {
+			reason: "which one is meant could not be told",
+			args:   args{object: `spec: {image: {tag: 'go1.26.3-{version}'}}`},
+			want:   []string{`spec.image.tag: Invalid value: "go1.26.3-{version}": ` + tagForm},
 		},
 		"PullPolicyUnknown": {
 			reason: "there are three",

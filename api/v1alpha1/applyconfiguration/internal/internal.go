@@ -708,9 +708,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.Image
   map:
     fields:
-    - name: digest
+    - name: digests
       type:
-        scalar: string
+        list:
+          elementType:
+            namedType: dev.quorate.api.v1alpha1.ImageDigest
+          elementRelationship: associative
+          keys:
+          - version
     - name: pullPolicy
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
@@ -723,6 +728,18 @@ var schemaYAML = typed.YAMLObject(`types:
           keys:
           - name
     - name: repository
+      type:
+        scalar: string
+    - name: tag
+      type:
+        scalar: string
+- name: dev.quorate.api.v1alpha1.ImageDigest
+  map:
+    fields:
+    - name: digest
+      type:
+        scalar: string
+    - name: version
       type:
         scalar: string
 - name: dev.quorate.api.v1alpha1.LabelValue
