@@ -127,7 +127,8 @@ func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguratio
 // unready member may be evicted only while a quorum is ready, since one that is merely slow to come
 // up may be the one the quorum needs. A cluster of one member, or of two, has none to spare: a
 // drain waits until it is scaled or stopped. While Quorate changes one, a larger one has none
-// either.
+// either. With spec.disruptionBudget.mode Disabled it selects no Pod: where another budget selects
+// the members as well, the API server takes no eviction of them.
 func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	all := max(int32(s.Voters), replicas(c))
 	least := quorum(all)
@@ -137,6 +138,10 @@ func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyCon
 	if s.KeepAll {
 		least = max(least, all)
 	}
+	selector := Selector(c)
+	if c.BudgetDisabled() {
+		least, selector = 0, shutSelector(c)
+	}
 	return policyv1ac.PodDisruptionBudget(c.Name, c.Namespace).
 		WithLabels(Labels(c, "")).
 		WithAnnotations(annotations(c, nil)).
@@ -144,7 +149,7 @@ func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyCon
 		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
 			WithMinAvailable(intstr.FromInt32(least)).
 			WithUnhealthyPodEvictionPolicy(policyv1.IfHealthyBudget).
-			WithSelector(metav1ac.LabelSelector().WithMatchLabels(Selector(c))))
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector)))
 }
 
 func quorum(voters int32) int32 { return voters/2 + 1 }

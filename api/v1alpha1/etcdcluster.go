@@ -126,6 +126,10 @@ type EtcdClusterSpec struct {
 	// +optional
 	Services *Services `json:"services,omitempty"`
 
+	// disruptionBudget is what keeps drains of nodes from taking a quorum of the members.
+	// +optional
+	DisruptionBudget *DisruptionBudget `json:"disruptionBudget,omitempty"`
+
 	// additionalMetadata is added to everything that Quorate creates for this cluster. A change is
 	// applied at once and restarts nothing.
 	// +optional

@@ -297,6 +297,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.DisruptionBudget
+  map:
+    fields:
+    - name: mode
+      type:
+        namedType: dev.quorate.api.v1alpha1.DisruptionBudgetMode
+- name: dev.quorate.api.v1alpha1.DisruptionBudgetMode
+  scalar: string
 - name: dev.quorate.api.v1alpha1.Duration
   scalar: string
 - name: dev.quorate.api.v1alpha1.EtcdBackup
@@ -501,6 +509,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: bootstrap
       type:
         namedType: dev.quorate.api.v1alpha1.Bootstrap
+    - name: disruptionBudget
+      type:
+        namedType: dev.quorate.api.v1alpha1.DisruptionBudget
     - name: image
       type:
         namedType: dev.quorate.api.v1alpha1.Image

@@ -47,6 +47,8 @@ type EtcdClusterSpecApplyConfiguration struct {
 	Pod *PodApplyConfiguration `json:"pod,omitempty"`
 	// services are the Services of the cluster. A change is applied at once and restarts nothing.
 	Services *ServicesApplyConfiguration `json:"services,omitempty"`
+	// disruptionBudget is what keeps drains of nodes from taking a quorum of the members.
+	DisruptionBudget *DisruptionBudgetApplyConfiguration `json:"disruptionBudget,omitempty"`
 	// additionalMetadata is added to everything that Quorate creates for this cluster. A change is
 	// applied at once and restarts nothing.
 	AdditionalMetadata *MetadataApplyConfiguration `json:"additionalMetadata,omitempty"`
@@ -143,6 +145,14 @@ func (b *EtcdClusterSpecApplyConfiguration) WithPod(value *PodApplyConfiguration
 // If called multiple times, the Services field is set to the value of the last call.
 func (b *EtcdClusterSpecApplyConfiguration) WithServices(value *ServicesApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
 	b.Services = value
+	return b
+}
+
+// WithDisruptionBudget sets the DisruptionBudget field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DisruptionBudget field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithDisruptionBudget(value *DisruptionBudgetApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.DisruptionBudget = value
 	return b
 }
 
