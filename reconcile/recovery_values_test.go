@@ -151,6 +151,7 @@ func byHand() []bad {
 		{path: "scheduling.affinity", value: `{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"nowhere","labelSelector":{}}]}}`},
 		{path: "scheduling.affinity", value: `{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"","labelSelector":{}}]}}`, says: "topologyKey", never: true},
 		{path: "scheduling.topologySpreadConstraints", value: `[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{}}]`},
+		{path: "scheduling.topologySpreadConstraints", value: `[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"}]`},
 		{path: "scheduling.topologySpreadConstraints", value: `[{"maxSkew":0,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{}}]`, says: "maxSkew", never: true},
 
 		{path: "pod.metadata.labels", value: `{"example.com/label":"value"}`},
@@ -175,6 +176,7 @@ func byHand() []bad {
 		{path: "storage.size", value: `"256Mi"`, base: `{"storage":{"changePolicy":"Replace"}}`, says: "storage"},
 		{path: "storage.storageClassName", value: `"nowhere"`, base: `{"storage":{"changePolicy":"Replace","storageClassName":"standard"}}`, says: "nowhere", never: true},
 	}
+	all = append(all, bad{path: "recovery.replaceAfter", value: `"Never"`}, bad{path: "recovery.replaceAfter", value: `"1m30s"`})
 	for _, field := range []string{"replaceAfter", "replaceEmptyAfter", "quorumLossAfter"} {
 		for _, value := range []string{"10s", "24h"} {
 			all = append(all, bad{path: "recovery." + field, value: fmt.Sprintf("%q", value)})

@@ -57,16 +57,12 @@ func revision(c *api.EtcdCluster) parts {
 	if s.Resources != nil {
 		resources = *s.Resources
 	}
-	scheduling := api.Scheduling{}
-	if s.Scheduling != nil {
-		scheduling = *s.Scheduling
-	}
 	return parts{
 		{"image", hash(image)},
 		{"options", hash(optionArgs(s.Options, newest))},
 		{"pod", podHash(c)},
 		{"resources", hash([]any{canonical(resources.Requests), canonical(resources.Limits)})},
-		{"scheduling", hash(scheduling)},
+		{"scheduling", hash(*scheduling(c))},
 		{"storage", hash(storage)},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -49,14 +50,17 @@ func TestOutdated(t *testing.T) {
 			want: nil,
 		},
 		"SameInOtherWords": {
-			reason: "1s and 1000ms, 1Gi and 1024Mi, 0.5 and 500m",
+			reason: "1s and 1000ms, our selector, 1Gi and 1024Mi, 0.5 and 500m",
 			before: func(c *api.EtcdCluster) {
 				c.Spec.Options = &api.Options{ElectionTimeout: new(api.Duration("2s")), QuotaBackendSize: new(resource.MustParse("512Mi"))}
 				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1Gi")}}
+				c.Spec.Scheduling = &api.Scheduling{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "rack"}}}
 			},
 			args: func(c *api.EtcdCluster) {
 				c.Spec.Options = &api.Options{ElectionTimeout: new(api.Duration("2000ms")), QuotaBackendSize: new(resource.MustParse("536870912"))}
 				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1024Mi")}}
+				members := &metav1.LabelSelector{MatchLabels: map[string]string{api.LabelCluster: c.Name}}
+				c.Spec.Scheduling = &api.Scheduling{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "rack", LabelSelector: members}}}
 			},
 		},
 		"TenTimesMore": {

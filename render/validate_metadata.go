@@ -41,11 +41,6 @@ func schedulingProblems(s *api.Scheduling) []string {
 		return nil
 	}
 	var problems []string
-	for _, constraint := range s.TopologySpreadConstraints {
-		if constraint.LabelSelector == nil {
-			problems = append(problems, "spec.scheduling.topologySpreadConstraints: each needs a labelSelector, for example matchLabels with etcd.quorate.dev/cluster: <name of this EtcdCluster>; without one it counts no Pods and spreads nothing")
-		}
-	}
 	for key, value := range s.NodeSelector {
 		if !isLabel(key, value) {
 			problems = append(problems, "spec.scheduling.nodeSelector: a key is an optional DNS prefix with a slash, and a name; name and value have at most 63 ASCII letters, digits, '-', '_' and '.', and start and end with a letter or digit")

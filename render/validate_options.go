@@ -2,6 +2,7 @@ package render
 
 import (
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"time"
@@ -10,8 +11,7 @@ import (
 )
 
 var (
-	durationForm  = regexp.MustCompile(`^[0-9]{1,5}(ms|s)$`)
-	periodForm    = regexp.MustCompile(`^[1-9][0-9]{0,5}(m|h)$`)
+	durationForm  = regexp.MustCompile(`^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$`)
 	revisionsForm = regexp.MustCompile(`^[1-9][0-9]*$`)
 )
 
@@ -29,11 +29,11 @@ func optionsProblems(o *api.Options) []string {
 	var problems []string
 	heartbeat, ok := duration(o.HeartbeatInterval, defaultHeartbeat, time.Millisecond, 10*time.Second)
 	if !ok {
-		problems = append(problems, "spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms")
+		problems = append(problems, "spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms")
 	}
 	election, ok := duration(o.ElectionTimeout, defaultElection, 10*time.Millisecond, 50*time.Second)
 	if !ok {
-		problems = append(problems, "spec.options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s")
+		problems = append(problems, "spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s")
 	}
 	if len(problems) == 0 && election < 5*heartbeat { // said only of what is well-formed
 		problems = append(problems, "spec.options.electionTimeout (default 1s) must be at least five times spec.options.heartbeatInterval (default 100ms): etcd does not start otherwise; raise the one or lower the other")
@@ -42,7 +42,7 @@ func optionsProblems(o *api.Options) []string {
 		problems = append(problems, "spec.options.snapshotCount must be from 100 to 1000000")
 	}
 	if a := o.AutoCompaction; a != nil && !validCompaction(a) {
-		problems = append(problems, "spec.options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000")
+		problems = append(problems, "spec.options.autoCompaction.retention: with mode Periodic write a duration of at least 1m, for example 8h or 1h30m; with mode Revision a number of revisions, for example 1000")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Flags)) {
 		problems = append(problems, refused(name)...)
@@ -56,7 +56,9 @@ func optionsProblems(o *api.Options) []string {
 func validCompaction(a *api.AutoCompaction) bool {
 	switch a.Mode {
 	case api.CompactionPeriodic:
-		return periodForm.MatchString(a.Retention)
+		kept := api.Duration(a.Retention)
+		_, ok := duration(&kept, 0, time.Minute, math.MaxInt64)
+		return ok
 	case api.CompactionRevision:
 		return revisionsForm.MatchString(a.Retention)
 	default:
