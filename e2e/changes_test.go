@@ -50,7 +50,9 @@ var legs = []leg{
 		}, recreated: true},
 	}},
 	{name: "3.6 to 3.7, other nodes", from: node.Etcd36, changes: []change{
-		{name: "labels", mutate: func(s *api.EtcdClusterSpec) { s.Metadata = &api.Metadata{Labels: api.Labels{"team": "storage"}} }},
+		{name: "labels", mutate: func(s *api.EtcdClusterSpec) {
+			s.AdditionalMetadata = &api.Metadata{Labels: api.Labels{"team": "storage"}}
+		}},
 		toVersion("from 3.6 to 3.7", node.Etcd37, 1),
 		toResources("less cpu, more memory", "25m", "96Mi"),
 		{name: "scheduling", mutate: func(s *api.EtcdClusterSpec) {

@@ -125,7 +125,7 @@ func TestPlanPutBack(t *testing.T) {
 			args:   []change{on(1, changedTo(etcd36)), on(1, func(i *Instance) { i.Pod.Version = etcd37 })},
 			want: Step{
 				Action: Stall, Reason: VersionMismatch,
-				Message: "the image of m-1 says 3.7.3, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digest",
+				Message: "the image of m-1 says 3.7.3, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
 			},
 		},
 		"MislabelledSetRight": {

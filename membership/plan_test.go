@@ -217,7 +217,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{suspended, mislabel(1)},
 			want: Step{
 				Action: None, Reason: Suspended,
-				Message: "suspended by spec.suspend; without it: the image of m-1 says 3.6.1, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digest",
+				Message: "suspended by spec.suspend; without it: the image of m-1 says 3.6.1, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
 			},
 		},
 		"SuspendedAtRest": {

@@ -58,7 +58,7 @@ func mislabelled(_ Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Stall, Reason: VersionMismatch,
-		Message: strings.Join(wrong, "; ") + ": set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digest",
+		Message: strings.Join(wrong, "; ") + ": set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
 	}, len(wrong) > 0
 }
 

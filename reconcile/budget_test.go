@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -129,6 +130,44 @@ func TestBudgetLeft(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.stalled, stalled); diff != "" {
 				t.Errorf("%s: stalled: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestHeldUp: where no drain ever takes a member, the status says so, and what to do.
+func TestHeldUp(t *testing.T) {
+	t.Parallel()
+	const waits = "; a drain of a node with a member waits, because a cluster of %d has none to spare: set spec.replicas to 3, or spec.disruptionBudget.mode to Disabled"
+	rest := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "healthy"}
+	cases := map[string]struct {
+		reason  string
+		members int
+		mode    api.DisruptionBudgetMode
+		step    membership.Step
+		want    string
+	}{
+		"One":      {reason: "its only member", members: 1, step: rest, want: "healthy" + fmt.Sprintf(waits, 1)},
+		"Two":      {reason: "one of two is no quorum", members: 2, step: rest, want: "healthy" + fmt.Sprintf(waits, 2)},
+		"Three":    {reason: "one of three is to spare", members: 3, step: rest, want: "healthy"},
+		"Disabled": {reason: "no budget selects it", members: 1, mode: api.DisruptionBudgetDisabled, step: rest, want: "healthy"},
+		"Changes": {
+			reason: "what goes on is said first", members: 1,
+			step: membership.Step{Action: membership.Update, Reason: membership.Changing, Message: "changes"}, want: "changes",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := observed{}
+			seen.Reach = membership.ReachQuorum
+			for range tc.members {
+				seen.Members = append(seen.Members, membership.Member{})
+			}
+			c := &api.EtcdCluster{}
+			c.Spec.DisruptionBudget = &api.DisruptionBudget{Mode: tc.mode}
+			if diff := cmp.Diff(tc.want, heldUp(c, seen, tc.step).Message); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

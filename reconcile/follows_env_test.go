@@ -113,7 +113,7 @@ func TestFollowsQueued(t *testing.T) {
 func (s *stage) follow(c *api.EtcdCluster) {
 	s.Helper()
 	s.change(c, func() {
-		c.Spec.Metadata = &api.Metadata{Labels: map[string]string{injected: "true"}, Annotations: map[string]string{injected: "true"}}
+		c.Spec.AdditionalMetadata = &api.Metadata{Labels: map[string]string{injected: "true"}, Annotations: map[string]string{injected: "true"}}
 	})
 	ours := []client.ListOption{client.InNamespace(s.ns), client.MatchingLabels{api.LabelCluster: c.Name}}
 	late := time.After(patience)

@@ -86,12 +86,18 @@ func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
 // itself gives up the Pods of a node that does not answer (the tolerations that
 // DefaultTolerationSeconds adds).
 func replaceAfter(c *api.EtcdCluster) time.Duration {
+	if r := c.Spec.Recovery; r != nil && r.ReplaceAfter != nil && *r.ReplaceAfter == api.Never {
+		return never
+	}
 	d, err := time.ParseDuration(patience(c))
 	if err != nil { // the schema refuses it
 		return 5 * time.Minute
 	}
 	return d
 }
+
+// never is longer than any member has been down.
+const never = 100 * 365 * 24 * time.Hour
 
 // replaceEmptyAfter is spec.recovery.replaceEmptyAfter, by default half a minute: time for a mount
 // that was late.
@@ -111,9 +117,12 @@ func emptyPatience(c *api.EtcdCluster) string {
 	return "30s"
 }
 
-// patience is replaceAfter as people write it.
+// patience is replaceAfter as people write it; empty for Never.
 func patience(c *api.EtcdCluster) string {
 	if r := c.Spec.Recovery; r != nil && r.ReplaceAfter != nil {
+		if *r.ReplaceAfter == api.Never {
+			return ""
+		}
 		return string(*r.ReplaceAfter)
 	}
 	return "5m"

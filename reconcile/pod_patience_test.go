@@ -86,6 +86,13 @@ func TestPatience(t *testing.T) {
 			},
 			want: membership.Pod{Problem: crash, Overdue: true, Damaged: true},
 		},
+		"CrashingForEver": {
+			reason: "the spec waits for ever", after: new(api.Never),
+			mutate: func(p *corev1.Pod) {
+				p.Status.ContainerStatuses, p.Status.Conditions = crashing, []corev1.PodCondition{readiness(corev1.ConditionFalse, for6)}
+			},
+			want: membership.Pod{Problem: crash, Overdue: true, Damaged: true},
+		},
 		"UnpulledForLong": {
 			reason: "another member would need the same image",
 			mutate: func(p *corev1.Pod) {

@@ -169,13 +169,14 @@ func TestTokenInHand(t *testing.T) {
 				p.Spec.Volumes[1].Name = "aws"
 			}),
 		},
-		"Job":     {reason: "the agent of a backup may run as any ServiceAccount", do: jobWith(func(p *corev1.PodSpec) { p.ServiceAccountName = "backup" })},
-		"Service": {reason: "a Service for members", do: serviceWith(func(*corev1.Service) {})},
-		"Claim":   {reason: "a claim has no owner by default", do: makes(renderedClaim, func(*corev1.PersistentVolumeClaim) {})},
-		"Budget":  {reason: "a budget for members", do: makes(renderedBudget, func(*policyv1.PodDisruptionBudget) {})},
-		"Secret":  {reason: "a Secret of mode Managed", do: makes(renderedSecret, func(*corev1.Secret) {})},
-		"RestoringPod": {reason: "a first member that restores a snapshot may use the store's ServiceAccount", do: podWith(func(p *corev1.Pod) {
-			p.Annotations, p.Spec.ServiceAccountName = map[string]string{api.AnnotationRestore: "a"}, "backup"
+		"Job":            {reason: "the agent of a backup may run as any ServiceAccount", do: jobWith(func(p *corev1.PodSpec) { p.ServiceAccountName = "backup" })},
+		"Service":        {reason: "a Service for members", do: serviceWith(func(*corev1.Service) {})},
+		"Claim":          {reason: "a claim has no owner by default", do: makes(renderedClaim, func(*corev1.PersistentVolumeClaim) {})},
+		"Budget":         {reason: "a budget for members", do: makes(renderedBudget, func(*policyv1.PodDisruptionBudget) {})},
+		"Secret":         {reason: "a Secret of mode Managed", do: makes(renderedSecret, func(*corev1.Secret) {})},
+		"ServiceAccount": {reason: "members run as what spec.pod.serviceAccountName says, without its token", do: podWith(func(p *corev1.Pod) { p.Spec.ServiceAccountName = "members" })},
+		"Users": {reason: "members run as what spec.pod.securityContext says, or the platform", do: podWith(func(p *corev1.Pod) {
+			p.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(1)), FSGroup: new(int64(0)), SupplementalGroups: []int64{0}}
 		})},
 		"DeletesMember": {reason: "a Pod of a member is deleted", do: func(ctx context.Context, c client.Client, _ string) error {
 			return c.Delete(ctx, member.DeepCopy(), client.DryRunAll)
@@ -209,8 +210,8 @@ func TestTokenInHand(t *testing.T) {
 		"HostPort": {reason: "a port of the node may be another one's", do: podWith(func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 		}), want: "a port of its node"},
-		"ServiceAccount": {reason: "a Pod may do what its ServiceAccount may do", do: podWith(func(p *corev1.Pod) { p.Spec.ServiceAccountName = "admin" }), want: "the ServiceAccount default"},
 		"Token":          {reason: "a Pod with a token of the API server", do: podWith(func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = new(true) }), want: noToken},
+		"TokenOfAccount": {reason: "a Pod of any ServiceAccount with the token of that", do: podWith(func(p *corev1.Pod) { p.Spec.ServiceAccountName, p.Spec.AutomountServiceAccountToken = "admin", nil }), want: noToken},
 		"TokenDefault":   {reason: "by default a Pod has one", do: podWith(func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = nil }), want: noToken},
 		"Projected":      {reason: "a token that is asked for is none the better", do: podWith(func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{tokenVolume("")} }), want: noToken},
 		"Audience": {reason: "nor is one for the API server by its name", do: podWith(func(p *corev1.Pod) {
@@ -243,7 +244,10 @@ func TestTokenInHand(t *testing.T) {
 		"JobNode":  {reason: "its Pods go where the scheduler puts them", do: jobWith(func(p *corev1.PodSpec) { p.NodeName = "control-plane" }), want: "no nodeName"},
 
 		"ExternalIP":   {reason: "a Service takes the traffic for an address of others (CVE-2020-8554)", do: serviceWith(func(o *corev1.Service) { o.Spec.ExternalIPs = []string{"192.0.2.1"} }), want: "externalIPs"},
-		"LoadBalancer": {reason: "members are opened to the world", do: serviceWith(func(o *corev1.Service) { o.Spec.Type = corev1.ServiceTypeLoadBalancer }), want: "of type ClusterIP"},
+		"LoadBalancer": {reason: "spec.services.client.type opens members to clients outside", do: serviceWith(func(o *corev1.Service) { o.Spec.Type = corev1.ServiceTypeLoadBalancer })},
+		"LoadBalancerIP": {reason: "a Service takes an address of others", do: serviceWith(func(o *corev1.Service) {
+			o.Spec.Type, o.Spec.LoadBalancerIP = corev1.ServiceTypeLoadBalancer, "192.0.2.1"
+		}), want: "no loadBalancerIP"},
 		"ExternalName": {reason: "a name leads to another namespace", do: serviceWith(func(o *corev1.Service) {
 			o.Spec.Type, o.Spec.ExternalName, o.Spec.Ports = corev1.ServiceTypeExternalName, "kubernetes.default.svc", nil
 		}), want: "of type ClusterIP"},

@@ -61,7 +61,7 @@ func TestPreview(t *testing.T) {
 		},
 		"Metadata": {
 			reason:  "what the cluster always has is compared, too",
-			args:    func(p *Previous) { p.Cluster.Spec.Metadata = &api.Metadata{Labels: api.Labels{"team": "a"}} },
+			args:    func(p *Previous) { p.Cluster.Spec.AdditionalMetadata = &api.Metadata{Labels: api.Labels{"team": "a"}} },
 			objects: append([]string{"Service db Applied", "PodDisruptionBudget db Applied"}, applied...),
 		},
 		"More": {

@@ -201,7 +201,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil && step.Reason == membership.Formed {
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
-	step = warned(seen, forClients(cluster, seen, step, time.Now().Add(-r.StallAfter)))
+	step = warned(seen, heldUp(cluster, seen, forClients(cluster, seen, step, time.Now().Add(-r.StallAfter))))
 	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}

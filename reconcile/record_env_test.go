@@ -47,7 +47,7 @@ var clustersToRecord = map[string]func(s *stage) *api.EtcdCluster{
 			Limits:   corev1.ResourceList{"memory": resource.MustParse("2Gi")},
 		}
 		c.Spec.Scheduling = &api.Scheduling{Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}}
-		c.Spec.Metadata = &api.Metadata{Labels: api.Labels{"team": "storage"}, Annotations: map[string]string{"example.com/contact": "oncall"}}
+		c.Spec.AdditionalMetadata = &api.Metadata{Labels: api.Labels{"team": "storage"}, Annotations: map[string]string{"example.com/contact": "oncall"}}
 		s.create(c)
 		return c
 	},

@@ -121,7 +121,9 @@ func byHand() []bad {
 		{path: "version", value: `"3.7.3"`},
 		{path: "version", value: `"3.5.35"`},
 		{path: "image.repository", value: `"registry.example.com/etcd"`, says: "registry.example.com"},
-		{path: "image.digest", value: `"sha256:` + strings.Repeat("0", 64) + `"`, says: "image"},
+		{path: "image.digests", value: `[{"version":"3.6.16","digest":"sha256:` + strings.Repeat("0", 64) + `"}]`, says: "image"},
+		{path: "image.tag", value: `"{version}"`},
+		{path: "image.tag", value: `"{version}-nowhere"`, says: "image", never: true},
 		{path: "image.pullSecrets", value: `[{"name":"nowhere"}]`},
 
 		{path: "options.flags.max-request-bytes", value: `"511"`, patch: `{"options":{"flags":{"max-request-bytes":"511"}}}`, says: "max-request-bytes must be", never: true},
@@ -149,10 +151,24 @@ func byHand() []bad {
 		{path: "scheduling.affinity", value: `{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"nowhere","labelSelector":{}}]}}`},
 		{path: "scheduling.affinity", value: `{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"","labelSelector":{}}]}}`, says: "topologyKey", never: true},
 		{path: "scheduling.topologySpreadConstraints", value: `[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{}}]`},
+		{path: "scheduling.topologySpreadConstraints", value: `[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"}]`},
 		{path: "scheduling.topologySpreadConstraints", value: `[{"maxSkew":0,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{}}]`, says: "maxSkew", never: true},
 
-		{path: "metadata.labels", value: `{"example.com/label":"value"}`},
-		{path: "metadata.annotations", value: fmt.Sprintf(`{"example.com/long":%q}`, strings.Repeat("a", 4096))},
+		{path: "pod.metadata.labels", value: `{"example.com/label":"value"}`},
+		{path: "pod.metadata.annotations", value: fmt.Sprintf(`{"example.com/long":%q}`, strings.Repeat("a", 4096))},
+		{path: "pod.serviceAccountName", value: `"nowhere"`, says: "spec.pod"},
+		{path: "pod.securityContext", value: `{}`, says: "spec.pod"},
+		{path: "pod.securityContext.supplementalGroups", value: `[0,2147483647]`, says: "spec.pod"},
+
+		{path: "services.client.metadata.labels", value: `{"example.com/label":"value"}`},
+		{path: "services.client.metadata.annotations", value: `{"example.com/annotation":"value"}`},
+		{path: "services.client.loadBalancerClass", value: `"example.com/nowhere"`, patch: `{"services":{"client":{"type":"LoadBalancer","loadBalancerClass":"example.com/nowhere"}}}`},
+		{path: "services.client.ipFamilies", value: `["IPv6"]`, says: "ipFamilies"},
+		{path: "services.headless.metadata.labels", value: `{"example.com/label":"value"}`},
+		{path: "services.headless.metadata.annotations", value: `{"example.com/annotation":"value"}`},
+
+		{path: "additionalMetadata.labels", value: `{"example.com/label":"value"}`},
+		{path: "additionalMetadata.annotations", value: fmt.Sprintf(`{"example.com/long":%q}`, strings.Repeat("a", 4096))},
 
 		{path: "storage.size", value: `"2Gi"`, says: "storage", never: true, back: `{"storage":{"changePolicy":"Replace"}}`},
 		{path: "storage.size", value: `"2Gi"`, base: `{"storage":{"storageClassName":"expandable"}}`, back: `{"storage":{"storageClassName":"expandable","changePolicy":"Replace"}}`, says: "storage"},
@@ -160,6 +176,7 @@ func byHand() []bad {
 		{path: "storage.size", value: `"256Mi"`, base: `{"storage":{"changePolicy":"Replace"}}`, says: "storage"},
 		{path: "storage.storageClassName", value: `"nowhere"`, base: `{"storage":{"changePolicy":"Replace","storageClassName":"standard"}}`, says: "nowhere", never: true},
 	}
+	all = append(all, bad{path: "recovery.replaceAfter", value: `"Never"`}, bad{path: "recovery.replaceAfter", value: `"1m30s"`})
 	for _, field := range []string{"replaceAfter", "replaceEmptyAfter", "quorumLossAfter"} {
 		for _, value := range []string{"10s", "24h"} {
 			all = append(all, bad{path: "recovery." + field, value: fmt.Sprintf("%q", value)})
@@ -176,7 +193,7 @@ var exempt = map[string]string{
 }
 
 // subtrees are fields of Kubernetes' own types, which are set as a whole.
-var subtrees = []string{"scheduling.affinity", "scheduling.topologySpreadConstraints", "scheduling.tolerations", "image.pullSecrets", "resources.limits", "resources.requests"}
+var subtrees = []string{"scheduling.affinity", "scheduling.topologySpreadConstraints", "scheduling.tolerations", "image.pullSecrets", "image.digests", "resources.limits", "resources.requests"}
 
 // specSchema is the schema of the spec.
 func specSchema() (apiextensionsv1.JSONSchemaProps, error) {

@@ -98,7 +98,7 @@ func TestRefused(t *testing.T) {
 			}},
 			{"LyingTag", refusal{
 				reason: "what runs is what the member says", change: version(lies), stalled: api.ReasonVersionMismatch, touched: 1,
-				message: "the image of db-N says 3.6.15, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digest",
+				message: "the image of db-N says 3.6.15, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
 			}},
 			{"LyingTagOfAnOlderOne", refusal{
 				reason: "what holds an earlier minor does not start", change: version(liesOlder), stalled: api.ReasonChangeFailed, touched: 1,

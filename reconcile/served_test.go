@@ -153,7 +153,7 @@ func TestServes(t *testing.T) {
 		"Digest": {
 			reason: "the digest that it runs is that of another version",
 			given: func(w *world) {
-				w.cluster.Spec.Image = &api.Image{Digest: digest}
+				w.cluster.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: w.cluster.Spec.Version, Digest: digest}}}
 				w.pods["db-0"] = w.pod("db-0")
 				w.cluster.Spec.Version = "3.7.3"
 			},

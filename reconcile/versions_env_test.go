@@ -36,7 +36,7 @@ type readsOtherwise struct {
 func (o *readsOtherwise) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	err := o.reader.Get(ctx, key, object, opts...)
 	if c, ok := object.(*api.EtcdCluster); ok && err == nil {
-		c.Spec.Metadata = &api.Metadata{Labels: api.Labels{madeByAnother: "true"}}
+		c.Spec.AdditionalMetadata = &api.Metadata{Labels: api.Labels{madeByAnother: "true"}}
 	}
 	return err
 }

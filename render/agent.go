@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -59,10 +60,10 @@ func agentPod(c *api.EtcdCluster, s *api.BackupStore) (*corev1ac.PodSpecApplyCon
 		WithRestartPolicy(corev1.RestartPolicyNever).
 		WithAutomountServiceAccountToken(false).
 		WithEnableServiceLinks(false).
-		WithSecurityContext(podSecurity()).
+		WithSecurityContext(podSecurity(c)).
 		WithVolumes(storeVolumes(s)...)
-	if s.ServiceAccountName != "" {
-		spec.WithServiceAccountName(s.ServiceAccountName)
+	if name := cmp.Or(s.ServiceAccountName, serviceAccount(c)); name != "" {
+		spec.WithServiceAccountName(name)
 	}
 	if c == nil {
 		return spec, nil
@@ -89,9 +90,9 @@ func agentJob(b *api.EtcdBackup, c *api.EtcdCluster, s *api.BackupStore, name st
 	}
 	template := corev1ac.PodTemplateSpec().WithLabels(podLabels).WithSpec(spec)
 	job := batchv1ac.Job(name, b.Namespace).WithLabels(backupLabels(b, c))
-	if c != nil && c.Spec.Metadata != nil && len(c.Spec.Metadata.Annotations) > 0 {
-		job.WithAnnotations(c.Spec.Metadata.Annotations)
-		template.WithAnnotations(c.Spec.Metadata.Annotations)
+	if c != nil && c.Spec.AdditionalMetadata != nil && len(c.Spec.AdditionalMetadata.Annotations) > 0 {
+		job.WithAnnotations(c.Spec.AdditionalMetadata.Annotations)
+		template.WithAnnotations(c.Spec.AdditionalMetadata.Annotations)
 	}
 	return job.WithOwnerReferences(ownedBy(api.EtcdBackupKind.Kind, b)...).WithSpec(batchv1ac.JobSpec().
 		WithActiveDeadlineSeconds(int64(JobDeadline.Seconds())).
@@ -103,8 +104,8 @@ func agentJob(b *api.EtcdBackup, c *api.EtcdCluster, s *api.BackupStore, name st
 // be gone (nil).
 func agentLabels(c *api.EtcdCluster, name, instance string) map[string]string {
 	labels := map[string]string{}
-	if c != nil && c.Spec.Metadata != nil {
-		maps.Copy(labels, c.Spec.Metadata.Labels)
+	if c != nil && c.Spec.AdditionalMetadata != nil {
+		maps.Copy(labels, c.Spec.AdditionalMetadata.Labels)
 	}
 	labels["app.kubernetes.io/name"] = name
 	labels["app.kubernetes.io/instance"] = instance

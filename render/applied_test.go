@@ -197,7 +197,7 @@ func TestAppliedImage(t *testing.T) {
 			pods, c := newPods(t), load(t, "minimal")
 			c.Spec.Version = "3.6.16"
 			if tc.digest != "" {
-				c.Spec.Image = &api.Image{Digest: tc.digest}
+				c.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: "3.6.16", Digest: tc.digest}}}
 			}
 			m := firstMember(c)
 			pods.live(t, c, m)
@@ -231,7 +231,7 @@ func TestRecordStays(t *testing.T) {
 	record := func() string { return pods.get(t, c.Namespace, m.Name).Annotations[api.AnnotationApplied] }
 	first := record()
 
-	c.Spec.Metadata = &api.Metadata{Labels: api.Labels{"team": "storage"}}
+	c.Spec.AdditionalMetadata = &api.Metadata{Labels: api.Labels{"team": "storage"}}
 	c.Spec.Image = &api.Image{Repository: "example.com/etcd"}
 	pods.refresh(t, c, m)
 	resourced("2", "1Gi", "", "")(c)

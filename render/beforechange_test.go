@@ -20,8 +20,8 @@ func TestBackupBeforeChange(t *testing.T) {
 			args:   `spec: {version: 3.7.3, storage: {size: 1Gi}, backup: {store: {s3: {bucket: etcd-backups}}}}`,
 		},
 		"beforechange-metadata": {
-			reason: "it has spec.metadata like all that is created for a cluster",
-			args:   `spec: {version: v3.7.3, storage: {size: 1Gi}, metadata: {labels: {team: a}, annotations: {note: x}}, backup: {store: {s3: {bucket: etcd-backups}}}}`,
+			reason: "it has spec.additionalMetadata like all that is created for a cluster",
+			args:   `spec: {version: v3.7.3, storage: {size: 1Gi}, additionalMetadata: {labels: {team: a}, annotations: {note: x}}, backup: {store: {s3: {bucket: etcd-backups}}}}`,
 		},
 	}
 	for name, tc := range cases {

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -278,14 +279,18 @@ func etcdOf(pod *corev1.Pod) *corev1.Container {
 	return nil
 }
 
-// ImageVersion is the version that Image has put into the name of an image; false for any other
-// name. What really runs only the member itself can tell.
+// ImageVersion is the version that Image has put into the tag of an image, whatever spec.image.tag
+// was then; false where the tag has none. What really runs only the member itself can tell.
 func ImageVersion(image string) (string, bool) {
 	name, _, _ := strings.Cut(image, "@")
 	tag := name[strings.LastIndex(name, ":")+1:]
-	if !strings.HasPrefix(tag, "v") || tag == name {
+	if tag == name {
 		return "", false
 	}
-	_, err := parseVersion(tag)
-	return strings.TrimPrefix(tag, "v"), err == nil
+	v := versionInName.FindString(tag)
+	_, err := parseVersion(v)
+	return v, err == nil
 }
+
+// versionInName is the one version that a tag has in it.
+var versionInName = regexp.MustCompile(`(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)`)

@@ -110,8 +110,10 @@ func TestImageVersion(t *testing.T) {
 		"PortDigestNoTag":   {reason: "the version is not told", image: "example.com:5000/etcd@sha256:0123"},
 		"VersionAsName":     {reason: "a path is no tag", image: "example.com/v3.6.16"},
 		"Latest":            {reason: "it says none", image: "etcd:latest"},
-		"WithoutV":          {reason: "Image never writes it so", image: "etcd:3.6.16"},
-		"Suffix":            {reason: "an architecture's own image is another one", image: "etcd:v3.6.16-arm64"},
+		"WithoutV":          {reason: "of the template {version}", image: "etcd:3.6.16", want: "3.6.16"},
+		"Suffix":            {reason: "of the template v{version}-arm64", image: "etcd:v3.6.16-arm64", want: "3.6.16"},
+		"Prefix":            {reason: "of the template r7-{version}.2", image: "etcd:r7-3.6.16.2", want: "3.6.16"},
+		"Unsupported":       {reason: "Quorate runs no such etcd", image: "etcd:v4.0.0"},
 		"TwoNumbersOfThree": {reason: "no release", image: "etcd:v3.6"},
 		"Empty":             {reason: "nothing"},
 	}

@@ -117,8 +117,10 @@ func TestNeeds(t *testing.T) {
 		},
 		"Digest": {
 			reason: "pinned",
-			after:  func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{Digest: "sha256:" + strings.Repeat("0", 64)} },
-			want:   result{ChangeImage, []string{"image"}},
+			after: func(c *api.EtcdCluster) {
+				c.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: c.Spec.Version, Digest: "sha256:" + strings.Repeat("0", 64)}}}
+			},
+			want: result{ChangeImage, []string{"image"}},
 		},
 		"RepositoryAndVersion": {
 			reason: "both at once", to: "3.7.3",

@@ -32,7 +32,7 @@ func shutSelector(c *api.EtcdCluster) map[string]string {
 
 // podLabels are the labels of a member's Pod.
 func podLabels(c *api.EtcdCluster, m Member) map[string]string {
-	labels := Labels(c, m.Name)
+	labels := labelled(c, m.Name, podMetadata(c))
 	labels[api.LabelClients] = api.ClientsIn
 	if m.Out {
 		labels[api.LabelClients] = api.ClientsOut
@@ -41,13 +41,18 @@ func podLabels(c *api.EtcdCluster, m Member) map[string]string {
 }
 
 // Labels are the labels of what belongs to the whole cluster or, where a member is named, to that
-// member. They come from spec.metadata and from Quorate, never from the EtcdCluster's own labels:
+// member. They come from spec.additionalMetadata and from Quorate, never from the EtcdCluster's own labels:
 // tools such as Argo CD track what they own by labels, and would prune the objects that carry a
 // copy.
-func Labels(c *api.EtcdCluster, member string) map[string]string {
+func Labels(c *api.EtcdCluster, member string) map[string]string { return labelled(c, member) }
+
+// labelled are these, with those of one kind of object before Quorate's own.
+func labelled(c *api.EtcdCluster, member string, also ...*api.Metadata) map[string]string {
 	labels := map[string]string{}
-	if c.Spec.Metadata != nil {
-		maps.Copy(labels, c.Spec.Metadata.Labels)
+	for _, from := range append([]*api.Metadata{c.Spec.AdditionalMetadata}, also...) {
+		if from != nil {
+			maps.Copy(labels, from.Labels)
+		}
 	}
 	maps.Copy(labels, Selector(c))
 	labels["app.kubernetes.io/name"] = "etcd"
@@ -59,11 +64,22 @@ func Labels(c *api.EtcdCluster, member string) map[string]string {
 	return labels
 }
 
-// annotations are the annotations of spec.metadata, and then those that Quorate writes itself.
-func annotations(c *api.EtcdCluster, own map[string]string) map[string]string {
+// podMetadata is spec.pod.metadata; nil for none.
+func podMetadata(c *api.EtcdCluster) *api.Metadata {
+	if c.Spec.Pod == nil {
+		return nil
+	}
+	return c.Spec.Pod.Metadata
+}
+
+// annotations are the annotations of spec.additionalMetadata, those of one kind of object, and then those
+// that Quorate writes itself.
+func annotations(c *api.EtcdCluster, own map[string]string, also ...*api.Metadata) map[string]string {
 	all := map[string]string{}
-	if c.Spec.Metadata != nil {
-		maps.Copy(all, c.Spec.Metadata.Annotations)
+	for _, from := range append([]*api.Metadata{c.Spec.AdditionalMetadata}, also...) {
+		if from != nil {
+			maps.Copy(all, from.Annotations)
+		}
 	}
 	maps.Copy(all, own)
 	return all

@@ -59,6 +59,13 @@ func TestInitialCluster(t *testing.T) {
 func TestImage(t *testing.T) {
 	t.Parallel()
 	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	pinned := func(versions ...string) *api.Image {
+		image := &api.Image{}
+		for _, version := range versions {
+			image.Digests = append(image.Digests, api.ImageDigest{Version: version, Digest: digest})
+		}
+		return image
+	}
 	cases := map[string]struct {
 		reason  string
 		image   *api.Image
@@ -72,12 +79,20 @@ func TestImage(t *testing.T) {
 			want: "reg:5000/etcd:v3.6.16",
 		},
 		"Digest": {
-			reason: "The digest of spec.version", image: &api.Image{Digest: digest}, version: "3.6.16",
+			reason: "The digest of its version", image: pinned("3.6.16"), version: "3.6.16",
 			want: "gcr.io/etcd-development/etcd:v3.6.16@" + digest,
 		},
 		"DigestOfAnotherVersion": {
-			reason: "A member that still runs another version must not silently get this one", image: &api.Image{Digest: digest}, version: "3.5.35",
+			reason: "A member that still runs another version must not silently get this one", image: pinned("3.6.16"), version: "3.5.35",
 			want: "gcr.io/etcd-development/etcd:v3.5.35",
+		},
+		"DigestOnTheWay": {
+			reason: "A walk over minors runs several images, each pinned", image: pinned("3.5.35", "3.6.16", "3.7.3"), version: "v3.5.35",
+			want: "gcr.io/etcd-development/etcd:v3.5.35@" + digest,
+		},
+		"Tag": {
+			reason: "Made of the template", image: &api.Image{Repository: "reg:5000/etcd", Tag: "etcd-{version}-r2"}, version: "v3.6.16",
+			want: "reg:5000/etcd:etcd-3.6.16-r2",
 		},
 	}
 	for name, tc := range cases {

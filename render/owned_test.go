@@ -46,7 +46,7 @@ func TestOwned(t *testing.T) {
 			t.Parallel()
 			storage, c := newPods(t), load(t, "minimal")
 			c.UID = "c0"
-			c.Spec.Metadata = &api.Metadata{Labels: map[string]string{ours: "storage"}, Annotations: map[string]string{ours: "storage"}}
+			c.Spec.AdditionalMetadata = &api.Metadata{Labels: map[string]string{ours: "storage"}, Annotations: map[string]string{ours: "storage"}}
 			c.Spec.Storage.Retention = &api.Retention{WhenDeleted: api.RetentionDelete}
 			m := firstMember(c)
 			wantPod, err := Pod(c, m)

@@ -16,8 +16,8 @@ import (
 // Container is the name of the container that runs etcd.
 const Container = "etcd"
 
-// user runs etcd: the one called nonroot in the distroless base of the official image, which by
-// itself would run as root. It owns the data on every volume, so it never changes.
+// user runs etcd by default: the one called nonroot in the distroless base of the official image,
+// which by itself would run as root. It owns the data on every volume, so it never changes.
 const user = 65532
 
 // terminationGrace lets etcd hand over its leadership, which it does by itself on SIGTERM, and
@@ -46,9 +46,12 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 		// A Service called etcd would put ETCD_PORT and the like into the environment, and etcd
 		// reads ETCD_*.
 		WithEnableServiceLinks(false).
-		WithSecurityContext(podSecurity()).
+		WithSecurityContext(podSecurity(c)).
 		WithVolumes(volume(c, m)).
 		WithImagePullSecrets(pullSecrets(c)...)
+	if name := serviceAccount(c); name != "" {
+		spec.WithServiceAccountName(name)
+	}
 	secured(spec, etcd, c, m)
 	spec.WithContainers(etcd)
 	if err := schedule(spec, c); err != nil {
@@ -128,7 +131,7 @@ func podAnnotations(c *api.EtcdCluster, m Member, revision, applied string) (map
 	if m.Previous != "" {
 		own[api.AnnotationPrevious] = m.Previous
 	}
-	return annotations(c, own), nil
+	return annotations(c, own, podMetadata(c)), nil
 }
 
 // versionOf is the version that the Pod of a member is to run. One that has run on its volume may

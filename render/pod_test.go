@@ -77,13 +77,23 @@ func TestPodMetadata(t *testing.T) {
 		"Metadata": {
 			reason: "What the user added is set, what they took away is gone, and others' labels stay",
 			args: func(c *api.EtcdCluster, _ *Member) {
-				c.Spec.Metadata = &api.Metadata{Labels: map[string]string{"tier": "gold"}, Annotations: map[string]string{"note": "x"}}
+				c.Spec.AdditionalMetadata = &api.Metadata{Labels: map[string]string{"tier": "gold"}, Annotations: map[string]string{"note": "x"}}
 			},
 			want: func(pod *corev1.Pod) {
 				delete(pod.Labels, "team")
 				delete(pod.Annotations, "example.com/contact")
 				pod.Labels["tier"], pod.Annotations["note"] = "gold", "x"
 			},
+		},
+		"PodMetadata": {
+			reason: "Of spec.pod the metadata alone comes to a Pod that runs",
+			args: func(c *api.EtcdCluster, _ *Member) {
+				c.Spec.Pod = &api.Pod{
+					Metadata:           &api.Metadata{Labels: map[string]string{"tier": "gold"}, Annotations: map[string]string{"note": "x"}},
+					ServiceAccountName: "members", SecurityContext: &api.PodSecurityContext{},
+				}
+			},
+			want: func(pod *corev1.Pod) { pod.Labels["tier"], pod.Annotations["note"] = "gold", "x" },
 		},
 	}
 	for name, tc := range cases {

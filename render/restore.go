@@ -91,8 +91,8 @@ func persistentJob(c *api.EtcdCluster, name string, spec *corev1ac.PodSpecApplyC
 			WithBackoffLimit(mostAttempts).
 			WithTTLSecondsAfterFinished(keepFound).
 			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(podLabels).WithSpec(spec)))
-	if c.Spec.Metadata != nil && len(c.Spec.Metadata.Annotations) > 0 {
-		job.Spec.Template.WithAnnotations(c.Spec.Metadata.Annotations)
+	if c.Spec.AdditionalMetadata != nil && len(c.Spec.AdditionalMetadata.Annotations) > 0 {
+		job.Spec.Template.WithAnnotations(c.Spec.AdditionalMetadata.Annotations)
 	}
 	return job
 }

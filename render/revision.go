@@ -13,15 +13,28 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// part is one part of the spec that a Pod is made of, and a hash of its effective value.
+// part is one part of the spec that a Pod is made of, and a hash of its effective value. The hash
+// is empty for the zero value of a part that came after the first release: a Pod whose record does
+// not name such a part was made of its zero value, and stays.
 type part struct{ name, hash string }
 
 // parts are in the order of their names. As text, name=hash and commas between, they are a Pod's
-// AnnotationRevision.
+// AnnotationRevision. Those without a hash are left out.
 type parts []part
 
 // newest has the names of flags that go into a revision: a flag that was only renamed is the same.
 var newest = version.MustParseGeneric("3.7.0")
+
+// imageAsked is spec.image as it is hashed. Of the digests it has that of spec.version alone: those
+// of other versions are compared with the image that a member of these versions has. A field that is
+// empty leaves the hash as it was before there was such a field.
+type imageAsked struct {
+	Repository  string                `json:"repository,omitempty"`
+	Digest      string                `json:"digest,omitempty"`
+	PullPolicy  corev1.PullPolicy     `json:"pullPolicy,omitempty"`
+	PullSecrets []api.SecretReference `json:"pullSecrets,omitempty"`
+	Tag         string                `json:"tag,omitempty"`
+}
 
 // revision hashes what the user asks for, not what is rendered of it: a new release of Quorate that
 // renders a better Pod must not make all running ones outdated. Defaults are filled in and
@@ -29,9 +42,12 @@ var newest = version.MustParseGeneric("3.7.0")
 // nothing. The version is no part: it is compared as a version.
 func revision(c *api.EtcdCluster) parts {
 	s := c.Spec
-	image := api.Image{Repository: imageRepository(c), PullPolicy: pullPolicy(c)}
+	image := imageAsked{Repository: imageRepository(c), PullPolicy: pullPolicy(c), Digest: imageDigest(c, s.Version)}
 	if s.Image != nil {
-		image.Digest, image.PullSecrets = s.Image.Digest, s.Image.PullSecrets
+		image.PullSecrets = s.Image.PullSecrets
+	}
+	if tag := imageTag(c); tag != defaultTag {
+		image.Tag = tag
 	}
 	storage := map[string]string{} // a claim is no part of the Pod, but for its name
 	if inMemory(c) {
@@ -41,17 +57,23 @@ func revision(c *api.EtcdCluster) parts {
 	if s.Resources != nil {
 		resources = *s.Resources
 	}
-	scheduling := api.Scheduling{}
-	if s.Scheduling != nil {
-		scheduling = *s.Scheduling
-	}
 	return parts{
 		{"image", hash(image)},
 		{"options", hash(optionArgs(s.Options, newest))},
+		{"pod", podHash(c)},
 		{"resources", hash([]any{canonical(resources.Requests), canonical(resources.Limits)})},
-		{"scheduling", hash(scheduling)},
+		{"scheduling", hash(*scheduling(c))},
 		{"storage", hash(storage)},
 	}
+}
+
+// podHash is that of spec.pod without its metadata, which comes to a Pod that runs.
+func podHash(c *api.EtcdCluster) string {
+	account, users := serviceAccount(c), asksUsers(c)
+	if account == "" && users == nil {
+		return ""
+	}
+	return hash([]any{account, users})
 }
 
 // Outdated names the parts of the spec that differ from those the Pod was made of, in the order of
@@ -83,9 +105,11 @@ func optionsAsWritten(c *api.EtcdCluster) string {
 
 // String is the form of AnnotationRevision.
 func (ps parts) String() string {
-	fields := make([]string, len(ps))
-	for i, p := range ps {
-		fields[i] = p.name + "=" + p.hash
+	fields := make([]string, 0, len(ps))
+	for _, p := range ps {
+		if p.hash != "" {
+			fields = append(fields, p.name+"="+p.hash)
+		}
 	}
 	return strings.Join(fields, ",")
 }

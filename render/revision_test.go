@@ -1,11 +1,13 @@
 package render
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -30,28 +32,35 @@ func TestOutdated(t *testing.T) {
 				c.Spec.Storage.Size = resource.MustParse("2Gi")
 				c.Spec.Storage.Retention = &api.Retention{WhenDeleted: api.RetentionDelete, WhenScaled: api.RetentionRetain}
 				c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(api.Duration("1m"))}
-				c.Spec.Metadata = &api.Metadata{Labels: map[string]string{"a": "b"}}
+				c.Spec.AdditionalMetadata = &api.Metadata{Labels: map[string]string{"a": "b"}}
+				c.Spec.Pod = &api.Pod{Metadata: &api.Metadata{Labels: map[string]string{"a": "b"}}}
 			},
 		},
 		"DefaultsWrittenOut": {
 			reason: "A default that is written out is no change",
 			args: func(c *api.EtcdCluster) {
-				c.Spec.Image = &api.Image{Repository: "gcr.io/etcd-development/etcd", PullPolicy: corev1.PullIfNotPresent}
+				c.Spec.Image = &api.Image{Repository: "gcr.io/etcd-development/etcd", Tag: "v{version}", PullPolicy: corev1.PullIfNotPresent}
 				c.Spec.Options = &api.Options{SnapshotCount: new(int64(10000)), HeartbeatInterval: new(api.Duration("100ms"))}
 				c.Spec.Resources, c.Spec.Scheduling = &api.Resources{}, &api.Scheduling{}
+				c.Spec.Pod = &api.Pod{ServiceAccountName: "default", SecurityContext: &api.PodSecurityContext{
+					RunAsUser: new(int64(65532)), RunAsGroup: new(int64(65532)), FSGroup: new(int64(65532)),
+				}}
 				c.Spec.Storage.Medium = api.MediumDisk
 			},
 			want: nil,
 		},
 		"SameInOtherWords": {
-			reason: "1s and 1000ms, 1Gi and 1024Mi, 0.5 and 500m",
+			reason: "1s and 1000ms, our selector, 1Gi and 1024Mi, 0.5 and 500m",
 			before: func(c *api.EtcdCluster) {
 				c.Spec.Options = &api.Options{ElectionTimeout: new(api.Duration("2s")), QuotaBackendSize: new(resource.MustParse("512Mi"))}
 				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1Gi")}}
+				c.Spec.Scheduling = &api.Scheduling{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "rack"}}}
 			},
 			args: func(c *api.EtcdCluster) {
 				c.Spec.Options = &api.Options{ElectionTimeout: new(api.Duration("2000ms")), QuotaBackendSize: new(resource.MustParse("536870912"))}
 				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1024Mi")}}
+				members := &metav1.LabelSelector{MatchLabels: map[string]string{api.LabelCluster: c.Name}}
+				c.Spec.Scheduling = &api.Scheduling{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "rack", LabelSelector: members}}}
 			},
 		},
 		"TenTimesMore": {
@@ -76,9 +85,36 @@ func TestOutdated(t *testing.T) {
 				c.Spec.Scheduling = &api.Scheduling{PriorityClassName: "high"}
 				c.Spec.Resources = &api.Resources{Requests: quantities("cpu", "1")}
 				c.Spec.Options = &api.Options{Flags: map[string]string{"pre-vote": "true"}}
-				c.Spec.Image = &api.Image{Digest: "sha256:x"}
+				c.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: c.Spec.Version, Digest: "sha256:x"}}}
 			},
 			want: []string{"image", "options", "resources", "scheduling"},
+		},
+		"DigestOfAnotherVersion": {
+			reason: "What does not run need not be changed",
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Image = &api.Image{Digests: []api.ImageDigest{{Version: "3.5.35", Digest: "sha256:x"}}}
+			},
+		},
+		"Tag": {
+			reason: "Another tag is another image",
+			args:   func(c *api.EtcdCluster) { c.Spec.Image = &api.Image{Tag: "{version}-r2"} },
+			want:   []string{"image"},
+		},
+		"PodUsersOfPlatform": {
+			reason: "An empty security context is another one than the default",
+			args:   func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{SecurityContext: &api.PodSecurityContext{}} },
+			want:   []string{"pod"},
+		},
+		"PodAccount": {
+			reason: "A Pod keeps its ServiceAccount for ever",
+			args:   func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{ServiceAccountName: "members"} },
+			want:   []string{"pod"},
+		},
+		"PodNoMore": {
+			reason: "The part of a Pod that names it, and is the zero value by now",
+			before: func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{ServiceAccountName: "members"} },
+			args:   func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{} },
+			want:   []string{"pod"},
 		},
 		"MemorySize": {
 			reason: "The limit of the tmpfs is part of the Pod",
@@ -131,4 +167,29 @@ func TestOutdated(t *testing.T) {
 
 func quantities(name corev1.ResourceName, quantity string) corev1.ResourceList {
 	return corev1.ResourceList{name: resource.MustParse(quantity)}
+}
+
+// TestPartsOfLater: a part of the spec that came after the first release is named in the record of a
+// Pod only where it has a value. So a Pod of a release that did not know it stays as it is.
+func TestPartsOfLater(t *testing.T) {
+	t.Parallel()
+	first := []string{"image", "options", "resources", "scheduling", "storage"} // of the first release
+	for _, name := range cases(t) {
+		c := load(t, name)
+		var record parts
+		for _, p := range revision(c) {
+			if slices.Contains(first, p.name) {
+				record = append(record, p)
+			}
+		}
+		pod := &corev1.Pod{}
+		pod.Annotations = map[string]string{api.AnnotationRevision: record.String()}
+		var want []string
+		if c.Spec.Pod != nil { // the golden cases that have a later part
+			want = []string{"pod"}
+		}
+		if diff := cmp.Diff(want, Outdated(c, pod)); diff != "" {
+			t.Errorf("%s: a Pod whose record has the parts of the first release: -want, +got\n%s", name, diff)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
@@ -14,10 +15,7 @@ import (
 
 // schedule writes spec.scheduling, or its defaults, into the spec of a Pod.
 func schedule(spec *corev1ac.PodSpecApplyConfiguration, c *api.EtcdCluster) error {
-	s := c.Spec.Scheduling
-	if s == nil {
-		s = &api.Scheduling{}
-	}
+	s := scheduling(c)
 	if s.PriorityClassName != "" {
 		spec.WithPriorityClassName(s.PriorityClassName)
 	}
@@ -63,6 +61,21 @@ func affinity(spec *corev1ac.PodSpecApplyConfiguration, c *api.EtcdCluster, user
 				WithTopologyKey(corev1.LabelHostname).
 				WithLabelSelector(metav1ac.LabelSelector().WithMatchLabels(Selector(c)))))))
 	return nil
+}
+
+// scheduling is spec.scheduling, in which each constraint says which Pods it counts: those of the
+// members where the user does not say.
+func scheduling(c *api.EtcdCluster) *api.Scheduling {
+	if c.Spec.Scheduling == nil {
+		return &api.Scheduling{}
+	}
+	s := c.Spec.Scheduling.DeepCopy()
+	for n := range s.TopologySpreadConstraints {
+		if t := &s.TopologySpreadConstraints[n]; t.LabelSelector == nil {
+			t.LabelSelector = &metav1.LabelSelector{MatchLabels: Selector(c)}
+		}
+	}
+	return s
 }
 
 // spread is the user's constraints, or else spreads over zones where that is possible.

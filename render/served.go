@@ -6,15 +6,18 @@ import (
 	"regexp"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	api "quorate.dev/api/v1alpha1"
 )
 
-// served are the parts of the spec that a Pod is made of, and the version that image.digest is of.
+// served are the parts of the spec that a Pod is made of, and the version that it ran.
 type served struct {
 	Version    string          `json:"version"`
 	Image      *api.Image      `json:"image,omitempty"`
 	Resources  *api.Resources  `json:"resources,omitempty"`
 	Options    *api.Options    `json:"options,omitempty"`
+	Pod        *api.Pod        `json:"pod,omitempty"` // without its metadata, which comes to a Pod that runs
 	Scheduling *api.Scheduling `json:"scheduling,omitempty"`
 }
 
@@ -30,11 +33,20 @@ func Served(c *api.EtcdCluster, said string) string {
 		return said
 	}
 	s := c.Spec
-	raw, err := json.Marshal(served{Version: s.Version, Image: s.Image, Resources: s.Resources, Options: s.Options, Scheduling: s.Scheduling})
+	raw, err := json.Marshal(served{Version: s.Version, Image: s.Image, Resources: s.Resources, Options: s.Options, Pod: servedPod(c), Scheduling: s.Scheduling})
 	if err != nil || len(raw) > mostServed { // then there is nothing to go back to
 		return ""
 	}
 	return string(raw)
+}
+
+// servedPod is spec.pod without its metadata; nil where nothing else is asked for.
+func servedPod(c *api.EtcdCluster) *api.Pod {
+	account, users := serviceAccount(c), asksUsers(c)
+	if account == "" && users == nil {
+		return nil
+	}
+	return &api.Pod{ServiceAccountName: account, SecurityContext: users}
 }
 
 // Differing are the parts of which Pods are made in which two specs differ, in the order of their
@@ -59,6 +71,11 @@ func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
 	}
 	c = c.DeepCopy()
 	c.Spec.Version, c.Spec.Image, c.Spec.Resources, c.Spec.Options, c.Spec.Scheduling = s.Version, s.Image, s.Resources, s.Options, s.Scheduling
+	metadata := podMetadata(c)
+	if c.Spec.Pod = s.Pod; s.Pod != nil || metadata != nil {
+		c.Spec.Pod = new(ptr.Deref(s.Pod, api.Pod{}))
+		c.Spec.Pod.Metadata = metadata // also where the annotation says something else
+	}
 	return c, true
 }
 

@@ -17,9 +17,11 @@ import (
 // wrong is a spec that has changed in every part that a Pod is made of.
 func wrong(c *api.EtcdCluster) {
 	c.Spec.Version = "3.7.3"
-	c.Spec.Image = &api.Image{Repository: "example.com/etcd", Digest: "sha256:" + strings.Repeat("7", 64), PullPolicy: corev1.PullAlways}
+	c.Spec.Image = &api.Image{Repository: "example.com/etcd", Digests: []api.ImageDigest{{Version: "3.7.3", Digest: "sha256:" + strings.Repeat("7", 64)}}, PullPolicy: corev1.PullAlways}
 	c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))}
 	c.Spec.Scheduling = &api.Scheduling{PriorityClassName: "high"}
+	users := &api.PodSecurityContext{RunAsUser: new(int64(7))}
+	c.Spec.Pod = &api.Pod{Metadata: podMetadata(c), ServiceAccountName: "wrong", SecurityContext: users} // metadata comes by itself
 	resourced("1", "1Gi", "", "")(c)
 }
 
@@ -86,6 +88,22 @@ func TestServed(t *testing.T) {
 				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1024Mi")}}
 			},
 			want: `{"version":"3.6.16","resources":{"requests":{"memory":"1Gi"}}}`,
+		},
+		"Pod": {
+			reason: "and not its metadata, which comes to a Pod that runs", said: `{"version":"3.6.16"}`,
+			spec: func(c *api.EtcdCluster) {
+				c.Spec.Pod = &api.Pod{
+					Metadata: &api.Metadata{Labels: api.Labels{"a": "b"}}, ServiceAccountName: "members", SecurityContext: &api.PodSecurityContext{},
+				}
+			},
+			want: `{"version":"3.6.16","pod":{"serviceAccountName":"members","securityContext":{}}}`,
+		},
+		"PodMetadata": {
+			reason: "which by itself is nothing", said: `{"version":"3.6.16"}`,
+			spec: func(c *api.EtcdCluster) {
+				c.Spec.Pod = &api.Pod{Metadata: &api.Metadata{Labels: api.Labels{"a": "b"}}}
+			},
+			want: `{"version":"3.6.16"}`,
 		},
 		"Others":  {reason: "what another release of Quorate has written beside", said: `{"version":"3.6.16","further":1}`, want: `{"version":"3.6.16","further":1}`},
 		"Garbage": {reason: "what cannot be read says nothing", said: `{`, want: `{"version":"3.6.16"}`},

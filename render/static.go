@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,14 +44,19 @@ func Static(c *api.EtcdCluster, s State) []runtime.ApplyConfiguration {
 }
 
 // peerService is headless and gives each Pod <member>.<cluster>.<namespace>.svc. It publishes
-// addresses that are not ready, because members must find each other before any of them can be.
+// addresses that are not ready, because members must find each other before any of them can be. A
+// name leads to every port of its Pod: the ports here are for tools that look for metrics. That of
+// clients is none of them, so that no tool takes this Service for the one of clients.
 func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
-	return service(c, c.Name).WithSpec(corev1ac.ServiceSpec().
+	var metadata *api.Metadata
+	if s := c.Spec.Services; s != nil && s.Headless != nil {
+		metadata = s.Headless.Metadata
+	}
+	return service(c, c.Name, metadata).WithSpec(corev1ac.ServiceSpec().
 		WithClusterIP(corev1.ClusterIPNone).
 		WithPublishNotReadyAddresses(true).
 		WithSelector(Selector(c)).
 		WithPorts(
-			servicePort("client", api.PortClient),
 			servicePort("peer", api.PortPeer),
 			servicePort("metrics", api.PortMetrics),
 		))
@@ -65,9 +72,20 @@ func peerService(c *api.EtcdCluster) *corev1ac.ServiceApplyConfiguration {
 // another host on the way there. Until clients are admitted it selects no Pod, so that none can
 // write to a half-made cluster.
 func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfiguration {
+	asked := api.ClientService{}
+	if s := c.Spec.Services; s != nil && s.Client != nil {
+		asked = *s.Client
+	}
 	spec := corev1ac.ServiceSpec().
-		WithType(corev1.ServiceTypeClusterIP).
+		WithType(cmp.Or(asked.Type, corev1.ServiceTypeClusterIP)).
+		WithIPFamilies(asked.IPFamilies...).
 		WithPorts(servicePort("client", api.PortClient))
+	if asked.LoadBalancerClass != "" {
+		spec.WithLoadBalancerClass(asked.LoadBalancerClass)
+	}
+	if asked.IPFamilyPolicy != "" {
+		spec.WithIPFamilyPolicy(asked.IPFamilyPolicy)
+	}
 	switch {
 	case s.Admits && s.Labelled:
 		spec.WithSelector(clientsSelector(c))
@@ -76,13 +94,13 @@ func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfigurat
 	case s.Shut:
 		spec.WithSelector(shutSelector(c))
 	}
-	return service(c, c.ClientServiceName()).WithSpec(spec)
+	return service(c, c.ClientServiceName(), asked.Metadata).WithSpec(spec)
 }
 
-func service(c *api.EtcdCluster, name string) *corev1ac.ServiceApplyConfiguration {
+func service(c *api.EtcdCluster, name string, metadata *api.Metadata) *corev1ac.ServiceApplyConfiguration {
 	return corev1ac.Service(name, c.Namespace).
-		WithLabels(Labels(c, "")).
-		WithAnnotations(annotations(c, nil)).
+		WithLabels(labelled(c, "", metadata)).
+		WithAnnotations(annotations(c, nil, metadata)).
 		WithOwnerReferences(owner(c)...)
 }
 
@@ -105,7 +123,8 @@ func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguratio
 // unready member may be evicted only while a quorum is ready, since one that is merely slow to come
 // up may be the one the quorum needs. A cluster of one member, or of two, has none to spare: a
 // drain waits until it is scaled or stopped. While Quorate changes one, a larger one has none
-// either.
+// either. With spec.disruptionBudget.mode Disabled it selects no Pod: where another budget selects
+// the members as well, the API server takes no eviction of them.
 func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	all := max(int32(s.Voters), replicas(c))
 	least := quorum(all)
@@ -115,6 +134,10 @@ func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyCon
 	if s.KeepAll {
 		least = max(least, all)
 	}
+	selector := Selector(c)
+	if c.BudgetDisabled() {
+		least, selector = 0, shutSelector(c)
+	}
 	return policyv1ac.PodDisruptionBudget(c.Name, c.Namespace).
 		WithLabels(Labels(c, "")).
 		WithAnnotations(annotations(c, nil)).
@@ -122,7 +145,7 @@ func Budget(c *api.EtcdCluster, s State) *policyv1ac.PodDisruptionBudgetApplyCon
 		WithSpec(policyv1ac.PodDisruptionBudgetSpec().
 			WithMinAvailable(intstr.FromInt32(least)).
 			WithUnhealthyPodEvictionPolicy(policyv1.IfHealthyBudget).
-			WithSelector(metav1ac.LabelSelector().WithMatchLabels(Selector(c))))
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector)))
 }
 
 func quorum(voters int32) int32 { return voters/2 + 1 }

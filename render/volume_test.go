@@ -43,7 +43,7 @@ func TestVolumeCurrent(t *testing.T) {
 		"LabelAdded": {
 			reason: "The user added a label",
 			args: func(c *api.EtcdCluster, _ *Member) {
-				c.Spec.Metadata = &api.Metadata{Labels: api.Labels{"tier": "gold"}}
+				c.Spec.AdditionalMetadata = &api.Metadata{Labels: api.Labels{"tier": "gold"}}
 			},
 		},
 		"NowOwned": {

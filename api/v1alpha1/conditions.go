@@ -293,7 +293,7 @@ const (
 	// ReasonVersionMismatch: an image runs another version of etcd than its tag says.
 	//
 	// What to do: set spec.version to what the image holds, or have the image replaced, or pin it
-	// with spec.image.digest.
+	// with spec.image.digests.
 	ReasonVersionMismatch = "VersionMismatch"
 	// ReasonChangeNotSupported: the spec asks for a change that this version of Quorate cannot
 	// carry out.

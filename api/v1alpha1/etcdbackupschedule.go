@@ -73,7 +73,7 @@ type EtcdBackupScheduleSpec struct {
 	// startingDeadline is how late an EtcdBackup may be made, because the operator did not run, or
 	// another one still did. After it that time is left out. Default: until the next time.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('168h')",message="spec.startingDeadline must be whole seconds, minutes or hours from 10s to 168h, for example 30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('10s') && duration(self) <= duration('168h')",message="spec.startingDeadline must be a duration from 10s to 168h, for example 30m or 1m30s"
 	StartingDeadline *Duration `json:"startingDeadline,omitempty"`
 
 	// retention says which EtcdBackups of this schedule stay. Default: all.
@@ -119,7 +119,7 @@ type BackupRetention struct {
 	// maxAge is the age after which none stays but the newest verified one, in hours, for example
 	// 720h. Default: no bound.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}h$')",message="spec.retention.maxAge must be whole hours, for example 720h for 30 days"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('1h')",message="spec.retention.maxAge must be a duration of at least 1h, for example 720h for 30 days"
 	MaxAge *Duration `json:"maxAge,omitempty"`
 }
 

@@ -115,10 +115,24 @@ type EtcdClusterSpec struct {
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 
-	// metadata is added to everything that Quorate creates for this cluster. A change is applied at
-	// once and restarts nothing.
+	// pod is what the Pods of the members have beside what Quorate gives them. A change of its
+	// metadata is applied at once and restarts nothing. Any other change recreates the Pods over
+	// their volumes, member after member, the leader last.
 	// +optional
-	Metadata *Metadata `json:"metadata,omitempty"`
+	Pod *Pod `json:"pod,omitempty"`
+
+	// services are the Services of the cluster. A change is applied at once and restarts nothing.
+	// +optional
+	Services *Services `json:"services,omitempty"`
+
+	// disruptionBudget is what keeps drains of nodes from taking a quorum of the members.
+	// +optional
+	DisruptionBudget *DisruptionBudget `json:"disruptionBudget,omitempty"`
+
+	// additionalMetadata is added to everything that Quorate creates for this cluster. A change is
+	// applied at once and restarts nothing.
+	// +optional
+	AdditionalMetadata *Metadata `json:"additionalMetadata,omitempty"`
 
 	// recovery says when a member is given up and replaced, and what is done where the majority is
 	// lost.
@@ -201,12 +215,23 @@ type Image struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9.]*|[[][0-9a-fA-F:]+[]])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="spec.image.repository must be an image name without tag or digest, for example registry.example.com:5000/etcd-development/etcd; the tag is made of spec.version"
 	Repository string `json:"repository,omitempty"`
 
-	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the
-	// image's name for people; the digest decides. Default none.
+	// tag is the template of the image's tag: {version} in it stands for the etcd version of the
+	// member, as MAJOR.MINOR.PATCH. Default v{version}. A change from 3.5 to 3.7 needs an image for
+	// a version of 3.6 as well.
 	// +optional
-	// +kubebuilder:validation:MaxLength=71
-	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="spec.image.digest must be sha256: and 64 lower-case hexadecimal digits"
-	Digest string `json:"digest,omitempty"`
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule="self.contains('{version}')",message="spec.image.tag must contain {version}, which stands for the etcd version of the member: while the version changes, members run images of several versions. Write for example v{version} or {version}-hardened"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('{version}') || self.matches('^([A-Za-z0-9_]([-A-Za-z0-9_.]*[-A-Za-z_])?|[A-Za-z_])?[{]version[}]([-A-Za-z_.][-A-Za-z0-9_.]*)?$') && !self.matches('[0-9]+[.][0-9]+[.][0-9]+')",message="spec.image.tag is made of letters, digits, '-', '_' and '.' around one {version}, without a digit beside it and without another version, for example v{version} or {version}-hardened"
+	Tag string `json:"tag,omitempty"`
+
+	// digests pin the images of some versions to one content each. The tag stays in the image's name
+	// for people; the digest decides. A version without one runs whatever its tag holds. A change
+	// from 3.5 to 3.7 also runs an image of 3.6. Default none.
+	// +optional
+	// +listType=map
+	// +listMapKey=version
+	// +kubebuilder:validation:MaxItems=16
+	Digests []ImageDigest `json:"digests,omitempty"`
 
 	// pullPolicy is when the kubelet pulls the image. Default IfNotPresent.
 	// +optional
@@ -219,6 +244,21 @@ type Image struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	PullSecrets []SecretReference `json:"pullSecrets,omitempty"`
+}
+
+// ImageDigest pins the image of one version of etcd to one content.
+type ImageDigest struct {
+	// version of etcd as MAJOR.MINOR.PATCH, without a leading "v".
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^3[.][567][.](0|[1-9][0-9]{0,2})$')",message="spec.image.digests: version must be MAJOR.MINOR.PATCH of etcd 3.5, 3.6 or 3.7, without a leading v, for example 3.6.16"
+	Version string `json:"version"`
+
+	// digest of the image, as sha256:<64 hexadecimal digits>.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="spec.image.digests: digest must be sha256: and 64 lower-case hexadecimal digits"
+	Digest string `json:"digest"`
 }
 
 // SecretReference names a Secret in the namespace of the EtcdCluster.
@@ -245,18 +285,20 @@ type Labels map[string]LabelValue
 // DeepCopy is written by hand, because controller-gen does not know aliases as values of maps.
 func (in Labels) DeepCopy() Labels { return maps.Clone(in) }
 
-// Metadata is added to everything that Quorate creates for a cluster.
+// Metadata is labels and annotations to add to objects that Quorate creates.
 type Metadata struct {
 	// labels to add. Keys under etcd.quorate.dev and app.kubernetes.io are Quorate's.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/') && !k.startsWith('app.kubernetes.io/'))",message="spec.metadata.labels: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/') && !k.startsWith('app.kubernetes.io/'))",message="keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix"
 	Labels Labels `json:"labels,omitempty"`
 
-	// annotations to add. Keys under etcd.quorate.dev are Quorate's.
+	// annotations to add. Keys under etcd.quorate.dev are Quorate's. A value has at most 4096
+	// characters, and all keys and values together have at most 16384.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/'))",message="spec.metadata.annotations: keys under etcd.quorate.dev/ are written by Quorate; use another prefix"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",message="spec.metadata.annotations: a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="spec.metadata.annotations: a value has at most 4096 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('etcd.quorate.dev/'))",message="keys under etcd.quorate.dev/ are written by Quorate; use another prefix"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())",message="a key is an optional DNS prefix with a slash, and a name of at most 63 ASCII letters, digits, '-', '_' and '.'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].size() <= 4096)",message="a value has at most 4096 characters"
+	// +kubebuilder:validation:XValidation:rule="self.map(k, k.size() + self[k].size()).sum() <= 16384",message="all keys and values together have at most 16384 characters: leave some out"
 	Annotations map[string]string `json:"annotations,omitempty"`
 }

@@ -2,26 +2,30 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// Duration is a time span in whole units: 100ms, 1s, 5m. Each field says which it takes.
+// Duration is a time span as Go writes it, down to milliseconds: 100ms, 5m, 1m30s, 1.5h. Each field
+// says from where to where it goes.
 //
 // +kubebuilder:validation:MaxLength=16
 type Duration string
 
+// Never is what spec.recovery.replaceAfter takes beside a duration.
+const Never Duration = "Never"
+
 // Options configure etcd itself: the well-known ones by name and type, the rest as flags. All
 // members get the same.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.heartbeatInterval) ? self.heartbeatInterval : '100ms'].all(h, [has(self.electionTimeout) ? self.electionTimeout : '1s'].all(e, !h.matches('^[0-9]{1,5}(ms|s)$') || !e.matches('^[0-9]{1,5}(ms|s)$') || duration(h) + duration(h) + duration(h) + duration(h) + duration(h) <= duration(e)))",fieldPath=".electionTimeout",message="spec.options.electionTimeout (default 1s) must be at least five times spec.options.heartbeatInterval (default 100ms): etcd does not start otherwise; raise the one or lower the other"
+// +kubebuilder:validation:XValidation:rule="[has(self.heartbeatInterval) ? self.heartbeatInterval : '100ms'].all(h, [has(self.electionTimeout) ? self.electionTimeout : '1s'].all(e, !h.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') || !e.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') || duration(h) + duration(h) + duration(h) + duration(h) + duration(h) <= duration(e)))",fieldPath=".electionTimeout",message="spec.options.electionTimeout (default 1s) must be at least five times spec.options.heartbeatInterval (default 100ms): etcd does not start otherwise; raise the one or lower the other"
 type Options struct {
 	// heartbeatInterval is how often the leader tells the others that it lives; about the
 	// round-trip time between members. Default 100ms, 1ms to 10s.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('1ms') && duration(self) <= duration('10s')",message="spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('1ms') && duration(self) <= duration('10s')",message="spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms"
 	HeartbeatInterval *Duration `json:"heartbeatInterval,omitempty"`
 
 	// electionTimeout is how long a member waits for the leader before it calls an election; ten
 	// round trips or more, at least five heartbeats. Default 1s, 10ms to 50s.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(ms|s)$') && duration(self) >= duration('10ms') && duration(self) <= duration('50s')",message="spec.options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('10ms') && duration(self) <= duration('50s')",message="spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s"
 	ElectionTimeout *Duration `json:"electionTimeout,omitempty"`
 
 	// quotaBackendSize is the database size at which etcd refuses writes until space is freed, 16Mi
@@ -71,14 +75,14 @@ const (
 
 // AutoCompaction makes etcd forget old revisions by itself.
 //
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Periodic' ? self.retention.matches('^[1-9][0-9]{0,5}(m|h)$') : self.retention.matches('^[1-9][0-9]*$')",message="spec.options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Periodic' ? self.retention.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self.retention) >= duration('1m') : self.retention.matches('^[1-9][0-9]*$')",message="spec.options.autoCompaction.retention: with mode Periodic write a duration of at least 1m, for example 8h or 1h30m; with mode Revision a number of revisions, for example 1000"
 type AutoCompaction struct {
 	// mode is Periodic (keep a time) or Revision (keep a number of revisions).
 	// +required
 	// +kubebuilder:validation:Enum=Periodic;Revision
 	Mode CompactionMode `json:"mode"`
 
-	// retention is what is kept: for Periodic a time in minutes or hours such as 8h, for Revision a
+	// retention is what is kept: for Periodic a time of at least 1m such as 8h or 1h30m, for Revision a
 	// number such as 1000.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -4,13 +4,13 @@ package v1alpha1
 // lost.
 type Recovery struct {
 	// replaceAfter is how long a member may be down before another one takes its place, from 10s to
-	// 24h. It is for what waiting may still mend: a node that does not answer, or data on which
-	// etcd does not start. A member whose volume is gone is replaced at once, and one that only
+	// 24h, or Never: then it is waited for until it comes back. It is for what waiting may still
+	// mend: a node that does not answer, or data on which etcd does not start. A member whose volume is gone is replaced at once, and one that only
 	// lacks an image or a place to run is waited for. A member is given up only while the others
 	// are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
 	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m"
+	// +kubebuilder:validation:XValidation:rule="self == 'Never' || self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never"
 	ReplaceAfter *Duration `json:"replaceAfter,omitempty"`
 
 	// replaceEmptyAfter is how long a member may be down whose volume came back empty, from 10s to
@@ -20,7 +20,7 @@ type Recovery struct {
 	// replaceAfter, its successor's volume first, and where replaceAfter is shorter that counts. A
 	// change restarts nothing. Default 30s.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.replaceEmptyAfter must be a duration from 10s to 24h, for example 30s or 1m30s"
 	ReplaceEmptyAfter *Duration `json:"replaceEmptyAfter,omitempty"`
 
 	// quorumLoss is what is done where the data of a majority of the members is gone for good:
@@ -40,7 +40,7 @@ type Recovery struct {
 	// out, from 10s to 24h. It is counted since that was first seen (status.quorumLoss.since).
 	// Default 10m.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,5}(s|m|h)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.quorumLossAfter must be a duration from 10s to 24h, for example 10m or 1m30s"
 	QuorumLossAfter *Duration `json:"quorumLossAfter,omitempty"`
 }
 

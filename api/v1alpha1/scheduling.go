@@ -9,12 +9,10 @@ type Scheduling struct {
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 
 	// topologySpreadConstraints replace the default, which spreads members over zones where that is
-	// possible. Their labelSelector must be given; etcd.quorate.dev/cluster: <name> selects the
-	// members.
+	// possible. One without a labelSelector counts the members of this cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.all(c, has(c.labelSelector))",message="spec.scheduling.topologySpreadConstraints: each needs a labelSelector, for example matchLabels with etcd.quorate.dev/cluster: <name of this EtcdCluster>; without one it counts no Pods and spreads nothing"
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
 	// tolerations let members run on tainted nodes. Default none.

@@ -48,53 +48,57 @@ func TestAdmitOptions(t *testing.T) {
 			reason: "several, with values of all kinds",
 			args:   args{object: `spec: {options: {flags: {max-request-bytes: '3145728', cors: 'https://example.com:443', enable-pprof: 'true', host-whitelist: ''}}}`},
 		},
+		"Durations": {
+			reason: "as Go writes them",
+			args:   args{object: `spec: {options: {heartbeatInterval: 0.1s, electionTimeout: 1s500ms, autoCompaction: {mode: Periodic, retention: 1h30m}}}`},
+		},
 		"HeartbeatZero": {
 			reason: "a heartbeat takes time",
 			args:   args{object: `spec: {options: {heartbeatInterval: 0ms}}`},
-			want:   []string{`spec.options.heartbeatInterval: Invalid value: "0ms": spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms`},
+			want:   []string{`spec.options.heartbeatInterval: Invalid value: "0ms": spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms`},
 		},
 		"HeartbeatNoUnit": {
 			reason: "a unit is needed",
 			args:   args{object: `spec: {options: {heartbeatInterval: '100'}}`},
-			want:   []string{`spec.options.heartbeatInterval: Invalid value: "100": spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms`},
+			want:   []string{`spec.options.heartbeatInterval: Invalid value: "100": spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms`},
 		},
 		"HeartbeatFraction": {
-			reason: "whole numbers only",
-			args:   args{object: `spec: {options: {heartbeatInterval: 0.1s}}`},
-			want:   []string{`spec.options.heartbeatInterval: Invalid value: "0.1s": spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms`},
+			reason: "etcd takes whole milliseconds",
+			args:   args{object: `spec: {options: {heartbeatInterval: 0.5ms}}`},
+			want:   []string{`spec.options.heartbeatInterval: Invalid value: "0.5ms": spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms`},
 		},
 		"HeartbeatNegative": {
 			reason: "there is no such time",
 			args:   args{object: `spec: {options: {heartbeatInterval: -1s}}`},
-			want:   []string{`spec.options.heartbeatInterval: Invalid value: "-1s": spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms`},
+			want:   []string{`spec.options.heartbeatInterval: Invalid value: "-1s": spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms`},
 		},
 		"HeartbeatLong": {
 			reason: "so slow a cluster would take minutes to elect a leader",
 			args:   args{object: `spec: {options: {heartbeatInterval: 11s, electionTimeout: 50s}}`},
 			want: []string{
 				`spec.options.electionTimeout: Invalid value: spec.options.electionTimeout (default 1s) must be at least five times spec.options.heartbeatInterval (default 100ms): etcd does not start otherwise; raise the one or lower the other`,
-				`spec.options.heartbeatInterval: Invalid value: "11s": spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms`,
+				`spec.options.heartbeatInterval: Invalid value: "11s": spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms`,
 			},
 		},
 		"HeartbeatOverflow": {
 			reason: "more than fits a duration",
 			args:   args{object: `spec: {options: {heartbeatInterval: 999999999999s}}`},
-			want:   []string{`spec.options.heartbeatInterval: Invalid value: "999999999999s": spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms`},
+			want:   []string{`spec.options.heartbeatInterval: Invalid value: "999999999999s": spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms`},
 		},
 		"ElectionGarbage": {
 			reason: "a word is no time",
 			args:   args{object: `spec: {options: {electionTimeout: soon}}`},
-			want:   []string{`spec.options.electionTimeout: Invalid value: "soon": spec.options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s`},
+			want:   []string{`spec.options.electionTimeout: Invalid value: "soon": spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s`},
 		},
 		"ElectionShort": {
 			reason: "less than a network takes",
 			args:   args{object: `spec: {options: {heartbeatInterval: 1ms, electionTimeout: 9ms}}`},
-			want:   []string{`spec.options.electionTimeout: Invalid value: "9ms": spec.options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s`},
+			want:   []string{`spec.options.electionTimeout: Invalid value: "9ms": spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s`},
 		},
 		"ElectionLong": {
 			reason: "etcd refuses more than 50 s",
 			args:   args{object: `spec: {options: {electionTimeout: 51s}}`},
-			want:   []string{`spec.options.electionTimeout: Invalid value: "51s": spec.options.electionTimeout must be whole milliseconds or seconds from 10ms to 50s, for example 1s`},
+			want:   []string{`spec.options.electionTimeout: Invalid value: "51s": spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s`},
 		},
 		"ElectionUnderFiveHeartbeats": {
 			reason: "both given",
@@ -157,27 +161,27 @@ func TestAdmitOptions(t *testing.T) {
 		"PeriodicRevisions": {
 			reason: "a number would be hours to etcd, and seldom to a person",
 			args:   args{object: `spec: {options: {autoCompaction: {mode: Periodic, retention: '1000'}}}`},
-			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000`},
+			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write a duration of at least 1m, for example 8h or 1h30m; with mode Revision a number of revisions, for example 1000`},
 		},
 		"PeriodicZero": {
 			reason: "0h switches compaction off, silently",
 			args:   args{object: `spec: {options: {autoCompaction: {mode: Periodic, retention: 0h}}}`},
-			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000`},
+			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write a duration of at least 1m, for example 8h or 1h30m; with mode Revision a number of revisions, for example 1000`},
 		},
 		"PeriodicSeconds": {
 			reason: "seconds would compact all the time",
 			args:   args{object: `spec: {options: {autoCompaction: {mode: Periodic, retention: 30s}}}`},
-			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000`},
+			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write a duration of at least 1m, for example 8h or 1h30m; with mode Revision a number of revisions, for example 1000`},
 		},
 		"RevisionTime": {
 			reason: "a time is no number",
 			args:   args{object: `spec: {options: {autoCompaction: {mode: Revision, retention: 8h}}}`},
-			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000`},
+			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write a duration of at least 1m, for example 8h or 1h30m; with mode Revision a number of revisions, for example 1000`},
 		},
 		"RevisionZero": {
 			reason: "0 switches compaction off, silently",
 			args:   args{object: `spec: {options: {autoCompaction: {mode: Revision, retention: '0'}}}`},
-			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write minutes or hours, for example 30m or 8h; with mode Revision a number of revisions, for example 1000`},
+			want:   []string{`spec.options.autoCompaction: Invalid value: spec.options.autoCompaction.retention: with mode Periodic write a duration of at least 1m, for example 8h or 1h30m; with mode Revision a number of revisions, for example 1000`},
 		},
 		"SnapshotCountSmall": {
 			reason: "a snapshot at every write",

@@ -32,72 +32,69 @@ func TestAdmitRecovery(t *testing.T) {
 		"TooShort": {
 			reason: "a member that restarts would be given up",
 			args:   args{object: `spec: {recovery: {replaceAfter: 9s}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "9s": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "9s": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"TooLong": {
 			reason: "a patience of days is a mistake",
 			args:   args{object: `spec: {recovery: {replaceAfter: 25h}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "25h": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "25h": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"TooLongBySeconds": {
 			reason: "nor for a second more",
 			args:   args{object: `spec: {recovery: {replaceAfter: 86401s}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "86401s": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "86401s": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"Zero": {
 			reason: "a member that is down for a moment would be given up",
 			args:   args{object: `spec: {recovery: {replaceAfter: 0s}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "0s": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "0s": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"NoUnit": {
 			reason: "a unit is needed",
 			args:   args{object: `spec: {recovery: {replaceAfter: '5'}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"UnknownUnit": {
 			reason: "a unit that is none",
 			args:   args{object: `spec: {recovery: {replaceAfter: 5x}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5x": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "5x": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"Days": {
 			reason: "days are none that Go knows",
 			args:   args{object: `spec: {recovery: {replaceAfter: 1d}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1d": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1d": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"Milliseconds": {
 			reason: "they are not needed here",
 			args:   args{object: `spec: {recovery: {replaceAfter: 10000ms}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "10000ms": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Fraction": {
 			reason: "whole numbers only",
 			args:   args{object: `spec: {recovery: {replaceAfter: 1.5m}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1.5m": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Mixed": {
 			reason: "one unit only",
 			args:   args{object: `spec: {recovery: {replaceAfter: 1h30m}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "1h30m": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
 		},
 		"Negative": {
 			reason: "there is no such time",
 			args:   args{object: `spec: {recovery: {replaceAfter: -5m}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "-5m": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "-5m": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"Garbage": {
 			reason: "a word is no time",
 			args:   args{object: `spec: {recovery: {replaceAfter: never}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "never": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "never": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"Empty": {
 			reason: "nothing is no time",
 			args:   args{object: `spec: {recovery: {replaceAfter: ''}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"Overflow": {
 			reason: "more than fits a duration",
 			args:   args{object: `spec: {recovery: {replaceAfter: 99999999999h}}`},
-			want:   []string{`spec.recovery.replaceAfter: Invalid value: "99999999999h": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`},
+			want:   []string{`spec.recovery.replaceAfter: Invalid value: "99999999999h": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`},
 		},
 		"Number": {
 			reason: "YAML reads 5 without quotes as a number",
@@ -115,12 +112,12 @@ func TestAdmitRecovery(t *testing.T) {
 		"EmptyTooShort": {
 			reason: "a member that restarts would be given up",
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 9s}}`},
-			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "9s": spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "9s": spec.recovery.replaceEmptyAfter must be a duration from 10s to 24h, for example 30s or 1m30s`},
 		},
 		"EmptyTooLong": {
 			reason: "a patience of days is a mistake",
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: 25h}}`},
-			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "25h": spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "25h": spec.recovery.replaceEmptyAfter must be a duration from 10s to 24h, for example 30s or 1m30s`},
 		},
 		"LossFromSurvivor": {
 			reason: "a member that is left needs no store",
@@ -165,12 +162,12 @@ func TestAdmitRecovery(t *testing.T) {
 		"LossTooShort": {
 			reason: "the volumes may be brought back",
 			args:   args{object: `spec: {recovery: {quorumLossAfter: 9s}}`},
-			want:   []string{`spec.recovery.quorumLossAfter: Invalid value: "9s": spec.recovery.quorumLossAfter must be whole seconds, minutes or hours from 10s to 24h, for example 10m`},
+			want:   []string{`spec.recovery.quorumLossAfter: Invalid value: "9s": spec.recovery.quorumLossAfter must be a duration from 10s to 24h, for example 10m or 1m30s`},
 		},
 		"EmptyNoUnit": {
 			reason: "a unit is needed",
 			args:   args{object: `spec: {recovery: {replaceEmptyAfter: '30'}}`},
-			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "30": spec.recovery.replaceEmptyAfter must be whole seconds, minutes or hours from 10s to 24h, for example 30s`},
+			want:   []string{`spec.recovery.replaceEmptyAfter: Invalid value: "30": spec.recovery.replaceEmptyAfter must be a duration from 10s to 24h, for example 30s or 1m30s`},
 		},
 	})
 }

@@ -18,7 +18,7 @@ func TestAdmitSchedule(t *testing.T) {
 	const (
 		fields = `spec.schedule must have the five fields of cron, minute, hour, day of the month, month, day of the week, for example 0 */6 * * *; or be @hourly, @daily, @weekly, @monthly or @yearly. The time zone is spec.timeZone`
 		zone   = `spec.timeZone must be a name of the IANA database, for example Europe/Berlin or Etc/UTC`
-		late   = `spec.startingDeadline must be whole seconds, minutes or hours from 10s to 168h, for example 30m`
+		late   = `spec.startingDeadline must be a duration from 10s to 168h, for example 30m or 1m30s`
 	)
 	admissionOf(t, minimalSchedule, map[string]admissionCase{
 		"Minimal": {
@@ -88,7 +88,7 @@ func TestAdmitSchedule(t *testing.T) {
 		"AgeInDays": {
 			reason: "a day has 24 hours, or 23, or 25",
 			args:   args{object: `spec: {retention: {maxAge: 30d}}`},
-			want:   []string{`spec.retention.maxAge: Invalid value: "30d": spec.retention.maxAge must be whole hours, for example 720h for 30 days`},
+			want:   []string{`spec.retention.maxAge: Invalid value: "30d": spec.retention.maxAge must be a duration of at least 1h, for example 720h for 30 days`},
 		},
 	})
 }

@@ -42,6 +42,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BootstrapApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BootstrapRestore"):
 		return &apiv1alpha1.BootstrapRestoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClientService"):
+		return &apiv1alpha1.ClientServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClientTLS"):
 		return &apiv1alpha1.ClientTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterReference"):
@@ -50,6 +52,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ClusterRestoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConfigMapKey"):
 		return &apiv1alpha1.ConfigMapKeyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DisruptionBudget"):
+		return &apiv1alpha1.DisruptionBudgetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackup"):
 		return &apiv1alpha1.EtcdBackupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EtcdBackupSchedule"):
@@ -78,8 +82,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FailedChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GCSStore"):
 		return &apiv1alpha1.GCSStoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HeadlessService"):
+		return &apiv1alpha1.HeadlessServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Image"):
 		return &apiv1alpha1.ImageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ImageDigest"):
+		return &apiv1alpha1.ImageDigestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemberStatus"):
 		return &apiv1alpha1.MemberStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Metadata"):
@@ -92,6 +100,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PeerTLS"):
 		return &apiv1alpha1.PeerTLSApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Pod"):
+		return &apiv1alpha1.PodApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PodSecurityContext"):
+		return &apiv1alpha1.PodSecurityContextApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QuorumLoss"):
 		return &apiv1alpha1.QuorumLossApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Recovery"):
@@ -112,6 +124,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SchedulingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Services"):
+		return &apiv1alpha1.ServicesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Storage"):
 		return &apiv1alpha1.StorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StoreCredentials"):

@@ -193,6 +193,27 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.UnverifiedPolicy
 - name: dev.quorate.api.v1alpha1.ChangePolicy
   scalar: string
+- name: dev.quorate.api.v1alpha1.ClientService
+  map:
+    fields:
+    - name: ipFamilies
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.IPFamily
+          elementRelationship: atomic
+    - name: ipFamilyPolicy
+      type:
+        namedType: io.k8s.api.core.v1.IPFamilyPolicy
+    - name: loadBalancerClass
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
+    - name: type
+      type:
+        namedType: io.k8s.api.core.v1.ServiceType
 - name: dev.quorate.api.v1alpha1.ClientTLS
   map:
     fields:
@@ -276,6 +297,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.DisruptionBudget
+  map:
+    fields:
+    - name: mode
+      type:
+        namedType: dev.quorate.api.v1alpha1.DisruptionBudgetMode
+- name: dev.quorate.api.v1alpha1.DisruptionBudgetMode
+  scalar: string
 - name: dev.quorate.api.v1alpha1.Duration
   scalar: string
 - name: dev.quorate.api.v1alpha1.EtcdBackup
@@ -471,21 +500,27 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.EtcdClusterSpec
   map:
     fields:
+    - name: additionalMetadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
     - name: backup
       type:
         namedType: dev.quorate.api.v1alpha1.Backup
     - name: bootstrap
       type:
         namedType: dev.quorate.api.v1alpha1.Bootstrap
+    - name: disruptionBudget
+      type:
+        namedType: dev.quorate.api.v1alpha1.DisruptionBudget
     - name: image
       type:
         namedType: dev.quorate.api.v1alpha1.Image
-    - name: metadata
-      type:
-        namedType: dev.quorate.api.v1alpha1.Metadata
     - name: options
       type:
         namedType: dev.quorate.api.v1alpha1.Options
+    - name: pod
+      type:
+        namedType: dev.quorate.api.v1alpha1.Pod
     - name: recovery
       type:
         namedType: dev.quorate.api.v1alpha1.Recovery
@@ -499,6 +534,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: scheduling
       type:
         namedType: dev.quorate.api.v1alpha1.Scheduling
+    - name: services
+      type:
+        namedType: dev.quorate.api.v1alpha1.Services
     - name: storage
       type:
         namedType: dev.quorate.api.v1alpha1.Storage
@@ -672,12 +710,23 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: prefix
       type:
         namedType: dev.quorate.api.v1alpha1.StorePrefix
+- name: dev.quorate.api.v1alpha1.HeadlessService
+  map:
+    fields:
+    - name: metadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
 - name: dev.quorate.api.v1alpha1.Image
   map:
     fields:
-    - name: digest
+    - name: digests
       type:
-        scalar: string
+        list:
+          elementType:
+            namedType: dev.quorate.api.v1alpha1.ImageDigest
+          elementRelationship: associative
+          keys:
+          - version
     - name: pullPolicy
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
@@ -690,6 +739,18 @@ var schemaYAML = typed.YAMLObject(`types:
           keys:
           - name
     - name: repository
+      type:
+        scalar: string
+    - name: tag
+      type:
+        scalar: string
+- name: dev.quorate.api.v1alpha1.ImageDigest
+  map:
+    fields:
+    - name: digest
+      type:
+        scalar: string
+    - name: version
       type:
         scalar: string
 - name: dev.quorate.api.v1alpha1.LabelValue
@@ -809,6 +870,36 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretRef
       type:
         namedType: dev.quorate.api.v1alpha1.SecretReference
+- name: dev.quorate.api.v1alpha1.Pod
+  map:
+    fields:
+    - name: metadata
+      type:
+        namedType: dev.quorate.api.v1alpha1.Metadata
+    - name: securityContext
+      type:
+        namedType: dev.quorate.api.v1alpha1.PodSecurityContext
+    - name: serviceAccountName
+      type:
+        scalar: string
+- name: dev.quorate.api.v1alpha1.PodSecurityContext
+  map:
+    fields:
+    - name: fsGroup
+      type:
+        scalar: numeric
+    - name: runAsGroup
+      type:
+        scalar: numeric
+    - name: runAsUser
+      type:
+        scalar: numeric
+    - name: supplementalGroups
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: associative
 - name: dev.quorate.api.v1alpha1.QuorumLoss
   map:
     fields:
@@ -1022,6 +1113,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.Services
+  map:
+    fields:
+    - name: client
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClientService
+    - name: headless
+      type:
+        namedType: dev.quorate.api.v1alpha1.HeadlessService
 - name: dev.quorate.api.v1alpha1.ServingPolicy
   scalar: string
 - name: dev.quorate.api.v1alpha1.Storage
@@ -1110,6 +1210,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podAntiAffinity
       type:
         namedType: io.k8s.api.core.v1.PodAntiAffinity
+- name: io.k8s.api.core.v1.IPFamily
+  scalar: string
+- name: io.k8s.api.core.v1.IPFamilyPolicy
+  scalar: string
 - name: io.k8s.api.core.v1.NodeAffinity
   map:
     fields:
@@ -1242,6 +1346,8 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     elementType:
       namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: io.k8s.api.core.v1.ServiceType
+  scalar: string
 - name: io.k8s.api.core.v1.TaintEffect
   scalar: string
 - name: io.k8s.api.core.v1.Toleration

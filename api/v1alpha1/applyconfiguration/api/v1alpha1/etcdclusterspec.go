@@ -41,9 +41,17 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// spread over zones. A change recreates the Pods over their volumes, member after member, the
 	// leader last.
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
-	// metadata is added to everything that Quorate creates for this cluster. A change is applied at
-	// once and restarts nothing.
-	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
+	// pod is what the Pods of the members have beside what Quorate gives them. A change of its
+	// metadata is applied at once and restarts nothing. Any other change recreates the Pods over
+	// their volumes, member after member, the leader last.
+	Pod *PodApplyConfiguration `json:"pod,omitempty"`
+	// services are the Services of the cluster. A change is applied at once and restarts nothing.
+	Services *ServicesApplyConfiguration `json:"services,omitempty"`
+	// disruptionBudget is what keeps drains of nodes from taking a quorum of the members.
+	DisruptionBudget *DisruptionBudgetApplyConfiguration `json:"disruptionBudget,omitempty"`
+	// additionalMetadata is added to everything that Quorate creates for this cluster. A change is
+	// applied at once and restarts nothing.
+	AdditionalMetadata *MetadataApplyConfiguration `json:"additionalMetadata,omitempty"`
 	// recovery says when a member is given up and replaced, and what is done where the majority is
 	// lost.
 	Recovery *RecoveryApplyConfiguration `json:"recovery,omitempty"`
@@ -124,11 +132,35 @@ func (b *EtcdClusterSpecApplyConfiguration) WithScheduling(value *SchedulingAppl
 	return b
 }
 
-// WithMetadata sets the Metadata field in the declarative configuration to the given value
+// WithPod sets the Pod field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Metadata field is set to the value of the last call.
-func (b *EtcdClusterSpecApplyConfiguration) WithMetadata(value *MetadataApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
-	b.Metadata = value
+// If called multiple times, the Pod field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithPod(value *PodApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.Pod = value
+	return b
+}
+
+// WithServices sets the Services field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Services field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithServices(value *ServicesApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.Services = value
+	return b
+}
+
+// WithDisruptionBudget sets the DisruptionBudget field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DisruptionBudget field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithDisruptionBudget(value *DisruptionBudgetApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.DisruptionBudget = value
+	return b
+}
+
+// WithAdditionalMetadata sets the AdditionalMetadata field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AdditionalMetadata field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithAdditionalMetadata(value *MetadataApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.AdditionalMetadata = value
 	return b
 }
 

@@ -13,9 +13,14 @@ import (
 type ImageApplyConfiguration struct {
 	// repository is the image name without tag or digest. Default gcr.io/etcd-development/etcd.
 	Repository *string `json:"repository,omitempty"`
-	// digest pins the image to one content, as sha256:<64 hexadecimal digits>. The tag stays in the
-	// image's name for people; the digest decides. Default none.
-	Digest *string `json:"digest,omitempty"`
+	// tag is the template of the image's tag: {version} in it stands for the etcd version of the
+	// member, as MAJOR.MINOR.PATCH. Default v{version}. A change from 3.5 to 3.7 needs an image for
+	// a version of 3.6 as well.
+	Tag *string `json:"tag,omitempty"`
+	// digests pin the images of some versions to one content each. The tag stays in the image's name
+	// for people; the digest decides. A version without one runs whatever its tag holds. A change
+	// from 3.5 to 3.7 also runs an image of 3.6. Default none.
+	Digests []ImageDigestApplyConfiguration `json:"digests,omitempty"`
 	// pullPolicy is when the kubelet pulls the image. Default IfNotPresent.
 	PullPolicy *v1.PullPolicy `json:"pullPolicy,omitempty"`
 	// pullSecrets are Secrets of the same namespace with credentials for the registry.
@@ -36,11 +41,24 @@ func (b *ImageApplyConfiguration) WithRepository(value string) *ImageApplyConfig
 	return b
 }
 
-// WithDigest sets the Digest field in the declarative configuration to the given value
+// WithTag sets the Tag field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Digest field is set to the value of the last call.
-func (b *ImageApplyConfiguration) WithDigest(value string) *ImageApplyConfiguration {
-	b.Digest = &value
+// If called multiple times, the Tag field is set to the value of the last call.
+func (b *ImageApplyConfiguration) WithTag(value string) *ImageApplyConfiguration {
+	b.Tag = &value
+	return b
+}
+
+// WithDigests adds the given value to the Digests field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Digests field.
+func (b *ImageApplyConfiguration) WithDigests(values ...*ImageDigestApplyConfiguration) *ImageApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithDigests")
+		}
+		b.Digests = append(b.Digests, *values[i])
+	}
 	return b
 }
 

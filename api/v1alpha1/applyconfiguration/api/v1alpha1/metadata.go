@@ -9,11 +9,12 @@ import (
 // MetadataApplyConfiguration represents a declarative configuration of the Metadata type for use
 // with apply.
 //
-// Metadata is added to everything that Quorate creates for a cluster.
+// Metadata is labels and annotations to add to objects that Quorate creates.
 type MetadataApplyConfiguration struct {
 	// labels to add. Keys under etcd.quorate.dev and app.kubernetes.io are Quorate's.
 	Labels *apiv1alpha1.Labels `json:"labels,omitempty"`
-	// annotations to add. Keys under etcd.quorate.dev are Quorate's.
+	// annotations to add. Keys under etcd.quorate.dev are Quorate's. A value has at most 4096
+	// characters, and all keys and values together have at most 16384.
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 

@@ -15,8 +15,7 @@ type SchedulingApplyConfiguration struct {
 	// affinity replaces the default, which prefers a node of its own for each member.
 	Affinity *v1.Affinity `json:"affinity,omitempty"`
 	// topologySpreadConstraints replace the default, which spreads members over zones where that is
-	// possible. Their labelSelector must be given; etcd.quorate.dev/cluster: <name> selects the
-	// members.
+	// possible. One without a labelSelector counts the members of this cluster.
 	TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 	// tolerations let members run on tainted nodes. Default none.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
