@@ -186,17 +186,12 @@ func TestRestoreRefused(t *testing.T) {
 		"NoStore": {
 			reason: "the spec does not say where the snapshot is",
 			args:   func(c *api.EtcdCluster, _ *Member) { c.Spec.Bootstrap.Restore.Store = nil },
-			want:   "spec.bootstrap.restore needs a store: set spec.bootstrap.restore.store, or spec.backup.store",
+			want:   "there is no store of snapshots: set spec.backup.store of the EtcdCluster, or the store of what it is restored from",
 		},
 		"Gone": {
 			reason: "a first start goes on, and the spec does not say from what",
 			args:   func(c *api.EtcdCluster, _ *Member) { c.Spec.Bootstrap = nil },
 			want:   "spec.bootstrap.restore does not say where the snapshot is: revert it",
-		},
-		"NameAndTime": {
-			reason: "one of both is meant",
-			args:   func(c *api.EtcdCluster, _ *Member) { c.Spec.Bootstrap.Restore.Snapshot = "monday" },
-			want:   "before chooses among snapshots, and snapshot is one: leave one of them out",
 		},
 	}
 	for name, tc := range cases {
