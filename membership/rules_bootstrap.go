@@ -1,6 +1,9 @@
 package membership
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The rules of a cluster that has never formed. They start members with "initial cluster state:
 // new", which is a phase of a cluster and never a property of a member: two members that
@@ -108,6 +111,18 @@ func formed(d Desired, o Observed) (Step, bool) {
 	}, len(agreed) == f.Size && len(o.Members) == f.Size
 }
 
+// voteless is the only first member where its etcd runs for long and does not serve: no other one
+// keeps it from that. It may have ended in its first second before, and take itself for a member of
+// nothing since; a new Pod removes what it has left then (Pod.Cleared). Beside others it is sent all
+// by a leader.
+func voteless(d Desired, o Observed) []Instance {
+	f := first(d, o)
+	if o.Formed() || f.Size != 1 || f.Snapshot != "" {
+		return nil
+	}
+	return slices.DeleteFunc(firstMembers(f, o), func(i Instance) bool { return !i.Pod.IdleLong || !i.Pod.Unfenced || i.Pod.Cleared })
+}
+
 func forming(d Desired, o Observed) (Step, bool) {
 	if o.Formed() {
 		return Step{}, false
@@ -131,7 +146,7 @@ func forming(d Desired, o Observed) (Step, bool) {
 	if f.Size != d.Size && ParseSnapshot(f.Snapshot).member() == "" {
 		step.Message += fmt.Sprintf("; this first start has %s, as the spec said when it began: if it cannot succeed, %s", plural(f.Size, "member"), o.startOver())
 	}
-	if stalled, ok := o.disconnected(step, firstMembers(f, o)); ok {
+	if stalled, ok := o.disconnected(d, step, firstMembers(f, o)); ok {
 		return stalled, true
 	}
 	if overdue { // waiting has not helped: this needs a person

@@ -166,12 +166,12 @@ func (o Observed) guesses(members []Instance) bool {
 	return !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue })
 }
 
-func quorumLost(_ Desired, o Observed) (Step, bool) {
+func quorumLost(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: QuorumLost, Message: "no quorum answers: " + problems(o.known())}
 	if o.Reach == ReachNone {
 		step.Reason, step.Message = Unreachable, "no member answers: "+problems(o.known())
 	}
-	if stalled, ok := o.disconnected(step, o.knownVoters()); ok {
+	if stalled, ok := o.disconnected(d, step, o.knownVoters()); ok {
 		return stalled, o.Reach != ReachQuorum
 	}
 	return needsPerson(step, o.known()), o.Reach != ReachQuorum
