@@ -203,7 +203,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   append(aloneAtFirst(), on(0, idles)),
 			want: Step{
 				Action: Stop, Members: []string{"m-0"}, Reason: Replacing,
-				Message: "replacing the Pod m-0, whose etcd runs, and does not elect itself: it may have ended before it had written down that it may",
+				Message: "replacing the Pod m-0: etcd of all first members runs and elects no leader; it may have ended before it had written down that it may vote",
 			},
 		},
 		"FormingVotelessCleared": {
@@ -224,10 +224,19 @@ func TestPlanBootstrap(t *testing.T) {
 				Message: "waiting for the first members to form a cluster, restored from snapshot monday: m-0 runs and does not serve. etcd runs in m-0, the only member, and does not serve: its log says why (kubectl logs m-0)",
 			},
 		},
-		"FormingIdle": {
-			reason: "Beside others a member is sent all by a leader: they may not reach each other",
+		"FormingVotelessOfThree": {
+			reason: "One is enough: the others vote for it, and are sent all",
 			base:   fresh,
 			args:   []change{intended, onAll(blankVolume), onAll(newPod), onAll(idles)},
+			want: Step{
+				Action: Stop, Members: []string{"m-0"}, Reason: Replacing,
+				Message: "replacing the Pod m-0: etcd of all first members runs and elects no leader; it may have ended before it had written down that it may vote",
+			},
+		},
+		"FormingIdle": {
+			reason: "That has not helped: they may not reach each other",
+			base:   fresh,
+			args:   []change{intended, onAll(blankVolume), onAll(newPod), onAll(idles), on(0, func(i *Instance) { i.Pod.Cleared = true })},
 			want: Step{
 				Action: Stall, Reason: Bootstrapping,
 				Message: "waiting for the first members to form a cluster: m-0 runs and does not serve; m-1 runs and does not serve; m-2 runs and does not serve. etcd runs in m-0, m-1, m-2, enough for a quorum, and does not serve: the members may not reach each other. Allow port 2380 among the members (NetworkPolicy, service mesh)",

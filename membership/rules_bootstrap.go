@@ -1,9 +1,6 @@
 package membership
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // The rules of a cluster that has never formed. They start members with "initial cluster state:
 // new", which is a phase of a cluster and never a property of a member: two members that
@@ -111,16 +108,18 @@ func formed(d Desired, o Observed) (Step, bool) {
 	}, len(agreed) == f.Size && len(o.Members) == f.Size
 }
 
-// voteless is the only first member where its etcd runs for long and does not serve: no other one
-// keeps it from that. It may have ended in its first second before, and take itself for a member of
-// nothing since; a new Pod removes what it has left then (Pod.Cleared). Beside others it is sent all
-// by a leader.
+// voteless is the first member that is to begin again where etcd of all of them runs for long and
+// none serves. They may have ended in their first second before, and take themselves for members of
+// nothing since; a new Pod removes what was left then (Pod.Cleared). One that votes for itself is
+// enough: the others have a vote for it, and are sent all.
 func voteless(d Desired, o Observed) []Instance {
 	f := first(d, o)
-	if o.Formed() || f.Size != 1 || f.Snapshot != "" {
+	members := firstMembers(f, o)
+	left := func(i Instance) bool { return i.Pod.IdleLong && i.Pod.Unfenced && !i.Pod.Cleared }
+	if o.Formed() || d.Ephemeral || f.Snapshot != "" || len(members) == 0 || len(names(members, left)) < len(members) {
 		return nil
 	}
-	return slices.DeleteFunc(firstMembers(f, o), func(i Instance) bool { return !i.Pod.IdleLong || !i.Pod.Unfenced || i.Pod.Cleared })
+	return members[:1]
 }
 
 func forming(d Desired, o Observed) (Step, bool) {
