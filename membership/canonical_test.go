@@ -25,9 +25,9 @@ func (b *bound) pack(s *state) packed {
 	for n := range most {
 		m, g := &s.world.members[n], &s.old.members[n]
 		p.members[n] = shape{
-			word{}.claim(m.claim).number(3, uint64(m.made)).pod(m.pod).epoch(m.disk).flag(m.holds).number(2, uint64(m.from)).flag(m.wiped).bits,
+			word{}.claim(m.claim).number(3, uint64(m.made)).pod(m.pod).epoch(m.disk).flag(m.holds).number(2, uint64(m.from)).flag(m.wiped).flag(m.mute).bits,
 			word{}.remembered(s.world.cluster.status[n]).remembered(s.old.cluster.status[n]).number(16, uint64(m.had)).flag(s.same[n]).bits,
-			word{}.claim(g.claim).pod(g.pod).epoch(g.answer).flag(g.led).bits,
+			word{}.claim(g.claim).pod(g.pod).epoch(g.answer).flag(g.led).flag(g.idle).bits,
 		}
 	}
 	for _, block := range b.alike() {
@@ -71,7 +71,7 @@ func (w word) claim(c claim) word {
 }
 
 func (w word) pod(p pod) word {
-	return w.number(3, uint64(p.phase)).flag(p.terminating).flag(p.blank).epoch(p.told).flag(p.badImage).flag(p.restores).flag(p.restored).number(2, uint64(p.snapshot))
+	return w.number(3, uint64(p.phase)).flag(p.terminating).flag(p.blank).epoch(p.told).flag(p.badImage).flag(p.clears).flag(p.restores).flag(p.restored).number(2, uint64(p.snapshot))
 }
 
 func (w word) remembered(r remembered) word {
@@ -85,7 +85,7 @@ func (w word) cluster(c *cluster) word {
 func (w word) search(s search) word { return w.flag(s.begun).number(2, uint64(s.found)) }
 
 func (w word) budget(b budget) word {
-	for _, n := range []uint8{b.losses, b.wipes, b.deletions, b.statusWipes, b.foreign, b.restores, b.delays, b.kills, b.copies} {
+	for _, n := range []uint8{b.losses, b.wipes, b.deletions, b.statusWipes, b.foreign, b.restores, b.delays, b.kills, b.copies, b.mutes} {
 		w = w.number(2, uint64(n))
 	}
 	return w

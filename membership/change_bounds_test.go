@@ -173,6 +173,14 @@ var rollBounds = map[string]exploration[rollBound]{
 		reason: "The same of three members",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, fades: []rollVersion{roll37}, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 	},
+	"OneUnpulled": {
+		reason: "One member, and an image that cannot be pulled any more, or later again, while the spec may ask for another patch or minor",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, rollEarly36, roll37}, fades: []rollVersion{roll36}, unpulled: true, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
+	},
+	"Unpulled": {
+		reason: "The same of three members, and another patch alone",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, rollEarly36}, fades: []rollVersion{roll36}, unpulled: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
+	},
 	"OneSilent": {
 		reason: "One member, whose node falls silent at any moment, and hears later, or never",
 		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1, silences: 2}},

@@ -35,6 +35,9 @@ func (s *rollState) pack() rollKey {
 	if w.unseen {
 		k[3] |= 1 << guardBits
 	}
+	if w.unpulled {
+		k[4] |= 1 << guardBits
+	}
 	var g ringBits
 	g.put(3, w.size)
 	g.put(3, uint8(w.spec))
@@ -113,6 +116,8 @@ func (k rollKey) unpack() rollState {
 	k[2] &= 1<<guardBits - 1
 	w.unseen = k[3]>>guardBits&1 == 1
 	k[3] &= 1<<guardBits - 1
+	w.unpulled = k[4]>>guardBits&1 == 1
+	k[4] &= 1<<guardBits - 1
 	for i := range w.seats {
 		w.seats[i] = rollSeatOf(k[i])
 	}
@@ -186,7 +191,7 @@ func rollSeatOf(v uint64) rollSeat {
 // TestChangePacks shows that no two states are taken for one by the way in which they are packed.
 func TestChangePacks(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded", "OneRefused", "OneFades", "OneSilent"} {
+	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded", "OneRefused", "OneFades", "OneSilent", "OneUnpulled"} {
 		x, bad := exploreRoll(rollBounds[name].bound, rollPlanner{rules: rules})
 		if bad != nil {
 			t.Fatal(bad)

@@ -33,7 +33,7 @@ func exploreRoll(b rollBound, p rollPlanner) (*rollExplorer, *ringStory) {
 	if b.wrong {
 		start.roll.wrong = 1 << rollWrong
 	}
-	start.roll.mute = b.mute
+	start.roll.mute, start.roll.unpulled = b.mute, b.unpulled
 	start.roll.unseen = b.passing || b.fades != nil || b.refuses && b.kills
 	if b.passing {
 		start.roll.passing = 1 << rollWrong

@@ -11,8 +11,14 @@ import "testing"
 // faded are the voters that are down, and whose image has gone that is known to have served.
 func (w *roll) faded() int {
 	return w.count(func(s *rollSeat) bool {
-		return s.voter() && s.runs == rollNone && w.broken>>s.volume&1 == 1 && (s.next == rollNone || s.next == s.volume)
+		return s.voter() && s.runs == rollNone && w.broken>>s.volume&1 == 1 && (s.next == rollNone || s.next == s.volume) && !w.replaces(s)
 	})
+}
+
+// replaces reports whether the spec asks for another patch of the minor that a member has run, whose
+// image comes up, where that of the member cannot be pulled.
+func (w *roll) replaces(s *rollSeat) bool {
+	return w.unpulled && s.failing && !s.early && !w.givenUp && w.spec != s.volume && w.spec.minor() == s.volume.minor() && w.broken>>w.spec&1 == 0
 }
 
 // fadesMutants are what keeps a member from staying down with a version that cannot read its data.
@@ -48,6 +54,16 @@ var fadesMutants = map[string]rollMutant{
 	"ForgetsLog": {
 		reason: "It is written down that 3.6 has run on a volume, and not that the log is of 3.5",
 		bound:  "OneFadesEarlier", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsLog: true}}, want: "S13: m-0 is started with 3.7.3, which cannot read the log",
+	},
+	"WithoutInstead": {
+		reason: "A member stays down whose image cannot be pulled, though the spec asks for a patch that can be",
+		bound:  "OneUnpulled", mutant: rollReplace(unstuck, func(d Desired, o Observed) (Step, bool) {
+			return unstuck(d, each(o, func(i *Instance) { i.Pod.Outdated = i.Pod.Outdated && Instead(d, o, *i) == (Version{}) }))
+		}), want: "L",
+	},
+	"ForgetsInstead": {
+		reason: "The Pod of such a member is recreated again and again with the image that cannot be pulled",
+		bound:  "OneUnpulled", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsInstead: true}}, want: "L1: it goes round",
 	},
 	"RaisedInVain": {
 		reason: "It is put back again and again over what it was raised to",

@@ -16,6 +16,7 @@ type rollBound struct {
 	recreates bool          // from minor to minor a Pod is recreated
 	broken    []rollVersion // of which the images do not come up
 	mends     bool          // they come up later
+	unpulled  bool          // they cannot be pulled
 	fades     []rollVersion // of which the images do not come up any more, from any moment on
 	lies      bool          // what is called 3.5.35 is 3.6.16
 	putsOff   bool          // kubelets wait before they start a container that was changed

@@ -53,6 +53,9 @@ func (t *rollDecision) flights(w *roll) []rollFlight {
 		case act == actUpdate && t.step.Change == ChangePod, act == actStop && t.stuck>>i&1 == 1:
 			f.change = rollAnew
 		}
+		if act == actStop {
+			f.to = t.instead[i]
+		}
 		if act == actRecord {
 			f.to = w.seats[i].runs
 		}

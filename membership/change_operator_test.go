@@ -32,6 +32,7 @@ type rollCareless struct {
 	forgetsCrashes  bool // takes an answer for proof though etcd has crashed since the change
 	servesAnyhow    bool // takes what the spec says for what a member serves with
 	forgetsMended   bool // recreates a Pod that is stuck from what it was made of, though the spec was mended
+	forgetsInstead  bool // recreates a Pod whose image cannot be pulled from the version that it had
 	triesAgain      bool // takes a Pod for outdated that was put back
 	putsBackFirst   bool // deletes a Pod to put its member back before it knows whether the volume can be written on
 	announcesFirst  bool // writes on a volume what is to run there before it knows whether it can be
@@ -49,6 +50,8 @@ type rollDecision struct {
 	same   uint8       // the seats of which nothing needs to change
 	asked  uint8       // the seats whose Pod is what the spec asks for, as far as that goes in one step
 	stuck  uint8       // the seats whose Pod is outdated, for a spec that was not given up
+
+	instead [rollSeats]rollVersion // with which they are to be started whose image cannot be pulled
 
 	replays [rollSeats]rollMark // what is to be recorded of their logs
 }
@@ -69,6 +72,7 @@ func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
 		if i.Pod.Outdated && d.GivenUp == "" {
 			t.stuck |= 1 << i.Ordinal
 		}
+		t.instead[i.Ordinal] = rollOf(Instead(d, o, i))
 	}
 	if !t.step.Acts() {
 		return t
@@ -163,11 +167,15 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 			s.volume, s.next = f.to, rollNone
 		}
 	case actStop:
-		if f.change == rollAnew && (s.next == rollNone || s.trying != f.trying(s)) && !c.forgetsMended {
+		to := s.is()
+		if f.to != rollNone && !c.forgetsInstead {
+			to = f.to
+		}
+		if f.change == rollAnew && (s.next != to || s.trying != f.trying(s)) && !c.forgetsMended {
 			if !claim || refused(writeClaim) {
 				return
 			}
-			s.next, s.trying, s.stray = s.is(), f.trying(s), s.stray || !f.pod
+			s.next, s.trying, s.stray = to, f.trying(s), s.stray || !f.pod
 			yield(w, false)
 		}
 		if podVersion {

@@ -21,6 +21,7 @@ type roll struct {
 	broken   uint8       // the versions whose images do not come up, one bit each
 	wrong    uint8       // the options that do not come up, in the same way
 	passing  uint8       // the options with which etcd answers, and ends a moment later, in the same way
+	unpulled bool        // images that do not come up are such that cannot be pulled
 	mute     bool        // the options that do not come up leave etcd running, and it never serves
 	lies     bool        // what is called 3.5.35 is 3.6.16
 	alarm    bool        // NOSPACE

@@ -99,6 +99,21 @@ var bounds = map[string]exploration[bound]{
 		reason: "The spec asks for one and for three, in any order and in the middle of everything",
 		bound:  bound{sizes: []uint8{0, 1, 3}, first: 3, states: 200_000},
 	},
+	"OneMute": {
+		reason: "etcd of a single member ends before it has voted, beside what else may go wrong",
+		bound: bound{
+			sizes: []uint8{0, 1}, first: 1, stalls: true, states: 400_000,
+			budget: budget{losses: 1, wipes: 1, deletions: 1, statusWipes: 1, mutes: 2},
+		},
+	},
+	"OneMuteStale": {
+		reason: "The same while an operator acts on old views",
+		bound:  bound{sizes: []uint8{1}, first: 1, states: 400_000, budget: budget{wipes: 1, delays: 1, mutes: 1}},
+	},
+	"ThreeMute": {
+		reason: "etcd of any of three ends before it has voted: one that has is enough",
+		bound:  bound{sizes: []uint8{3}, first: 3, kills: true, states: 400_000, budget: budget{kills: 1, mutes: 3}},
+	},
 	"OneFromSnapshot": {
 		reason: "A single member starts from a stored snapshot, with everything that can go wrong with volumes, status and spec",
 		bound: bound{

@@ -16,7 +16,7 @@ type state struct {
 
 // budget bounds the faults that would make the states infinite. The others happen as often as they
 // like.
-type budget struct{ losses, wipes, deletions, statusWipes, foreign, restores, delays, kills, copies uint8 }
+type budget struct{ losses, wipes, deletions, statusWipes, foreign, restores, delays, kills, copies, mutes uint8 }
 
 // staleness is what of the old look an operator goes by.
 type staleness uint8

@@ -13,6 +13,17 @@ func (x *explorer) machines(n int, change changer) {
 		}
 		return s.world.launch(n, false), true
 	})
+	change("its container starts, and ends before etcd has voted, and starts again", n, func(s *state) (string, bool) {
+		m := &s.world.members[n]
+		if s.budget.mutes == 0 || m.disk != 0 || !m.pod.blank || m.pod.phase != pending || m.pod.terminating || m.pod.badImage || m.claim.uid == 0 || m.claim.foreign || m.claim.terminating {
+			return "", false
+		}
+		s.budget.mutes--
+		had := m.had
+		violation := s.world.launch(n, false)
+		m.mute, m.had = true, had
+		return violation, true
+	})
 	change("its init container runs", n, func(s *state) (string, bool) {
 		m := &s.world.members[n]
 		if m.pod.phase != pending || !m.pod.restores || m.pod.restored || m.pod.terminating || m.claim.uid == 0 || m.claim.foreign || m.claim.terminating {
@@ -25,9 +36,9 @@ func (x *explorer) machines(n int, change changer) {
 		return s.world.launch(n, false), m.pod.phase == exited && (m.disk != 0 || m.pod.blank)
 	})
 	change("etcd answers", n, func(s *state) (string, bool) {
-		p := &s.world.members[n].pod
-		possible := p.phase == starting
-		p.phase = up
+		m := &s.world.members[n]
+		possible := s.world.answers(n)
+		m.pod.phase, m.mute = up, false
 		return "", possible
 	})
 	change("its Pod is gone", n, func(s *state) (string, bool) {
@@ -81,7 +92,7 @@ func (x *explorer) misfortune(n int, change changer) {
 			return "", false
 		}
 		s.budget.wipes--
-		m.disk, m.from, m.holds, m.wiped = 0, 0, false, !s.world.acked
+		m.disk, m.from, m.holds, m.wiped, m.mute = 0, 0, false, !s.world.acked, false
 		return s.world.launch(n, true), true
 	})
 	change("its disk is wiped and its node starts again", n, func(s *state) (string, bool) {

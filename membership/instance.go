@@ -117,6 +117,8 @@ type Pod struct {
 	Untried []string
 	// Failing: it was tried more than once, and the next try is put off.
 	Failing bool
+	// Unpulled: its kubelet cannot have the image that it is to run.
+	Unpulled bool
 	// Unproved: its kubelet has not found etcd ready for long enough, since it was made or changed,
 	// or etcd has crashed, for an answer to prove that it runs well. Crashed: etcd has ended by
 	// itself before it was started last. Starved: it was killed for want of memory since the Pod
@@ -154,6 +156,9 @@ type Pod struct {
 	// Unfenced: on an empty directory its process would start as a new member, as the first start
 	// and a join need it.
 	Unfenced bool
+	// Cleared: a data directory with which its etcd would never vote was removed before that was
+	// started, or cannot be.
+	Cleared bool
 	// Restoring: it has yet to make the data of its member of a snapshot, before etcd is started.
 	Restoring bool
 	// Provisions: no etcd runs in it. It is there for the volume to be made, and the image to be

@@ -18,6 +18,7 @@ type glimpse struct {
 	pod    pod
 	answer epoch // of etcd itself
 	led    bool  // and it knows a leader
+	idle   bool  // it runs for long, and does not serve
 }
 
 func (w *world) look() look {
@@ -38,6 +39,7 @@ func (w *world) ask(l *look, same [most]bool) {
 	for n, m := range w.members {
 		g := &l.members[n]
 		g.answer, g.led = 0, false
+		g.idle = m.mute && m.pod.phase == starting && g.pod.phase >= starting && !g.pod.terminating && same[n] && !w.answers(n)
 		if m.pod.phase != up || g.pod.phase < starting || g.pod.terminating || !same[n] {
 			continue
 		}
@@ -157,6 +159,7 @@ func (l *look) podFacts(n int) Pod {
 		f.Problem, f.Ended = "was evicted", true
 	}
 	f.Overdue = f.Problem != "" && l.overdue
+	f.Cleared, f.Idle, f.IdleLong, f.UnreadyLong = p.clears, l.members[n].idle, l.members[n].idle, l.members[n].idle && l.overdue
 	f.Ready, f.ReadyLong = l.ready[n], l.ready[n] && l.overdue
 	return f
 }

@@ -66,6 +66,26 @@ func TestMutants(t *testing.T) {
 			}),
 			want: "S15",
 		},
+		"VotelessLeft": {
+			reason: "etcd that has ended before it had voted runs for ever, and no leader is elected",
+			bound:  with(one, budget{mutes: 1}),
+			mutant: replace(unstuck, func(d Desired, o Observed) (Step, bool) {
+				return unstuck(d, each(o, func(i *Instance) { i.Pod.IdleLong = false }))
+			}),
+			want: "L",
+		},
+		"VotelessNotCleared": {
+			reason: "Its Pod is recreated, again and again, over what it has left",
+			bound:  with(one, budget{mutes: 1}), mutant: planner{rules: rules, operator: careless{clearsNothing: true}}, want: "L",
+		},
+		"VotelessStopped": {
+			reason: "So is a member that serves",
+			bound:  with(one, budget{mutes: 1}),
+			mutant: replace(unstuck, func(d Desired, o Observed) (Step, bool) {
+				return unstuck(d, each(o, func(i *Instance) { i.Pod.IdleLong, i.Endpoint = i.Pod.Unfenced, Endpoint{} }))
+			}),
+			want: "S15",
+		},
 		"WithoutLostWhileForming": {
 			reason: "A first member starts empty though it may have voted",
 			bound:  safety(with(three, budget{losses: 1})),

@@ -13,6 +13,7 @@ type decision struct {
 	id      epoch
 	ids     [most]epoch
 	choice  uint8 // for status.restored, where that has none
+	again   bool  // the first start was written down before
 }
 
 func (p *planner) decide(l look) decision {
@@ -20,7 +21,7 @@ func (p *planner) decide(l look) decision {
 	if p.see != nil {
 		o = p.see(o)
 	}
-	t := decision{step: plan(p.rules, d, o), formed: o.Formed(), id: epoch(o.ID()), choice: storedAs(first(d, o).Snapshot)}
+	t := decision{step: plan(p.rules, d, o), formed: o.Formed(), id: epoch(o.ID()), choice: storedAs(first(d, o).Snapshot), again: o.Bootstrapping != nil}
 	if t.step.Action == Choose {
 		t.choice = storedAs(t.step.Snapshot.ID())
 	}
@@ -71,6 +72,7 @@ type careless struct {
 	restoresNewest      bool // each member from what is the newest snapshot at the time
 	restoresNothing     bool // the Pods have no init container
 	startsBlank         bool // and etcd in them may start empty
+	clearsNothing       bool // recreates a first member over whatever its etcd has left
 	stopsRestoring      bool // tells Pods not to restore before the cluster has formed
 	keepsRestoring      bool // never tells them, and lets clients in
 }
@@ -206,6 +208,7 @@ func (op careless) effect(w *world, l look, t decision, n int, same bool) (viola
 			p.snapshot = w.newest
 		}
 		p.restores, p.blank = p.snapshot != 0, p.snapshot == 0
+		p.clears = p.blank && t.again && !op.clearsNothing
 		if op.restoresNothing {
 			p.restores, p.snapshot, p.blank = false, 0, op.startsBlank
 		}

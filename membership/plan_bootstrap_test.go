@@ -197,6 +197,60 @@ func TestPlanBootstrap(t *testing.T) {
 				Message: "waiting for the first members to form a cluster: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause, or set the spec right. Nothing was served yet: it is also safe to delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 			},
 		},
+		"FormingVoteless": {
+			reason: "etcd of the only member may have ended before it had voted: with what that has left it never elects itself",
+			base:   fresh,
+			args:   append(aloneAtFirst(), on(0, idles)),
+			want: Step{
+				Action: Stop, Members: []string{"m-0"}, Reason: Replacing,
+				Message: "replacing the Pod m-0: etcd of all first members runs and elects no leader; it may have ended before it had written down that it may vote",
+			},
+		},
+		"FormingVotelessCleared": {
+			reason: "That is not the reason then, and no network is: there is no other member",
+			base:   fresh,
+			args:   append(aloneAtFirst(), on(0, idles), on(0, func(i *Instance) { i.Pod.Cleared = true }), func(d *Desired, _ *Observed) { d.Namespace = "prod" }),
+			want: Step{
+				Action: Stall, Reason: Bootstrapping,
+				Message: "waiting for the first members to form a cluster: m-0 runs and does not serve. etcd runs in m-0, the only member, and does not serve: its log says why (kubectl logs m-0 -n prod)",
+			},
+		},
+		"FormingVotelessRestored": {
+			reason: "What was made of a snapshot has votes in it",
+			base:   fresh,
+			args:   append(aloneAtFirst(), on(0, idles), on(0, func(i *Instance) { i.Volume.First.Snapshot = "sum monday" }), func(d *Desired, o *Observed) { d.Restore, o.Snapshot = true, ParseSnapshot("sum monday") }),
+			want: Step{
+				Action: Stall, Reason: Restoring,
+				Message: "waiting for the first members to form a cluster, restored from snapshot monday: m-0 runs and does not serve. etcd runs in m-0, the only member, and does not serve: its log says why (kubectl logs m-0)",
+			},
+		},
+		"FormingVotelessOfThree": {
+			reason: "One is enough: the others vote for it, and are sent all",
+			base:   fresh,
+			args:   []change{intended, onAll(blankVolume), onAll(newPod), onAll(idles)},
+			want: Step{
+				Action: Stop, Members: []string{"m-0"}, Reason: Replacing,
+				Message: "replacing the Pod m-0: etcd of all first members runs and elects no leader; it may have ended before it had written down that it may vote",
+			},
+		},
+		"FormingIdle": {
+			reason: "That has not helped: they may not reach each other",
+			base:   fresh,
+			args:   []change{intended, onAll(blankVolume), onAll(newPod), onAll(idles), on(0, func(i *Instance) { i.Pod.Cleared = true })},
+			want: Step{
+				Action: Stall, Reason: Bootstrapping,
+				Message: "waiting for the first members to form a cluster: m-0 runs and does not serve; m-1 runs and does not serve; m-2 runs and does not serve. etcd runs in m-0, m-1, m-2, enough for a quorum, and does not serve: the members may not reach each other. Allow port 2380 among the members (NetworkPolicy, service mesh)",
+			},
+		},
+		"FormingMendedMemory": {
+			reason: "The data of a first member goes with its Pod, and nothing was served of it",
+			base:   fresh,
+			args:   []change{ephemeral, onAll(newPod), on(1, outdated), on(1, func(i *Instance) { i.Pod.Problem = "exited with code 1" })},
+			want: Step{
+				Action: Stop, Members: []string{"m-1"}, Reason: Replacing,
+				Message: "replacing the Pods m-1, which do not serve and never will: they have ended for good, or were made from an earlier spec",
+			},
+		},
 		"FormingOtherSize": {
 			reason: "It says why the size of the spec is not that of the first start",
 			base:   formed3,
@@ -207,4 +261,17 @@ func TestPlanBootstrap(t *testing.T) {
 			},
 		},
 	})
+}
+
+// aloneAtFirst is a first start of one member, whose Pod is there.
+func aloneAtFirst() []change {
+	return []change{
+		size(1), func(_ *Desired, o *Observed) { o.Instances = o.Instances[:1] }, intended,
+		on(0, blankVolume), on(0, func(i *Instance) { i.Volume.First.Size = 1 }), on(0, newPod),
+	}
+}
+
+// idles: etcd has run for long, and has never served.
+func idles(i *Instance) {
+	i.Pod.Idle, i.Pod.IdleLong, i.Pod.UnreadyLong, i.Pod.Unfenced = true, true, true, true
 }

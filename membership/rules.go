@@ -98,7 +98,7 @@ func unstuck(d Desired, o Observed) (Step, bool) {
 	idle := func(i Instance) bool {
 		harmless := !i.Volume.Terminating && !i.Volume.Replaced // no data goes with it, and it can start again
 		if d.Ephemeral {
-			harmless = i.Pod.NeverRan
+			harmless = i.Pod.NeverRan || !o.Formed() && i.Pod.Outdated && !i.Pod.Ended // nothing was served yet
 		}
 		return harmless && i.Pod.Exists() && !i.Pod.Terminating && i.Endpoint.Member() == 0
 	}
@@ -107,6 +107,10 @@ func unstuck(d Desired, o Observed) (Step, bool) {
 		return idle(i) && (i.Pod.Ended || !i.changing() && i.Pod.Outdated && (i.Pod.Problem != "" || i.Pod.Idle && !o.Formed()))
 	})
 	step.Message = "replacing the Pods " + list(step.Members) + ", which do not serve and never will: they have ended for good, or were made from an earlier spec"
+	if len(step.Members) == 0 {
+		step.Members = names(voteless(d, o), idle)
+		step.Message = "replacing the Pod " + list(step.Members) + ": etcd of all first members runs and elects no leader; it may have ended before it had written down that it may vote"
+	}
 	if len(step.Members) == 0 {
 		step.Members = names(o.Instances, func(i Instance) bool { return idle(i) && i.Pod.PutOff })
 		step.Message = "replacing the Pods " + list(step.Members) + ", whose containers would be started later than those of new ones: the same image ran in them lately"

@@ -108,6 +108,20 @@ func formed(d Desired, o Observed) (Step, bool) {
 	}, len(agreed) == f.Size && len(o.Members) == f.Size
 }
 
+// voteless is the first member that is to begin again where etcd of all of them runs for long and
+// none serves. They may have ended in their first second before, and take themselves for members of
+// nothing since; a new Pod removes what was left then (Pod.Cleared). One that votes for itself is
+// enough: the others have a vote for it, and are sent all.
+func voteless(d Desired, o Observed) []Instance {
+	f := first(d, o)
+	members := firstMembers(f, o)
+	left := func(i Instance) bool { return i.Pod.IdleLong && i.Pod.Unfenced && !i.Pod.Cleared }
+	if o.Formed() || d.Ephemeral || f.Snapshot != "" || len(members) == 0 || len(names(members, left)) < len(members) {
+		return nil
+	}
+	return members[:1]
+}
+
 func forming(d Desired, o Observed) (Step, bool) {
 	if o.Formed() {
 		return Step{}, false
@@ -131,7 +145,7 @@ func forming(d Desired, o Observed) (Step, bool) {
 	if f.Size != d.Size && ParseSnapshot(f.Snapshot).member() == "" {
 		step.Message += fmt.Sprintf("; this first start has %s, as the spec said when it began: if it cannot succeed, %s", plural(f.Size, "member"), o.startOver())
 	}
-	if stalled, ok := o.disconnected(step, firstMembers(f, o)); ok {
+	if stalled, ok := o.disconnected(d, step, firstMembers(f, o)); ok {
 		return stalled, true
 	}
 	if overdue { // waiting has not helped: this needs a person

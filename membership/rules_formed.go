@@ -166,15 +166,17 @@ func (o Observed) guesses(members []Instance) bool {
 	return !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue })
 }
 
-func quorumLost(_ Desired, o Observed) (Step, bool) {
+func quorumLost(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: QuorumLost, Message: "no quorum answers: " + problems(o.known())}
 	if o.Reach == ReachNone {
 		step.Reason, step.Message = Unreachable, "no member answers: "+problems(o.known())
 	}
-	if stalled, ok := o.disconnected(step, o.knownVoters()); ok {
+	if stalled, ok := o.disconnected(d, step, o.knownVoters()); ok {
 		return stalled, o.Reach != ReachQuorum
 	}
-	return needsPerson(step, o.known()), o.Reach != ReachQuorum
+	step = needsPerson(step, o.known())
+	step.Message += triedInstead(d, o.known())
+	return step, o.Reach != ReachQuorum
 }
 
 func foreignMember(_ Desired, o Observed) (Step, bool) {
@@ -213,8 +215,17 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 		step.Message += "; a member whose volume came back empty is replaced after " + d.EmptyPatience + " (spec.recovery.replaceEmptyAfter)"
 	}
 	step = needsPerson(step, down)
-	step.Message += o.leavePods()
+	step.Message += triedInstead(d, down) + o.leavePods()
 	return step, len(down) > 0
+}
+
+// triedInstead tells that members whose image cannot be had were tried with what the spec asks for
+// instead, in vain.
+func triedInstead(d Desired, down []Instance) string {
+	if d.GivenUp == "" || !slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Unpulled }) {
+		return ""
+	}
+	return ". What the spec asks for was tried, and put back (" + d.GivenUp + "): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be"
 }
 
 // needsPerson turns a wait that has not helped into a stall, unless there is a quorum and the

@@ -33,8 +33,9 @@ func backedOff(d Desired, o Observed) (Step, bool) {
 
 // disconnected turns a wait into a stall where etcd runs and the network is all that can keep it
 // away: members serve, as their kubelets find, and none of them answers; or so many run without
-// serving that they would be a quorum if they reached each other.
-func (o Observed) disconnected(step Step, members []Instance) (Step, bool) {
+// serving that they would be a quorum if they reached each other. The only member needs no network
+// for that: its log tells.
+func (o Observed) disconnected(d Desired, step Step, members []Instance) (Step, bool) {
 	serve := names(members, func(i Instance) bool { return i.Pod.Ready && !i.Pod.Terminating })
 	lasts := slices.ContainsFunc(members, func(i Instance) bool { return i.Pod.ReadyLong && !i.Pod.Terminating })
 	apart := names(members, func(i Instance) bool { return i.Pod.UnreadyLong && i.Pod.Problem == "" && !i.Pod.Terminating })
@@ -43,6 +44,9 @@ func (o Observed) disconnected(step Step, members []Instance) (Step, bool) {
 		step.Action, step.Reason = Stall, Unreachable
 		step.Message = "no member answers the operator, and kubelets report that etcd serves in " + list(serve) + ". " +
 			"Allow ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
+	case o.Reach != ReachQuorum && len(apart) == 1 && len(members) == 1:
+		step.Action = Stall
+		step.Message += ". etcd runs in " + list(apart) + ", the only member, and does not serve: its log says why (" + d.kubectl("logs", members, "") + ")"
 	case o.Reach != ReachQuorum && len(apart) >= Quorum(len(members)):
 		step.Action = Stall
 		step.Message += ". etcd runs in " + list(apart) + ", enough for a quorum, and does not serve: the members may not reach each other. " +

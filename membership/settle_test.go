@@ -151,7 +151,7 @@ func calm(w world) world {
 		if ready && m.pod.phase == pending && !m.pod.badImage && m.claim.uid != 0 && !m.claim.foreign && !m.claim.terminating {
 			w.launch(n, false) // what must not happen here is found by the search
 		}
-		if m.pod.phase == starting {
+		if m.pod.phase == starting && !m.mute {
 			m.pod.phase = up
 		}
 		if m.pod.phase == exited && m.disk != 0 {
@@ -160,6 +160,9 @@ func calm(w world) world {
 	}
 	for n := range w.members {
 		m := &w.members[n]
+		if w.answers(n) {
+			m.pod.phase, m.mute = up, false
+		}
 		m.holds = m.holds || w.acked && m.pod.phase == up && m.disk == w.formed && w.quorate(m.disk)
 	}
 	w.consent()

@@ -102,6 +102,7 @@ type instance struct {
 	from  uint8  // the snapshot that it was restored from; 0: it began empty
 	holds bool   // the acknowledged write is among it
 	wiped bool   // it was wiped before any write was acknowledged
+	mute  bool   // its etcd has ended before it had voted, and elects no leader with what it has left
 	had   uint16 // all epochs in which this member has ever had data
 }
 
@@ -121,6 +122,7 @@ type pod struct {
 	blank       bool  // told --initial-cluster-state=new: with an empty volume it starts empty
 	told        epoch // its initial cluster and token
 	badImage    bool
+	clears      bool  // it has an init container that removes what an etcd has left that has not voted
 	restores    bool  // it has an init container, which is done
 	restored    bool  // since the Pod has been on its node
 	snapshot    uint8 // that this is told to restore from, where there is no data; 0: it is told to do nothing
@@ -154,6 +156,9 @@ func (w *world) quorate(e epoch) bool {
 // happen. A disk that is wiped under a Pod of the first start is forgiven until the first write.
 func (w *world) launch(n int, wiped bool) (violation string) {
 	m := &w.members[n]
+	if m.mute && m.pod.clears && m.pod.blank && m.pod.phase == pending {
+		m.disk, m.mute = 0, false
+	}
 	switch {
 	case m.disk != 0:
 		m.pod.phase = starting // whatever it is told, etcd goes on with the data that it finds
@@ -188,6 +193,19 @@ func (w *world) restore(n int) (violation string, done bool) {
 	return violation, true
 }
 
+// answers reports whether an etcd that starts comes to answer. One that has not voted takes itself
+// for a member of nothing, until it has a vote for one that has, which then sends it all.
+func (w *world) answers(n int) bool {
+	m := &w.members[n]
+	running, voted := 0, false
+	for _, o := range w.members {
+		if o.pod.runs() && o.disk == m.disk {
+			running, voted = running+1, voted || !o.mute
+		}
+	}
+	return m.pod.phase == starting && (!m.mute || voted && running >= Quorum(m.disk.size()))
+}
+
 // matters reports whether anything else is left of a cluster, or it has served: otherwise nothing
 // tells that it begins again.
 func (w *world) matters(e epoch, but int) bool {
@@ -213,7 +231,7 @@ func (w *world) vanish(n int) {
 	m := &w.members[n]
 	m.pod = pod{}
 	if m.claim.terminating {
-		m.claim, m.disk, m.from, m.holds, m.wiped = claim{}, 0, 0, false, false
+		m.claim, m.disk, m.from, m.holds, m.wiped, m.mute = claim{}, 0, 0, false, false, false
 	}
 	w.consent()
 }
@@ -339,7 +357,7 @@ func (w *world) String() string {
 			{"terminating", m.claim.terminating}, {"foreign", m.claim.foreign}, {"restored", m.claim.replaced},
 			{fmt.Sprintf("first start %s", m.claim.first), m.claim.first != 0},
 			{fmt.Sprintf("recorded %s", m.claim.record), m.claim.record != 0},
-			{fmt.Sprintf("data %s", m.disk), m.disk != 0}, {"with the write", m.holds},
+			{fmt.Sprintf("data %s", m.disk), m.disk != 0}, {"that has not voted", m.mute}, {"with the write", m.holds},
 			{fmt.Sprintf("intended volume %d", c.status[n].target), c.status[n].named},
 			{"Pod " + [...]string{"", "pending", "starting", "up", "exited", "ended"}[m.pod.phase], m.pod.phase != absent},
 			{fmt.Sprintf("from snapshot %d", m.from), m.from != 0}, {fmt.Sprintf("for snapshot %d", m.claim.snapshot), m.claim.snapshot != 0},

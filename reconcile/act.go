@@ -300,6 +300,7 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
 			m := firstMember(c, seen, step, name)
 			m.AgentImage = r.AgentImage
+			m.Again = seen.Bootstrapping[name] != "" // its Pod may have been there before
 			return absentPod(c, seen, m)
 		})
 	case membership.Start:

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -34,6 +35,27 @@ func restores(pod *corev1.Pod) bool {
 	}
 	s := podstatus.Container(pod, render.ContainerRestore)
 	return s == nil || s.State.Terminated == nil || s.State.Terminated.ExitCode != 0
+}
+
+// clears reports whether a Pod has an init container that removes a data directory with which etcd
+// would never vote.
+func clears(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == render.ContainerBegin })
+}
+
+// beginProblem is why that does not come to its end; empty where it does.
+func beginProblem(pod *corev1.Pod) string {
+	s := podstatus.Container(pod, render.ContainerBegin)
+	if s == nil {
+		return ""
+	}
+	if problem := podstatus.Obstacle(s, s.Image); problem != "" {
+		return problem
+	}
+	if failure := agentResult(pod, render.ContainerBegin).Failure; failure != nil {
+		return podstatus.Clause("cannot be started", failure.Message)
+	}
+	return ""
 }
 
 // restoreProblem is why the init container that restores a member does not come to its end; empty

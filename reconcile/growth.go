@@ -35,7 +35,7 @@ var telling = []corev1.PersistentVolumeClaimConditionType{
 func stuck(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, then time.Time) string {
 	since := appliedAt(claim)
 	said := []string{string(claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage])}
-	mounts, tries := false, false
+	mounts, tries, fails := false, false, false
 	for _, condition := range claim.Status.Conditions {
 		if condition.Status != corev1.ConditionTrue || !slices.Contains(telling, condition.Type) {
 			continue
@@ -48,6 +48,8 @@ func stuck(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, then time.Ti
 			}
 		case corev1.PersistentVolumeClaimResizing:
 			tries = true
+		case corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError:
+			fails = true
 		}
 		words := string(condition.Type)
 		if condition.Message != "" {
@@ -75,8 +77,10 @@ func stuck(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, then time.Ti
 	switch {
 	case mounts:
 		return words + ": where its driver lets no file system grow in use, delete the Pod, one member after the other, for the volume to be mounted again"
+	case fails:
+		return words + ": its driver has failed, and tries again. The events of the claim say why, for example that no volume grows in use"
 	case tries:
-		return words + ": its driver tries, in vain so far, and the events of the claim say why, for example a quota of the provider, or that no volume grows in use"
+		return words + ": its driver has reported neither an end nor an error, and may be slow. The events of the claim tell whether it tries again and again, and why, for example a quota of the provider, or that no volume grows in use"
 	default:
 		return words + ": see the events of the claim, and whether its driver runs (a CSI driver needs external-resizer)"
 	}

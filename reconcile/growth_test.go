@@ -31,7 +31,8 @@ func TestGrowth(t *testing.T) {
 	const (
 		mount  = ": where its driver lets no file system grow in use, delete the Pod, one member after the other, for the volume to be mounted again"
 		driver = ": see the events of the claim, and whether its driver runs (a CSI driver needs external-resizer)"
-		tries  = ": its driver tries, in vain so far, and the events of the claim say why, for example a quota of the provider, or that no volume grows in use"
+		tries  = ": its driver has reported neither an end nor an error, and may be slow. The events of the claim tell whether it tries again and again, and why, for example a quota of the provider, or that no volume grows in use"
+		fails  = ": its driver has failed, and tries again. The events of the claim say why, for example that no volume grows in use"
 		never  = ", and its driver refuses to give it more: see the events of the claim"
 	)
 	resizing := says(corev1.PersistentVolumeClaimResizing, "", 2*time.Minute)
@@ -51,13 +52,13 @@ func TestGrowth(t *testing.T) {
 		"Asked":      {reason: "a driver takes its time", asked: "2Gi", has: "1Gi", spec: "2Gi", applied: 59 * time.Second, want: growth{Growing: true}},
 		"Unheard":    {reason: "nothing sees to it", asked: "2Gi", has: "1Gi", spec: "2Gi", applied: time.Hour, want: growth{true, "has 1Gi of 2Gi" + driver}},
 		"Timeless":   {reason: "since when is not known", asked: "2Gi", has: "1Gi", spec: "2Gi", unknown: true, want: growth{Growing: true}},
-		"InProgress": {reason: "a driver hangs", asked: "2Gi", has: "1Gi", spec: "2Gi", applied: time.Hour, status: corev1.PersistentVolumeClaimControllerResizeInProgress, conditions: []corev1.PersistentVolumeClaimCondition{resizing}, want: growth{true, "has 1Gi of 2Gi (ControllerResizeInProgress; Resizing)" + tries}},
+		"InProgress": {reason: "a driver hangs, or is slow: nothing tells that it has failed", asked: "2Gi", has: "1Gi", spec: "2Gi", applied: time.Hour, status: corev1.PersistentVolumeClaimControllerResizeInProgress, conditions: []corev1.PersistentVolumeClaimCondition{resizing}, want: growth{true, "has 1Gi of 2Gi (ControllerResizeInProgress; Resizing)" + tries}},
 		"Retried":    {reason: "a quota of the provider is an error that passes, to external-resizer: only its events tell of it", asked: "2Gi", has: "1Gi", spec: "2Gi", applied: time.Hour, status: corev1.PersistentVolumeClaimControllerResizeInProgress, conditions: []corev1.PersistentVolumeClaimCondition{retried}, want: growth{true, "has 1Gi of 2Gi (ControllerResizeInProgress; Resizing)" + tries}},
 		"RetriedOld": {reason: "before Kubernetes 1.34 only the condition tells that it tries", asked: "2Gi", has: "1Gi", spec: "2Gi", applied: time.Hour, conditions: []corev1.PersistentVolumeClaimCondition{retried}, want: growth{true, "has 1Gi of 2Gi (Resizing)" + tries}},
 		"Failing": {
 			reason: "an error that is final, and may pass all the same, is a condition", asked: "2Gi", has: "1Gi", spec: "2Gi", applied: time.Hour, status: corev1.PersistentVolumeClaimControllerResizeInProgress,
 			conditions: []corev1.PersistentVolumeClaimCondition{retried, says(corev1.PersistentVolumeClaimControllerResizeError, "failed to expand pvc with rpc error: code = Internal desc = no", time.Second)},
-			want:       growth{true, "has 1Gi of 2Gi (ControllerResizeInProgress; ControllerResizeError: failed to expand pvc with rpc error: code = Internal desc = no; Resizing)" + tries},
+			want:       growth{true, "has 1Gi of 2Gi (ControllerResizeInProgress; ControllerResizeError: failed to expand pvc with rpc error: code = Internal desc = no; Resizing)" + fails},
 		},
 		"Begun": {reason: "a driver that has begun a moment after it was asked takes its time", asked: "2Gi", has: "1Gi", spec: "2Gi", applied: 59 * time.Second, status: corev1.PersistentVolumeClaimControllerResizeInProgress, conditions: []corev1.PersistentVolumeClaimCondition{retried}, want: growth{Growing: true}},
 

@@ -68,6 +68,9 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	now := time.Now()
 	seen.begun = r.begun(c, now)
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
+	for n := range seen.Instances {
+		seen.Instances[n].Pod.Cleared = seen.Instances[n].Pod.Cleared || r.AgentImage == "" // there is nothing to run the agent of
+	}
 	seen.Former = seen.former.facts(c, r.limits(c, now))
 	seen.proves = r.prove(c, &seen, now)
 	r.compared(ctx, c, &seen)
@@ -281,7 +284,8 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 // given up is not tried again by way of a Pod that is stuck, which is to be what would be made in
 // its place.
 func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim) {
-	hop := membership.Hop(desired(c), *o).String()
+	d := desired(c)
+	hop := membership.Hop(d, *o).String()
 	wrong := len(pods) > 0 && schemaRefuses(c, claims) != nil
 	needs := func(pod *corev1.Pod, of *api.EtcdCluster, m render.Member) (_ render.Change, parts []string, ok bool) {
 		if wrong && !m.Proved {
@@ -310,6 +314,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			continue
 		}
 		i.Pod.Untried = untried(c, claims[i.Name], pod)
+		i.Pod.Outdated = i.Pod.Outdated || membership.Instead(d, *o, *i) != (membership.Version{})
 		i.Pod.Quota = render.Quota(pod)
 		if hop == "" {
 			continue

@@ -25,6 +25,9 @@ func podProblem(pod *corev1.Pod) string {
 	if problem := restoreProblem(pod); problem != "" {
 		return problem
 	}
+	if problem := beginProblem(pod); problem != "" {
+		return problem
+	}
 	s := containerStatus(pod)
 	if s == nil || s.Ready {
 		return ""

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/render"
 )
 
 // settled waits until the cluster has what its spec asks for and nothing is left to do, and fails
@@ -190,10 +191,12 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 }
 
 // withoutGate is the spec of a Pod as if its member had never been one to come, which waited at a
-// gate (render.Provisioner): a Pod that is recreated over the data has none.
+// gate (render.Provisioner): a Pod that is recreated over the data has none. Nor does it matter
+// whether the Pod of a first member was the first one (render.ContainerBegin).
 func withoutGate(spec corev1.PodSpec) corev1.PodSpec {
 	const gate = "start"
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == gate })
+	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == render.ContainerBegin })
 	mounts := &spec.Containers[0].VolumeMounts
 	*mounts = slices.DeleteFunc(*mounts, func(m corev1.VolumeMount) bool { return m.Name == gate })
 	return spec

@@ -103,8 +103,9 @@ func (r *Reconciler) announceMended(ctx context.Context, c *api.EtcdCluster, see
 		return false, nil
 	}
 	m := member(c, seen, name)
-	m.Next, m.NextWith = runs(c, i), nextWith(c, claim, membership.ChangePod)
-	if i.Volume.Next != (membership.Version{}) && m.NextWith == claim.Annotations[api.AnnotationNextWith] {
+	instead := membership.Instead(desired(c), seen.Observed, i).String()
+	m.Next, m.NextWith = cmp.Or(instead, runs(c, i)), nextWith(c, claim, membership.ChangePod)
+	if i.Volume.Next.String() == m.Next && m.NextWith == claim.Annotations[api.AnnotationNextWith] {
 		return false, nil
 	}
 	return true, r.applyClaim(ctx, c, claim, render.Volume(c, m))

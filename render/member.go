@@ -51,6 +51,10 @@ type Member struct {
 	// with that.
 	Snapshot, Restore, AgentImage string
 
+	// Again: the Pod of a first member was there before, and its etcd may have ended before it had
+	// voted. Its data directory is removed then (ContainerBegin), with AgentImage.
+	Again bool
+
 	// Join is JoinPending on the claim of a member to come, and then the ID of the member that
 	// joined with it; empty on all other claims. Retired: its member was removed, and the claim is
 	// only kept.

@@ -93,13 +93,35 @@ func Obstacle(s *corev1.ContainerStatus, image string) string {
 		return ""
 	}
 	switch s.State.Waiting.Reason {
-	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":
+	case errImagePull, imagePullBackOff, registryUnavailable, signatureInvalid:
 		return "cannot pull the image " + image
 	case "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 		"CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 		return CannotStart(s.Name, s.State.Waiting.Message)
 	}
 	return ""
+}
+
+// Why a kubelet waits that cannot pull an image (pkg/kubelet/images/types.go).
+const (
+	errImagePull        = "ErrImagePull"
+	imagePullBackOff    = "ImagePullBackOff"
+	registryUnavailable = "RegistryUnavailable"
+	signatureInvalid    = "SignatureValidationFailed"
+)
+
+// Unpulled reports whether the kubelet cannot have the image that a container is to run: it pulls
+// it in vain, or may not pull it and has none.
+func Unpulled(s *corev1.ContainerStatus) bool {
+	if s == nil || s.State.Waiting == nil {
+		return false
+	}
+	switch s.State.Waiting.Reason {
+	case errImagePull, imagePullBackOff, registryUnavailable, signatureInvalid, "ErrImageNeverPull":
+		return true
+	default:
+		return false
+	}
 }
 
 // CannotStart is what is said of a container that the kubelet cannot start, and why.
