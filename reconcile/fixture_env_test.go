@@ -125,32 +125,6 @@ func patient(o *hostlet.Options) {
 // newStageAlone is a stage that runs before those of newStage.
 func newStageAlone(t *testing.T, with ...func(*hostlet.Options)) *stage {
 	t.Helper()
-	s, fast := bareStage(t)
-	s.secured = *withTLS
-	// The test's context ends before its clean-up, and the processes must outlive what stops them
-	// in order. Dozens of etcds are at rest, and most of what they cost then is heartbeats.
-	// Elections take as long as ever.
-	options := hostlet.Options{Dir: t.TempDir(), Namespace: s.ns, EtcdDir: released(t), Heartbeat: 200 * time.Millisecond, Dies: s.agentDies, Logf: func(string, ...any) {}}
-	for _, set := range with {
-		set(&options)
-	}
-	h, err := hostlet.Start(context.WithoutCancel(t.Context()), fast, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.Stop)
-	s.hostlet = h
-	t.Cleanup(func() {
-		if t.Failed() {
-			s.dump()
-		}
-	})
-	return s
-}
-
-// bareStage is a stage in which nothing runs Pods.
-func bareStage(t *testing.T) (*stage, *rest.Config) {
-	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -167,7 +141,26 @@ func bareStage(t *testing.T) (*stage, *rest.Config) {
 	if err := c.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	return &stage{T: t, WithWatch: c, ns: ns.Name, version: etcd36, scheme: scheme}, fast
+	s := &stage{T: t, WithWatch: c, ns: ns.Name, version: etcd36, scheme: scheme, secured: *withTLS}
+	// The test's context ends before its clean-up, and the processes must outlive what stops them
+	// in order. Dozens of etcds are at rest, and most of what they cost then is heartbeats.
+	// Elections take as long as ever.
+	options := hostlet.Options{Dir: t.TempDir(), Namespace: ns.Name, EtcdDir: released(t), Heartbeat: 200 * time.Millisecond, Dies: s.agentDies, Logf: func(string, ...any) {}}
+	for _, set := range with {
+		set(&options)
+	}
+	h, err := hostlet.Start(context.WithoutCancel(t.Context()), fast, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Stop)
+	s.hostlet = h
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.dump()
+		}
+	})
+	return s
 }
 
 // operate starts an operator; the function it returns ends it, as a crash would: nothing is

@@ -100,20 +100,22 @@ func (h held) Status(context.Context) (membership.Endpoint, error) {
 
 func (held) Close() error { return nil }
 
-// TestSickBesideHealthy: of 200 clusters 30 are on nodes that answer nothing, and eight workers look
-// after all. A healthy cluster reacts to an event, such as a deleted Pod, within two seconds.
+// TestSickBesideHealthy: 30 clusters are on nodes that answer nothing, and eight workers look after
+// them and the healthy ones, which rest. A healthy cluster reacts to an event, such as a deleted
+// Pod, within two seconds.
 func TestSickBesideHealthy(t *testing.T) {
 	t.Parallel()
 	const (
-		all, sick, workers = 200, 30, 8
-		bound              = 2 * time.Second
-		events             = 100
+		sick, workers = 30, 8
+		bound         = 2 * time.Second
+		events        = 50
 	)
 	of := newWorkers(workers)
 	var clusters []*stub
-	for n := range sick + 10 { // ten for all that are healthy
-		clusters = append(clusters, live(t, of, n >= sick))
+	for range sick {
+		clusters = append(clusters, live(t, of, false))
 	}
+	healthy := live(t, of, true) // one stub for all of them
 	var mu sync.Mutex
 	ended := map[string]chan struct{}{}
 	options := passesOf(workers)
@@ -124,17 +126,16 @@ func TestSickBesideHealthy(t *testing.T) {
 		if _, err := fmt.Sscanf(request.Name, "c%d", &n); err != nil {
 			return reconcile.Result{}, reconcile.TerminalError(err)
 		}
-		if n >= sick {
-			n = sick + n%10
+		if n < sick {
+			return clusters[n].pass(ctx)
 		}
-		result, err := clusters[n].pass(ctx)
+		if _, err := healthy.pass(ctx); err != nil {
+			t.Error(err)
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if done := ended[request.Name]; done != nil {
-			close(done)
-			delete(ended, request.Name)
-		}
-		return result, err
+		close(ended[request.Name])
+		return reconcile.Result{}, nil // it is at rest again
 	})
 	c, err := controller.NewTypedUnmanaged("sick", options)
 	if err != nil {
@@ -148,7 +149,7 @@ func TestSickBesideHealthy(t *testing.T) {
 	if err := c.Watch(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		defer close(filled)
 		queue = q
-		for n := range all {
+		for n := range sick {
 			q.Add(request(n))
 		}
 		return nil
@@ -161,7 +162,7 @@ func TestSickBesideHealthy(t *testing.T) {
 	<-filled
 	var took []time.Duration
 	for n := range events {
-		r, done := request(sick+n%(all-sick)), make(chan struct{})
+		r, done := request(sick+n), make(chan struct{})
 		mu.Lock()
 		ended[r.Name] = done
 		mu.Unlock()
@@ -176,7 +177,7 @@ func TestSickBesideHealthy(t *testing.T) {
 	}
 	slices.Sort(took)
 	median, late := took[events/2], took[events*99/100]
-	t.Logf("from an event of one of %d healthy clusters, beside %d of which no member answers, to the end of its pass: median %s, 99th percentile %s", all-sick, sick, median, late)
+	t.Logf("from an event of a healthy cluster, beside %d of which no member answers, to the end of its pass: median %s, 99th percentile %s", sick, median, late)
 	if late > bound {
 		t.Errorf("want a 99th percentile of %s at most", bound)
 	}
