@@ -135,7 +135,7 @@ func TestAct(t *testing.T) {
 			reason: "what disturbs no member does not wait for the cluster's turn",
 			step:   update, busy: true,
 			want: slices.Concat(static, metadata),
-			err:  queuedError{1},
+			err:  queuedError{limit: 1},
 		},
 		"Refused": {
 			reason: "nor for what the API server refuses",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
@@ -30,6 +31,8 @@ type answers struct {
 // member list: a look at a healthy cluster costs one Status a member and one MemberList. A member
 // that does not answer may be known by its metrics. These are believed of a member that etcd lists.
 func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[string]*corev1.Pod) answers {
+	defer r.workers.lend()()
+	began := time.Now()
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}
 	var mutex sync.Mutex
@@ -77,6 +80,8 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 		_ = etcd.Close() // it was only read from
 	}
 	asked.believe(c, told)
+	now := time.Now()
+	r.silences.looked(client.ObjectKeyFromObject(c), now.Sub(began), now)
 	return asked
 }
 

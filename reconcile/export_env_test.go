@@ -4,10 +4,7 @@ package reconcile
 
 import (
 	"context"
-	"maps"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -22,11 +19,4 @@ func (r *Reconciler) Look(ctx context.Context, key client.ObjectKey) (membership
 	}
 	seen, err := r.observe(ctx, c, r.Reader)
 	return desired(c), seen.Observed, err
-}
-
-// Turns are the clusters that have a turn to change.
-func (r *Reconciler) Turns() []types.NamespacedName {
-	r.changing.mu.Lock()
-	defer r.changing.mu.Unlock()
-	return slices.Collect(maps.Keys(r.changing.taken))
 }

@@ -162,7 +162,11 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 	for n, o := range objects {
 		own[n], _ = o.DeepCopyObject().(client.Object) // as it was
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(own...).WithInterceptorFuncs(interceptor.Funcs{
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for o, by := range indexes() {
+		builder.WithIndex(o, ofCluster, by)
+	}
+	c := builder.WithReturnManagedFields().WithObjects(own...).WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(_ context.Context, _ client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			meta, err := decode(o)
 			if err != nil {

@@ -122,7 +122,7 @@ func TestPrepare(t *testing.T) {
 		},
 		"MovesInTurn": {
 			reason: "of those that move to other volumes only so many do at a time", moves: true,
-			err: queuedError{1},
+			err: queuedError{limit: 1},
 		},
 		"RescueComesAtOnce": {
 			reason: "data that goes with a Pod waits for no turn; the cluster is looked at again, and its Pods are gone", moves: true,

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,9 @@ const atATime = 10
 func queuedMessage(limit int, name string) string {
 	return fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing); then changing %s-0 in place from %s to %s; it is the only member: etcd does not serve until it is back", limit, name, etcd35, etcd36)
 }
+
+// slowTurns is what a message says of the clusters that have a turn and do nothing with it.
+var slowTurns = regexp.MustCompile(`; of those, [^;]* took no step for more than 1m0s`)
 
 // TestManyAtOnce: so many clusters are given another version by one loop, and only some change at a
 // time, in the order in which they ask. Two of them are given one that cannot be had, and the
@@ -120,7 +124,10 @@ func TestManyAtOnce(t *testing.T) {
 		if slices.Contains(broken, name) {
 			want = strings.Replace(want, "to "+etcd36, "to 3.6.99", 1)
 		}
-		if !slices.Equal(messages, []string{want}) {
+		for n, said := range messages { // after a minute it names those that keep it waiting
+			messages[n] = slowTurns.ReplaceAllString(said, "")
+		}
+		if messages = slices.Compact(messages); !slices.Equal(messages, []string{want}) {
 			t.Errorf("%s said %q while it waited, want %q", name, messages, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -16,6 +17,9 @@ import (
 type Metrics struct {
 	// Reader reads from the cache.
 	Reader client.Reader
+	// Turns tells which clusters have a turn to change (--max-changing), and which wait for one.
+	// Nil: that is not exported.
+	Turns func() (have, wait []types.NamespacedName)
 }
 
 var _ prometheus.Collector = Metrics{}
@@ -34,11 +38,13 @@ var (
 		"Size of the largest member's database, rounded up by at most one eighth from 8 MiB on.")
 	databaseQuota = description("database_quota_bytes",
 		"Size of the database at which etcd refuses writes, from the spec.")
+	turn = description("turn",
+		"1 for each EtcdCluster that has a turn to change (--max-changing), 0 for each that waits for one.")
 )
 
 // Describe sends the descriptions of all metrics.
 func (m Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{statusCondition, databaseSize, databaseQuota} {
+	for _, d := range []*prometheus.Desc{statusCondition, databaseSize, databaseQuota, turn} {
 		to <- d
 	}
 }
@@ -56,6 +62,17 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 		if c := &clusters.Items[i]; c.DeletionTimestamp.IsZero() {
 			send(to, c)
 		}
+	}
+	if m.Turns != nil {
+		have, wait := m.Turns()
+		sendTurns(to, have, 1)
+		sendTurns(to, wait, 0)
+	}
+}
+
+func sendTurns(to chan<- prometheus.Metric, of []types.NamespacedName, value float64) {
+	for _, key := range of {
+		to <- prometheus.MustNewConstMetric(turn, prometheus.GaugeValue, value, key.Namespace, key.Name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "quorate.dev/api/v1alpha1"
@@ -23,6 +24,8 @@ func TestMetrics(t *testing.T) {
 		reason string
 		args   func(*api.EtcdCluster)
 		want   string
+
+		have, wait []types.NamespacedName
 	}{
 		"NotLookedAt": {
 			reason: "Nothing is said of a cluster that was not looked at yet",
@@ -54,6 +57,18 @@ quorate_cluster_database_quota_bytes{cluster="db",namespace="team-a"} 5.36870912
 quorate_cluster_database_size_bytes{cluster="db",namespace="team-a"} 6.7108864e+07
 `,
 		},
+		"Turns": {
+			reason: "It shows which clusters keep which others waiting",
+			args:   func(*api.EtcdCluster) {},
+			have:   []types.NamespacedName{{Namespace: "team-a", Name: "db"}},
+			wait:   []types.NamespacedName{{Namespace: "team-b", Name: "db"}},
+			want: `
+# HELP quorate_cluster_turn 1 for each EtcdCluster that has a turn to change (--max-changing), 0 for each that waits for one.
+# TYPE quorate_cluster_turn gauge
+quorate_cluster_turn{cluster="db",namespace="team-a"} 1
+quorate_cluster_turn{cluster="db",namespace="team-b"} 0
+`,
+		},
 		"Deleted": {
 			reason: "A cluster that is being deleted is not ready, and that is what was asked for",
 			args: func(c *api.EtcdCluster) {
@@ -72,7 +87,8 @@ quorate_cluster_database_size_bytes{cluster="db",namespace="team-a"} 6.7108864e+
 			c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "team-a"}}
 			tc.args(c)
 			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c).Build()
-			if err := testutil.CollectAndCompare(Metrics{Reader: reader}, strings.NewReader(tc.want)); err != nil {
+			turns := func() (have, wait []types.NamespacedName) { return tc.have, tc.wait }
+			if err := testutil.CollectAndCompare(Metrics{Reader: reader, Turns: turns}, strings.NewReader(tc.want)); err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -265,6 +266,9 @@ func starved(pod *corev1.Pod) bool {
 // itself then, and everything else that is waited for meanwhile has a watch.
 func again(seen observed, step membership.Step, lately bool) time.Duration {
 	wait := after(step, lately)
+	if step.Action == membership.Wait && step.Reason == membership.Bootstrapping && !slices.ContainsFunc(slices.Collect(maps.Values(seen.pods)), listens) {
+		return whileWaiting // there is no member to ask yet, and the watch of Pods tells when there is
+	}
 	only := step.Action == membership.Wait && step.Reason == membership.Changing && !slices.ContainsFunc(seen.Instances, func(i membership.Instance) bool {
 		return i.Pod.Changing || !i.Serves()
 	})

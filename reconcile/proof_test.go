@@ -216,6 +216,7 @@ func TestProofs(t *testing.T) {
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	proving := membership.Step{Action: membership.Wait, Reason: membership.Changing}
+	forming := membership.Step{Action: membership.Wait, Reason: membership.Bootstrapping}
 	cases := map[string]struct {
 		reason string
 		step   membership.Step
@@ -227,7 +228,14 @@ func TestAgain(t *testing.T) {
 		"Proving":  {reason: "time alone is waited for", step: proving, proves: 25 * time.Second, want: 25 * time.Second},
 		"Healthy":  {reason: "what it has served with is written down then", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, proves: 3 * time.Second, want: 3 * time.Second},
 		"Changing": {reason: "no watch tells that another one answers", step: proving, proves: 25 * time.Second, given: func(seen *observed) { seen.Instances[1].Pod.Changing = true }, want: whileForming},
-		"Down":     {reason: "nor this", step: proving, proves: 25 * time.Second, given: func(seen *observed) { seen.Instances[1].Endpoint = membership.Endpoint{} }, want: whileForming},
+		"Starting": {reason: "the watch of Pods tells when there is a member to ask", step: forming, want: whileWaiting},
+		"Forming": {
+			reason: "no watch tells that etcd has elected a leader", step: forming, want: whileForming,
+			given: func(seen *observed) {
+				seen.pods["db-0"].Status = corev1.PodStatus{PodIP: "10.0.0.1", ContainerStatuses: etcdStatus(corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})}
+			},
+		},
+		"Down": {reason: "nor this", step: proving, proves: 25 * time.Second, given: func(seen *observed) { seen.Instances[1].Endpoint = membership.Endpoint{} }, want: whileForming},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -75,6 +75,9 @@ type Reconciler struct {
 	comparing comparisons
 	proving   proofs
 	underWay  underWay
+	workers   workers
+	silences  silences
+	pace      pace
 	intents   intents
 	keys      keys
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered
@@ -108,14 +111,17 @@ const (
 )
 
 // SetupWithManager registers the reconciler, which works on as many clusters at a time as workers
-// says.
+// says. Those do not count of which members are waited for that do not answer.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
-	r.applied = newApplied()
+	r.applied, r.workers = newApplied(), newWorkers(workers)
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("find out the name of this host: %w", err)
 	}
 	r.identity = host + "_" + string(uuid.NewUUID())
+	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // the manager has not started
+		return err
+	}
 	whoseTurn := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.changing.wake = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
 		r.comparing.wake = r.changing.wake
@@ -139,12 +145,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Watches(&api.EtcdRestore{}, handler.EnqueueRequestsFromMapFunc(restoredCluster)).
 		Watches(&policyv1.PodDisruptionBudget{}, byLabel, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(whoseTurn).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-		}).
+		WithOptions(passesOf(workers)).
 		Named("etcdcluster").
 		Complete(r)
+}
+
+// passesOf is how a controller calls Reconcile for so many workers.
+func passesOf(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers * passesPerWorker,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
 }
 
 // Reconcile takes one step for one cluster:
@@ -156,6 +167,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 //  4. report what was seen and decided, where it differs from what the status says
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.underWay.begin(request.NamespacedName, time.Now())()
+	if err := r.workers.begin(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	defer r.workers.end()
 	if err := r.changing.resume(ctx, r.Client, r.MaxChanging); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -183,7 +198,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if trustsAnother(cluster, found) {
 		return r.reportTrust(ctx, cluster, found)
 	}
-	seen, err := r.observe(ctx, cluster, r.Client)
+	seen, err := r.observe(ctx, cluster, cached{r.Client, cluster.Name})
 	if err != nil {
 		left(membership.Step{})
 		return ctrl.Result{}, err
@@ -219,7 +234,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if drains {
 		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
-	wait := again(seen, step, r.written.lately(request.NamespacedName))
+	wait := r.pace.wait(request.NamespacedName, step, again(seen, step, r.written.lately(request.NamespacedName)))
+	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 { // what heals the cluster is looked at as often as ever
+		wait = max(wait, r.silences.rest(request.NamespacedName, time.Now()))
+	}
 	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))}, nil
 }
 
@@ -254,6 +272,8 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.proving.forget(key)
 	r.intents.forget(key)
 	r.keys.forget(key)
+	r.silences.forget(key)
+	r.pace.forget(key)
 }
 
 // after is when to look again, if no watch tells earlier; lately is whether the last change was a

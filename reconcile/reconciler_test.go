@@ -84,10 +84,17 @@ func TestObstacle(t *testing.T) {
 			},
 		},
 		"Queued": {
-			reason: "it says what it waits for, which flag that is, and what comes then", err: queuedError{10},
+			reason: "it says what it waits for, which flag that is, and what comes then", err: queuedError{limit: 10},
 			want: membership.Step{
 				Action: membership.Wait, Reason: "Queued",
 				Message: "waiting for its turn behind other clusters, of which at most 10 change at a time (--max-changing); then adding db-3 as a learner",
+			},
+		},
+		"QueuedForLong": {
+			reason: "it says which clusters keep it waiting", err: queuedError{limit: 10, slow: "a, 2 of other namespaces"},
+			want: membership.Step{
+				Action: membership.Wait, Reason: "Queued",
+				Message: "waiting for its turn behind other clusters, of which at most 10 change at a time (--max-changing); of those, a, 2 of other namespaces took no step for more than 1m0s; then adding db-3 as a learner",
 			},
 		},
 		"Changed": {reason: "a fresh look helps", err: fmt.Errorf("%w: now it is None", apply.ErrChanged)},

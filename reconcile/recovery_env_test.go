@@ -434,10 +434,10 @@ func (s *stage) resized(o reconcile.Outlook, before, now map[string]types.UID, a
 func (s *stage) turnsBack(operator *reconcile.Reconciler) {
 	s.Helper()
 	late := time.After(patience)
-	for len(operator.Turns()) > 0 {
+	for have, _ := operator.Turns(); len(have) > 0; have, _ = operator.Turns() {
 		select {
 		case <-late:
-			s.Fatalf("the turns of %v were not given back", operator.Turns())
+			s.Fatalf("the turns of %v were not given back", have)
 		case <-time.After(turnsPause):
 		}
 	}

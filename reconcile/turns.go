@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,11 +71,64 @@ func (t *turns) place(key types.NamespacedName) int {
 	return slices.IndexFunc(t.waiting, func(a asker) bool { return a.NamespacedName == key })
 }
 
-// queuedError: as many clusters change as may at a time.
-type queuedError struct{ limit int }
+// queuedError: as many clusters change as may at a time. slow says which of them keep the others
+// waiting; it may be empty.
+type queuedError struct {
+	limit int
+	slow  string
+}
 
 func (e queuedError) Error() string {
-	return fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing)", e.limit)
+	message := fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing)", e.limit)
+	if e.slow != "" {
+		message += "; of those, " + e.slow + " took no step for more than " + slowTurn.String()
+	}
+	return message
+}
+
+// slowTurn is after what time without a step a cluster with a turn is named to those that wait. To
+// name all would change every message at every step, and cost a write each.
+const slowTurn = time.Minute
+
+// mostNamed is how many clusters are named in one message.
+const mostNamed = 5
+
+// slow names the clusters that have a turn and have done nothing for slowTurn. Those of other
+// namespaces are only counted: their names may be of no concern here.
+func (t *turns) slow(namespace string, now time.Time) string {
+	var names []string
+	others := 0
+	for key, last := range t.last {
+		switch {
+		case !t.taken[key] || now.Sub(last.at) < slowTurn:
+		case key.Namespace == namespace:
+			names = append(names, key.Name)
+		default:
+			others++
+		}
+	}
+	slices.Sort(names)
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(names[:mostNamed], fmt.Sprintf("%d more", more))
+	}
+	if others > 0 {
+		names = append(names, fmt.Sprintf("%d of other namespaces", others))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Turns are the clusters that have a turn to change, and those that wait for one, in their order.
+func (r *Reconciler) Turns() (have, wait []types.NamespacedName) { return r.changing.holders() }
+
+// holders are the clusters that have a turn, and those that wait for one.
+func (t *turns) holders() (have, wait []types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	have = slices.Collect(maps.Keys(t.taken))
+	for _, a := range t.waiting {
+		wait = append(wait, a.NamespacedName)
+	}
+	return have, wait
 }
 
 // resume takes over from the operator before this one, as the status of each cluster tells. A
@@ -139,7 +194,7 @@ func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 	}
 	t.waiting[n].asks = true
 	if limit > 0 && !slices.Contains(t.next(limit), key) {
-		return queuedError{limit}
+		return queuedError{limit, t.slow(c.Namespace, time.Now())}
 	}
 	t.waiting = slices.Delete(t.waiting, n, n+1)
 	if t.taken == nil {

@@ -356,3 +356,52 @@ func TestTurnOf(t *testing.T) {
 		})
 	}
 }
+
+// TestSlowTurns: a cluster that waits is told which others keep it waiting, once they have done
+// nothing for a minute.
+func TestSlowTurns(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	took := func(namespace, name string, ago time.Duration) func(*turns) {
+		return func(turns *turns) {
+			c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+			if err := turns.enter(c, 20); err != nil {
+				t.Error(err)
+			}
+			turns.leave(client.ObjectKeyFromObject(c), 20, membership.Step{Action: membership.Update, Reason: membership.Changing}, now.Add(-ago))
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		took   []func(*turns)
+		want   string
+	}{
+		"None":  {reason: "there is no turn to be had, and no cluster that has one"},
+		"Quick": {reason: "those that go on are named by the metric alone", took: []func(*turns){took("ns", "a", 59*time.Second)}},
+		"Slow":  {reason: "a person may look at these", took: []func(*turns){took("ns", "b", time.Hour), took("ns", "a", time.Minute), took("ns", "c", 0)}, want: "a, b"},
+		"Others": {
+			reason: "the names of other namespaces may be of no concern here",
+			took:   []func(*turns){took("ns", "a", time.Hour), took("elsewhere", "b", time.Hour), took("elsewhere", "c", time.Hour)}, want: "a, 2 of other namespaces",
+		},
+		"Many": {
+			reason: "a message stays short",
+			took: []func(*turns){
+				took("ns", "a", time.Hour), took("ns", "b", time.Hour), took("ns", "c", time.Hour), took("ns", "d", time.Hour),
+				took("ns", "e", time.Hour), took("ns", "f", time.Hour), took("ns", "g", time.Hour),
+			},
+			want: "a, b, c, d, e, 2 more",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var turns turns
+			for _, take := range tc.took {
+				take(&turns)
+			}
+			if got := turns.slow("ns", now); got != tc.want {
+				t.Errorf("%s: want %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

@@ -238,9 +238,10 @@ const (
 	// docs/upgrades.md#what-happens-and-in-which-order.
 	ReasonChanging = "Changing"
 	// ReasonQueued: as many clusters change what they run as may at a time (--max-changing); this
-	// one is next in time.
+	// one is next in time. The message names the clusters of its namespace that have a turn and took
+	// no step for more than a minute, and counts those of other namespaces.
 	//
-	// What to do: nothing. To let more clusters change at a time, raise `--max-changing` of the
+	// What to do: nothing, or see to the clusters that the message names. To let more clusters change at a time, raise `--max-changing` of the
 	// operator.
 	ReasonQueued = "Queued"
 	// ReasonBackingUp: a snapshot is being taken and verified, by the EtcdBackup that the message

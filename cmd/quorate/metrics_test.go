@@ -18,11 +18,13 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
@@ -169,7 +171,10 @@ func ownRegistry(t *testing.T) prometheus.Gatherer {
 		reader.WithObjects(c)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	for _, c := range collectors(reader.Build()) {
+	turns := func() (have, wait []types.NamespacedName) {
+		return []types.NamespacedName{client.ObjectKeyFromObject(db)}, nil
+	}
+	for _, c := range collectors(reader.Build(), turns) {
 		if err := registry.Register(c); err != nil {
 			t.Fatal(err)
 		}

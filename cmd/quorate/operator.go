@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
@@ -101,7 +102,7 @@ func (o *operatorOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "where to serve /metrics, such as :8443; 0 means nowhere")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, only to clients that the API server allows to get /metrics")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "where to serve /healthz and /readyz; 0 means nowhere")
-	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are worked on at the same time")
+	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are worked on at the same time, without those whose members are waited for and do not answer")
 	f.IntVar(&o.maxChanging, "max-changing", 10, "clusters that change what they run (version, options, resources, volumes) at the same time; 0 means all")
 	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long Pods may fail to start or to be ready, or members be unreachable, before the cluster is Stalled")
 	f.StringVar(&o.agentImage, "agent-image", os.Getenv(imageVariable), "image with which the Jobs of backups and restores run: the operator's own (default: what "+imageVariable+" says)")
@@ -180,7 +181,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	if err := restores.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler of restores: %w", err)
 	}
-	for _, collector := range collectors(mgr.GetClient()) {
+	for _, collector := range collectors(mgr.GetClient(), r.Turns) {
 		if err := metrics.Registry.Register(collector); err != nil {
 			return fmt.Errorf("register metrics: %w", err)
 		}
@@ -190,8 +191,8 @@ func (o *operatorOptions) run(ctx context.Context) error {
 }
 
 // collectors are the operator's own metrics, beside those of controller-runtime.
-func collectors(cached client.Reader) []prometheus.Collector {
-	return []prometheus.Collector{reconcile.Metrics{Reader: cached}, backup.Metrics{Reader: cached}}
+func collectors(cached client.Reader, turns func() (have, wait []types.NamespacedName)) []prometheus.Collector {
+	return []prometheus.Collector{reconcile.Metrics{Reader: cached, Turns: turns}, backup.Metrics{Reader: cached}}
 }
 
 // manager is how the flags configure controller-runtime.
