@@ -249,6 +249,20 @@ var invalid = map[string]struct {
 		},
 		want: "spec.tls.client.altNames go into certificates that Quorate issues",
 	},
+	"RotationOfOthers": {
+		reason: "What others issue they rotate",
+		args: func(c *api.EtcdCluster) {
+			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled, RotateAuthority: "a"}, Peer: &api.PeerTLS{Mode: api.TLSDisabled, RotateAuthority: "a"}}
+		},
+		want: "spec.tls.client.rotateAuthority and spec.tls.client.rotationWait are for mode Managed: with mode Secret you rotate the authority yourself (docs/tls.md#your-own-certificates-and-cert-manager); spec.tls.peer.rotateAuthority is for mode Managed",
+	},
+	"RotationWait": {
+		reason: "A day has 24 hours",
+		args: func(c *api.EtcdCluster) {
+			c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSManaged, RotationWait: new(api.Duration("7d"))}}
+		},
+		want: "spec.tls.client.rotationWait must be whole seconds, minutes or hours from 0s to 8760h, for example 168h",
+	},
 	"FlagTLS": {reason: "TLS is more than a flag", args: flags("cert-file", "/x"), want: "spec.options.flags: TLS is configured in spec.tls"},
 	"SpreadWithoutSelector": {
 		reason: "It counts no Pods",
