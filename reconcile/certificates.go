@@ -1,10 +1,12 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +32,9 @@ import (
 type Certificates struct {
 	// Lifetime of a leaf that is issued; 0: pki.LeafLifetime.
 	Lifetime time.Duration
+	// AuthorityLifetime is the same of an authority; 0: pki.AuthorityLifetime. An authority is
+	// rotated when a third of it is left.
+	AuthorityLifetime time.Duration
 	// Every is how often the Secrets of a cluster are looked at that is ready; 0: restingLook.
 	Every time.Duration
 	// PeerHosts are further names and addresses by which members reach each other, where names have
@@ -60,6 +65,8 @@ type credentials struct {
 	// client and peer are the fingerprints of the authorities; empty where these are lost, or not
 	// Quorate's.
 	client, peer string
+	// clientRotation and peerRotation are what is told of their rotations.
+	clientRotation, peerRotation rotated
 
 	cluster    types.UID
 	generation int64
@@ -161,7 +168,7 @@ func (l *inspection) clients(ctx context.Context) error {
 	switch l.c.ClientTLSMode() {
 	case api.TLSManaged:
 		p := clientPlane(l.c)
-		l.found.client, err = l.managed(ctx, p)
+		l.found.client, l.found.clientRotation, err = l.managed(ctx, p)
 		secret, getErr = l.operators(ctx, p)
 	case api.TLSSecret:
 		err = l.ownClients(ctx)
@@ -182,7 +189,7 @@ func (l *inspection) peers(ctx context.Context) error {
 	var err error
 	switch l.c.PeerTLSMode() {
 	case api.TLSManaged:
-		l.found.peer, err = l.managed(ctx, l.peerPlane())
+		l.found.peer, l.found.peerRotation, err = l.managed(ctx, l.peerPlane())
 	case api.TLSSecret:
 		err = l.own(ctx, l.c.PeerSecret(), "spec.tls.peer.secretRef", pki.Use{Hosts: render.PeerHosts(l.c), Server: true, Client: true})
 	case api.TLSDisabled:
@@ -253,21 +260,27 @@ func soonRenewed(c *api.EtcdCluster, seen observed, now time.Time) time.Duration
 func inForce(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
 	s := &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: c.ClientTLSMode()}, Peer: api.TLSPlaneStatus{Mode: c.PeerTLSMode()}}
 	if c.Status.TLS != nil { // what members trust does not change by being lost
-		s.Client.Authority, s.Peer.Authority = c.Status.TLS.Client.Authority, c.Status.TLS.Peer.Authority
+		was := c.Status.TLS.DeepCopy()
+		was.Client.Mode, was.Peer.Mode = s.Client.Mode, s.Peer.Mode
+		s = was
 	}
-	if found != nil && found.client != "" {
-		s.Client.Authority = found.client
+	if found == nil {
+		return s
 	}
-	if found != nil && found.peer != "" {
-		s.Peer.Authority = found.peer
-	}
+	s.Client.Authority, s.Peer.Authority = cmp.Or(found.client, s.Client.Authority), cmp.Or(found.peer, s.Peer.Authority)
+	found.clientRotation.tell(&s.Client)
+	found.peerRotation.tell(&s.Peer)
 	return s
 }
 
 // trustsAnother reports whether members are to start with another authority than the status has.
 func trustsAnother(c *api.EtcdCluster, found *credentials) bool {
 	was, is := c.Status.TLS, inForce(c, found)
-	return was != nil && (was.Client.Authority != "" && was.Client.Authority != is.Client.Authority || was.Peer.Authority != "" && was.Peer.Authority != is.Peer.Authority)
+	return was != nil && (otherTrust(was.Client, is.Client) || otherTrust(was.Peer, is.Peer))
+}
+
+func otherTrust(was, is api.TLSPlaneStatus) bool {
+	return was.Authority != "" && was.Authority != is.Authority || !slices.Equal(was.Trusts, is.Trusts)
 }
 
 // reportTrust writes down what members are to trust, before the first Pod starts with it: an

@@ -1,11 +1,12 @@
 package reconcile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,9 +28,19 @@ const specClient = "spec.tls.client"
 type plane struct {
 	spec      string // the field, for people
 	authority string // the Secret
-	trusted   string // the fingerprint of the authority that the members trust; empty where that is not known
 	secrets   []issuedSecret
+	port      int    // of the members
+	part      string // of the revision of a Pod that tells whom it trusts
+	// status is what is known of the authority that the members trust; the zero one where nothing
+	// is.
+	status api.TLSPlaneStatus
+	// asked is what the spec says of a rotation, and wait how long one gives applications.
+	asked string
+	wait  time.Duration
 }
+
+// known are the fingerprints of the authorities that members may trust.
+func (p plane) known() []string { return append(slices.Clone(p.status.Trusts), p.status.Authority) }
 
 // issuedSecret is a Secret with one certificate or several.
 type issuedSecret struct {
@@ -46,7 +57,7 @@ type leaf struct {
 
 func clientPlane(c *api.EtcdCluster) plane {
 	p := plane{
-		spec: specClient, authority: c.ClientAuthoritySecret(),
+		spec: specClient, authority: c.ClientAuthoritySecret(), port: api.PortClient, part: render.PartClientTrust, wait: rotationWait(c),
 		secrets: []issuedSecret{
 			// The server's is a client's as well: etcd's HTTP gateway connects to itself with it.
 			{c.ServerSecret(), []leaf{{files, c.Name, pki.Use{Hosts: render.ServerHosts(c), Server: true, Client: true}}}},
@@ -55,7 +66,10 @@ func clientPlane(c *api.EtcdCluster) plane {
 		},
 	}
 	if c.Status.TLS != nil {
-		p.trusted = c.Status.TLS.Client.Authority
+		p.status = c.Status.TLS.Client
+	}
+	if c.Spec.TLS != nil && c.Spec.TLS.Client != nil {
+		p.asked = c.Spec.TLS.Client.RotateAuthority
 	}
 	return p
 }
@@ -67,14 +81,17 @@ func (l *inspection) peerPlane() plane {
 	}
 	connects := pki.Names{Cert: api.SecretPeerCert, Key: api.SecretPeerKey, CA: api.SecretCA}
 	p := plane{
-		spec: "spec.tls.peer", authority: c.PeerAuthoritySecret(),
+		spec: "spec.tls.peer", authority: c.PeerAuthoritySecret(), port: api.PortPeer, part: render.PartPeerTrust,
 		secrets: []issuedSecret{{c.PeerSecret(), []leaf{
 			{files, c.Name, pki.Use{Hosts: hosts, Server: true}},
 			{connects, c.Name, pki.Use{Client: true}},
 		}}},
 	}
 	if c.Status.TLS != nil {
-		p.trusted = c.Status.TLS.Peer.Authority
+		p.status = c.Status.TLS.Peer
+	}
+	if c.Spec.TLS != nil && c.Spec.TLS.Peer != nil {
+		p.asked = c.Spec.TLS.Peer.RotateAuthority
 	}
 	return p
 }
@@ -87,34 +104,46 @@ func (l *inspection) lifetime() time.Duration {
 }
 
 // managed sees to it that the Secrets of a plane are there and good, and returns the fingerprint of
-// the authority. Where that is lost nothing can be issued: what is there is used as long as it is
-// good.
-func (l *inspection) managed(ctx context.Context, p plane) (string, error) {
-	authority, lost, err := l.authority(ctx, p)
+// the authority and how far its rotation is. Where it is lost nothing can be issued: what is there is
+// used as long as it is good.
+func (l *inspection) managed(ctx context.Context, p plane) (string, rotated, error) {
+	h, lost, err := l.authority(ctx, p)
 	if err != nil {
-		return "", err
+		return "", rotated{}, err
 	}
 	if lost != "" {
-		return "", l.withoutAuthority(ctx, p, lost)
+		return "", rotated{}, l.withoutAuthority(ctx, p, lost)
 	}
-	if authority.Ends().Before(l.now.Add(authorityEnds)) {
-		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: before then, %s",
-			p.authority, p.spec, pki.Instant(authority.Ends()), newAuthority(p)))
+	if h.issues.Ends().Before(l.now.Add(authorityEnds)) {
+		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: its rotation must come to an end before (status.tls, docs/tls.md#rotation)",
+			p.authority, p.spec, pki.Instant(h.issues.Ends())))
 	}
+	published := true
 	for _, s := range p.secrets {
-		if err := l.issue(ctx, authority, p, s); err != nil {
-			return "", err
+		written, err := l.issue(ctx, h.issues, p, s)
+		if err != nil && !h.expired { // then there is nothing to lose, and another one is about to issue
+			return "", rotated{}, err
 		}
+		published = published && written
 	}
-	return authority.Fingerprint(), nil
+	told, err := l.rotate(ctx, p, h, published)
+	return h.issues.Fingerprint(), told, err
 }
 
 // authorityEnds is how long before the end of an authority a person is told.
 const authorityEnds = 180 * 24 * time.Hour
 
-// newAuthority is how a cluster gets another authority: etcd reads what it trusts at its start.
+// newAuthority is how a cluster of which no member runs gets another authority, or one that runs and
+// can wait: etcd reads what it trusts at its start.
 func newAuthority(p plane) string {
 	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0 and, once no Pod is left, back: the cluster then starts with a new authority%s", p.authority, clientsToo(p))
+}
+
+// otherAuthority is how one gets it that runs.
+func (l *inspection) otherAuthority(p plane) string {
+	field, _ := strings.CutPrefix(p.spec, "spec.tls.")
+	return fmt.Sprintf(`to have another authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
+		api.GroupName, l.c.Name, l.c.Namespace, field, l.now.UTC().Format("2006-01-02"))
 }
 
 // clientsToo is what else is to be done where clients trust the authority.
@@ -126,45 +155,54 @@ func clientsToo(p plane) string {
 }
 
 // authority reads the authority of a plane, or makes it while there is no Pod that trusts another
-// one. Else it says why it is lost.
-func (l *inspection) authority(ctx context.Context, p plane) (a *pki.Authority, lost string, _ error) {
-	secret, err := l.ours(ctx, p.authority, p.trusts, l.adoptable(p.authority))
+// one, or begins a rotation to another one where it is lost and the spec asks for that. Else it says
+// why it is lost.
+func (l *inspection) authority(ctx context.Context, p plane) (h *held, lost string, _ error) {
+	secret, err := l.ours(ctx, p.authority, l.holds(p), l.adoptable(p.authority))
 	if err != nil {
 		return nil, "", err
 	}
 	if secret == nil {
 		lost = "is missing"
-	} else if a, err = pki.ReadAuthority(secret.Data, files, l.now); err != nil {
+	} else if h, err = readHeld(secret, l.now); err != nil {
 		lost = "cannot be used: " + err.Error()
-	} else if p.trusted != "" && a.Fingerprint() != p.trusted {
+	} else if p.status.Authority != "" && !h.follows(p.known()) {
 		lost = "holds an authority that the members do not trust"
 	}
 	if lost == "" {
-		return a, "", nil
+		return h, "", nil
 	}
 	trusted, err := l.hasPods(ctx)
 	switch {
 	case err != nil:
 		return nil, "", err
 	case trusted:
+		if p.asked != "" && p.asked != p.status.RotateAuthority && l.writes {
+			if err := l.anew(ctx, p, secret); err != nil {
+				return nil, "", err
+			}
+		}
 		return nil, fmt.Sprintf("Secret %s with the certificate authority of %s %s", p.authority, p.spec, lost), nil
-	case a != nil: // no member trusts any yet, or any more
-		return a, "", nil
+	case h != nil: // no member trusts any yet, or any more
+		return h, "", nil
 	case secret != nil: // the clock may be wrong, or a person at work
 		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not written over: %s", p.authority, p.spec, lost, newAuthority(p))}
 	case !l.writes:
 		return nil, "", l.missing(p.authority)
 	}
-	cert, key, err := pki.NewAuthority(l.c.Namespace+"/"+l.c.Name+" "+p.spec, l.now, pki.AuthorityLifetime)
+	cert, key, err := pki.NewAuthority(l.authorityName(p), l.now, l.authorityLifetime())
 	if err != nil {
 		return nil, "", err
 	}
-	data := map[string][]byte{api.SecretCert: cert, api.SecretKey: key}
-	if err := l.write(ctx, nil, p.authority, data, "Created the certificate authority in Secret "+p.authority); err != nil {
+	made := &corev1.Secret{Data: map[string][]byte{api.SecretCert: cert, api.SecretKey: key}}
+	if p.asked != "" { // it is a new one
+		made.Data[api.SecretRotation] = []byte(p.asked)
+	}
+	if err := l.write(ctx, nil, p.authority, made.Data, "Created the certificate authority in Secret "+p.authority); err != nil {
 		return nil, "", err
 	}
-	a, err = pki.ReadAuthority(data, files, l.now)
-	return a, "", err
+	h, err = readHeld(made, l.now)
+	return h, "", err
 }
 
 // hasPods reports whether the cluster has any Pod, as the API server itself says.
@@ -177,11 +215,12 @@ func (l *inspection) hasPods(ctx context.Context) (bool, error) {
 }
 
 // issue sees to it that a Secret has what the authority has issued, good for as long as it takes to
-// renew it. What cannot be renewed is used as long as it is good, and that is told.
-func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s issuedSecret) error {
-	secret, err := l.ours(ctx, s.name, l.issuedBy(a.Fingerprint(), s), l.replaceable(s.name))
+// renew it, and reports whether it has. What cannot be renewed is used as long as it is good, and
+// that is told.
+func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s issuedSecret) (written bool, _ error) {
+	secret, err := l.ours(ctx, s.name, l.issuedBy(append(p.known(), pki.Fingerprints(a.PEM())...), s), l.replaceable(s.name))
 	if err != nil {
-		return err
+		return false, err
 	}
 	var data map[string][]byte
 	if secret != nil {
@@ -191,51 +230,72 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 	if next == nil {
 		next = map[string][]byte{}
 	}
+	issued := false
 	for _, leaf := range s.certificates {
 		again, stale := a.Stale(data, leaf.files, leaf.use, l.now, l.lifetime())
 		if stale == nil {
 			l.lookBy(again)
 			continue
 		}
+		why, next[leaf.files.CA] = stale, a.PEM()
+		if again, stale = a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); stale == nil { // what is trusted is all that was wrong
+			l.lookBy(again)
+			continue
+		}
 		cert, key, err := a.Issue(leaf.name, leaf.use, data[leaf.files.Key], l.now, l.lifetime())
 		if err != nil {
-			return fmt.Errorf("issue Secret %s: %w", s.name, err)
+			return false, l.unissued(a, p, s, data, stale, fmt.Errorf("issue Secret %s: %w", s.name, err))
 		}
-		next[leaf.files.Cert], next[leaf.files.Key], next[leaf.files.CA], why = cert, key, a.PEM(), stale
+		why, issued, next[leaf.files.Cert], next[leaf.files.Key] = stale, true, cert, key
 		if _, refused := a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); refused != nil { // else it is issued for ever
-			return &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s cannot be issued: what the authority in Secret %s issues would be refused (%v): %s",
+			return false, &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s cannot be issued: what the authority in Secret %s issues would be refused (%v): %s",
 				s.name, p.authority, refused, newAuthority(p))}
 		}
 	}
 	if why == nil {
-		return nil
+		return true, nil
 	}
 	note := "Issued the certificate in Secret " + s.name
-	if secret != nil {
+	switch {
+	case secret != nil && issued:
 		note = "Reissued the certificate in Secret " + s.name + ": " + why.Error()
+	case secret != nil:
+		note = "Wrote the authorities that are trusted into " + api.SecretCA + " of Secret " + s.name
 	}
 	if l.writes {
 		err = l.write(ctx, secret, s.name, next, note)
 	} else {
 		err = l.missing(s.name)
 	}
-	ends, good := l.good(a, s, data)
-	if err == nil || !good || apierrors.IsConflict(err) {
+	if err == nil || apierrors.IsConflict(err) {
+		return err == nil, err
+	}
+	if !l.writes {
+		if _, good := l.good(a, p, s, data); good {
+			err = errors.New("which is not done while spec.suspend is true")
+		}
+	}
+	return false, l.unissued(a, p, s, data, why, err)
+}
+
+// unissued is what comes of a certificate that could not be reissued: the error, or a warning while
+// what is there is good.
+func (l *inspection) unissued(a *pki.Authority, p plane, s issuedSecret, data map[string][]byte, why, err error) error {
+	ends, good := l.good(a, p, s, data)
+	if !good {
 		return err
 	}
 	l.lookBy(l.now.Add(unreadyLook))
-	if !l.writes {
-		err = errors.New("which is not done while spec.suspend is true")
-	}
 	l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s is to be reissued (%v), %s; it expires at %s", s.name, why, podstatus.FirstLine(err.Error()), pki.Instant(ends)))
 	return nil
 }
 
 // good reports whether all certificates of a Secret can be used as they are, and until when.
-func (l *inspection) good(a *pki.Authority, s issuedSecret, data map[string][]byte) (first time.Time, _ bool) {
+func (l *inspection) good(a *pki.Authority, p plane, s issuedSecret, data map[string][]byte) (first time.Time, _ bool) {
+	known := append(p.known(), pki.Fingerprints(a.PEM())...)
 	for _, leaf := range s.certificates {
 		ends, wrong := pki.Check(data, leaf.files, leaf.use, l.now)
-		if wrong != nil || !bytes.Equal(data[leaf.files.CA], a.PEM()) {
+		if wrong != nil || !trustsOnly(data[leaf.files.CA], known) {
 			return first, false
 		}
 		if first.IsZero() || ends.Before(first) {
@@ -254,7 +314,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 				"Put Secret %s back from a backup; or %s",
 				lost, s.name, wrong, p.authority, newAuthority(p))}
 		}
-		secret, err := l.ours(ctx, s.name, l.issuedBy(p.trusted, s), unusable(errUnowned))
+		secret, err := l.ours(ctx, s.name, l.issuedBy(p.known(), s), unusable(errUnowned))
 		if err != nil {
 			return err
 		}
@@ -272,7 +332,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 			}
 		}
 	}
-	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or %s", lost, pki.Instant(first), newAuthority(p)))
+	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or, %s", lost, pki.Instant(first), l.otherAuthority(p)))
 	return nil
 }
 
@@ -305,6 +365,8 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	case err != nil:
 		return fmt.Errorf("apply Secret %s: %w", name, err)
 	}
-	l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonIssued, "Issue", "%s", note)
+	if note != "" {
+		l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonIssued, "Issue", "%s", note)
+	}
 	return nil
 }

@@ -1,10 +1,10 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,16 +54,29 @@ func (l *inspection) ours(ctx context.Context, name string, proven func(map[stri
 	return secret, nil
 }
 
-// trusts reports whether a Secret holds the authority that the members trust.
-func (p plane) trusts(data map[string][]byte) bool {
-	return p.trusted != "" && pki.Fingerprint(data[api.SecretCert]) == p.trusted
+// holds reports whether a Secret holds an authority that the members trust. One with another
+// authority beside it must have the key as well: the certificate is no secret.
+func (l *inspection) holds(p plane) func(map[string][]byte) bool {
+	return func(data map[string][]byte) bool {
+		if !trustsOnly(data[api.SecretCert], p.known()) {
+			return false
+		}
+		_, err := pki.ReadAuthority(data, files, l.now)
+		return err == nil || len(data[api.SecretNextCert]) == 0 && len(data[api.SecretPreviousCert]) == 0
+	}
 }
 
-// issuedBy reports whether a Secret holds what an authority has issued for this use, and nothing
+// trustsOnly reports whether all certificates in a file are known.
+func trustsOnly(file []byte, known []string) bool {
+	prints := pki.Fingerprints(file)
+	return len(prints) > 0 && !slices.ContainsFunc(prints, func(print string) bool { return !slices.Contains(known, print) })
+}
+
+// issuedBy reports whether a Secret holds what authorities have issued for this use, and nothing
 // else that is trusted.
-func (l *inspection) issuedBy(authority string, s issuedSecret) func(map[string][]byte) bool {
+func (l *inspection) issuedBy(authorities []string, s issuedSecret) func(map[string][]byte) bool {
 	return func(data map[string][]byte) bool {
-		if authority == "" || pki.Fingerprint(data[api.SecretCA]) != authority {
+		if !trustsOnly(data[api.SecretCA], authorities) {
 			return false
 		}
 		for _, leaf := range s.certificates {
@@ -81,7 +94,7 @@ func (l *inspection) issuedBy(authority string, s issuedSecret) func(map[string]
 func (l *inspection) operators(ctx context.Context, p plane) (*corev1.Secret, error) {
 	for _, s := range p.secrets {
 		if s.name == l.c.OperatorSecret() {
-			return l.ours(ctx, s.name, l.issuedBy(cmp.Or(l.found.client, p.trusted), s), l.replaceable(s.name))
+			return l.ours(ctx, s.name, l.issuedBy(append(p.known(), append(l.found.clientRotation.trusts, l.found.client)...), s), l.replaceable(s.name))
 		}
 	}
 	return nil, nil

@@ -126,7 +126,42 @@ func TestManagedCertificates(t *testing.T) {
 		"AuthorityEnds": {
 			reason: "nothing that it has issued outlives it",
 			change: func(w *world) { w.at = noon.Add(pki.AuthorityLifetime - 30*24*time.Hour) },
-			want:   want{Written: leaves, Warning: "the certificate authority in Secret db-client-ca (spec.tls.client) expires at "},
+			want:   want{Written: everySecret, Warning: "the certificate authority in Secret db-client-ca (spec.tls.client) expires at "},
+		},
+		"Age": {
+			reason: "it is rotated long before its end",
+			change: func(w *world) { w.at = noon.Add(pki.AuthorityLifetime*2/3 + time.Hour) },
+			want:   want{Written: everySecret},
+		},
+		"RotationAsked": {
+			reason: "the next authority is made beside the one that issues",
+			change: func(w *world) { w.c.Spec.TLS.Peer.RotateAuthority = "a" },
+			want:   want{Written: []string{"db-peer-ca"}, Dials: true},
+		},
+		"RotationDone": {
+			reason: "it was done for the same word",
+			change: func(w *world) { w.c.Spec.TLS.Peer.RotateAuthority, w.c.Status.TLS.Peer.RotateAuthority = "a", "a" },
+			want:   rest,
+		},
+		"RotationSuspended": {
+			reason: "a person works by hand",
+			change: func(w *world) { w.c.Spec.TLS.Peer.RotateAuthority, w.c.Spec.Suspend = "a", true },
+			want:   rest,
+		},
+		"AuthorityGoneRotation": {
+			reason: "members go on trusting the lost one, which takes no key, until the next one has issued all",
+			change: func(w *world) { delete(w.secrets, "db-peer-ca"); w.c.Spec.TLS.Peer.RotateAuthority = "a" },
+			want:   want{Written: []string{"db-peer-ca"}, Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer is missing: ", Dials: true},
+		},
+		"AuthorityUnowned": {
+			reason: "the certificate of the authority is no secret: beside it there may be another authority of its writer",
+			change: func(w *world) {
+				secret := w.secrets["db-peer-ca"]
+				secret.OwnerReferences = nil
+				others := secrets(t, managed())["db-peer-ca"].Data
+				secret.Data["tls.key"], secret.Data["next.crt"], secret.Data["next.key"] = nil, others["tls.crt"], others["tls.key"]
+			},
+			want: want{Barred: "Secret db-peer-ca has the label of this EtcdCluster, and is neither owned by it nor known from its status", Dials: true},
 		},
 		"Foreign": {
 			reason: "another one's Secret is not written over",

@@ -338,6 +338,7 @@ func untried(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev
 	if !ok {
 		return nil
 	}
+	served.Status.TLS = nil // whom it trusts is not asked for by the spec, and nothing to go back from
 	return render.Outdated(served, pod)
 }
 

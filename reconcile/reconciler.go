@@ -80,6 +80,8 @@ type Reconciler struct {
 	pace      pace
 	intents   intents
 	keys      keys
+	// prover asks a member whose authority is rotated what it shows and accepts; nil: handshake.
+	prover prover
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered
 	// to our last change.
 	identity   string

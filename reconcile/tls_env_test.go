@@ -238,7 +238,7 @@ func TestCertificatesMended(t *testing.T) {
 	if err := s.Delete(s.Context(), s.secret("db-client-ca")); err != nil {
 		t.Fatal(err)
 	}
-	s.stalledWith(c, api.ReasonAuthorityLost, "Secret db-client-ca", "is missing", "the cluster serves until", "set spec.replicas to 0")
+	s.stalledWith(c, api.ReasonAuthorityLost, "Secret db-client-ca", "is missing", "the cluster serves until", "rotateAuthority")
 	if !is(c, api.ConditionAvailable, metav1.ConditionTrue) || !is(c, api.ConditionDegraded, metav1.ConditionTrue) {
 		t.Errorf("a cluster whose authority is lost: %+v", c.Status.Conditions)
 	}

@@ -67,7 +67,7 @@ func TestSilentMembersHoldNoWorker(t *testing.T) {
 	asked, given := make(chan struct{}, 100), make(chan struct{})
 	sick.Dial = func(string, int) (membership.Client, error) {
 		asked <- struct{}{}
-		return held{given: given}, nil
+		return heldClient{given: given}, nil
 	}
 	over := make(chan struct{})
 	go func() {
@@ -87,18 +87,18 @@ func TestSilentMembersHoldNoWorker(t *testing.T) {
 	}
 }
 
-// held is a member that answers when it is let.
-type held struct {
+// heldClient is a member that answers when it is let.
+type heldClient struct {
 	membership.Client
 	given <-chan struct{}
 }
 
-func (h held) Status(context.Context) (membership.Endpoint, error) {
+func (h heldClient) Status(context.Context) (membership.Endpoint, error) {
 	<-h.given
 	return membership.Endpoint{}, context.DeadlineExceeded
 }
 
-func (held) Close() error { return nil }
+func (heldClient) Close() error { return nil }
 
 // TestSickBesideHealthy: 30 clusters are on nodes that answer nothing, and eight workers look after
 // them and the healthy ones, which rest. A healthy cluster reacts to an event, such as a deleted

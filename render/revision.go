@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,14 +58,14 @@ func revision(c *api.EtcdCluster) parts {
 	if s.Resources != nil {
 		resources = *s.Resources
 	}
-	return parts{
+	return append(parts{
 		{"image", hash(image)},
 		{"options", hash(optionArgs(s.Options, newest))},
 		{"pod", podHash(c)},
 		{"resources", hash([]any{canonical(resources.Requests), canonical(resources.Limits)})},
 		{"scheduling", hash(*scheduling(c))},
 		{"storage", hash(storage)},
-	}
+	}, trusts(c)...)
 }
 
 // podHash is that of spec.pod without its metadata, which comes to a Pod that runs.
@@ -75,6 +76,27 @@ func podHash(c *api.EtcdCluster) string {
 	}
 	return hash([]any{account, users})
 }
+
+// trusts are the parts for the authorities that a member trusts, of which it learns at its start
+// alone. Pods of a cluster whose authority has not been rotated yet have none: they trust the first
+// one.
+func trusts(c *api.EtcdCluster) parts {
+	var all parts
+	if t := c.Status.TLS; t != nil && len(t.Client.Trusts) > 0 {
+		all = append(all, part{PartClientTrust, hash(t.Client.Trusts)})
+	}
+	if t := c.Status.TLS; t != nil && len(t.Peer.Trusts) > 0 {
+		all = append(all, part{PartPeerTrust, hash(t.Peer.Trusts)})
+	}
+	return all
+}
+
+// The parts of a revision for the authorities that members trust: those of the clients' port, and
+// those of the members' port.
+const (
+	PartClientTrust = "tls.client"
+	PartPeerTrust   = "tls.peer"
+)
 
 // Outdated names the parts of the spec that differ from those the Pod was made of, in the order of
 // their names. The version is none of them.
@@ -91,6 +113,13 @@ func Outdated(c *api.EtcdCluster, pod *corev1.Pod) []string {
 		}
 	}
 	return outdated
+}
+
+// Trusts reports whether a Pod was made to trust the authorities that the status names, in one of
+// the two parts. Its etcd trusts what the Secrets held at the last start of the container, and they
+// held that before the Pod was made.
+func Trusts(c *api.EtcdCluster, pod *corev1.Pod, part string) bool {
+	return !slices.Contains(Outdated(c, pod), part)
 }
 
 // optionsAsWritten is the hash of the options on Pods of Quorate's first days: it has the flags

@@ -25,6 +25,29 @@ func TestOutdated(t *testing.T) {
 			reason: "The version is compared as a version",
 			args:   func(c *api.EtcdCluster) { c.Spec.Version = "v3.7.3" },
 		},
+		"TrustNeverRotated": {
+			reason: "A cluster of an earlier release trusts its first authority, and so do its Pods",
+			args: func(c *api.EtcdCluster) {
+				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSManaged, Authority: "a"}, Peer: api.TLSPlaneStatus{Mode: api.TLSManaged, Authority: "b"}}
+			},
+		},
+		"TrustBoth": {
+			reason: "etcd learns whom it trusts when it starts",
+			args: func(c *api.EtcdCluster) {
+				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Trusts: []string{"a", "n"}}, Peer: api.TLSPlaneStatus{Trusts: []string{"b", "m"}}}
+			},
+			want: []string{PartClientTrust, PartPeerTrust},
+		},
+		"TrustNew": {
+			reason: "The former one is trusted no more by clients' port, and nothing changes for peers",
+			before: func(c *api.EtcdCluster) {
+				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Trusts: []string{"a", "n"}}, Peer: api.TLSPlaneStatus{Trusts: []string{"b", "m"}}}
+			},
+			args: func(c *api.EtcdCluster) {
+				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Trusts: []string{"n"}}, Peer: api.TLSPlaneStatus{Trusts: []string{"b", "m"}}}
+			},
+			want: []string{PartClientTrust},
+		},
 		"NoPartOfThePod": {
 			reason: "Size, metadata, retention, recovery and replicas are not what a Pod is made of",
 			args: func(c *api.EtcdCluster) {

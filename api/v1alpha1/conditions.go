@@ -193,6 +193,12 @@ const (
 	//
 	// What to do: nothing.
 	ReasonIssued = "Issued"
+	// ReasonRotation: a rotation of a certificate authority began, or took its next step. It is the
+	// reason of events.
+	//
+	// What to do: have your applications read ca.crt and their certificate again, where the event
+	// is about spec.tls.client; see docs/tls.md#rotation.
+	ReasonRotation = "Rotation"
 	// ReasonNotFormed: the cluster has not served yet.
 	//
 	// What to do: nothing. If it lasts, the condition Ready says why.

@@ -32,6 +32,7 @@ type TLS struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Secret' ? has(self.secretRef) && has(self.operatorSecretRef) : !has(self.secretRef) && !has(self.operatorSecretRef)",message="spec.tls.client.secretRef and spec.tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.altNames)",fieldPath=".altNames",message="spec.tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.rotateAuthority) && !has(self.rotationWait)",message="spec.tls.client.rotateAuthority and spec.tls.client.rotationWait are for mode Managed: with mode Secret you rotate the authority yourself (docs/tls.md#your-own-certificates-and-cert-manager)"
 // +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || (!has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name) && (!has(self.operatorSecretRef) || !has(oldSelf.operatorSecretRef) || self.operatorSecretRef.name == oldSelf.operatorSecretRef.name)",message="the names of the Secrets cannot be changed, because the Pods mount them: revert them, and replace what the Secrets hold"
 type ClientTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
@@ -51,6 +52,24 @@ type ClientTLS struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	AltNames []AltName `json:"altNames,omitempty"`
+
+	// rotateAuthority asks for another certificate authority: any value other than the one in
+	// status.tls.client.rotateAuthority begins one rotation. Quorate recreates the Pods twice, one
+	// after the other, and reissues all certificates. A rotation that has begun comes to its end,
+	// whatever is written here by then. Without it an authority is rotated when two thirds of its
+	// validity have passed. Only with mode Managed. Default empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RotateAuthority string `json:"rotateAuthority,omitempty"`
+
+	// rotationWait is how long a rotation waits for applications, twice, from 0s to 8760h: after
+	// ca.crt in <cluster>-client-tls has both authorities, before the members show certificates of
+	// the new one; and after the certificate there is of the new one, before members refuse those
+	// of the old one. An application must have read the files again by then. 0s goes on at once,
+	// also in a rotation that is under way. Only with mode Managed. Default 168h.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) <= duration('8760h')",message="spec.tls.client.rotationWait must be a duration from 0s to 8760h, for example 168h or 1h30m"
+	RotationWait *Duration `json:"rotationWait,omitempty"`
 
 	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
 	// with the authorities that client certificates are checked against. tls.crt must be valid for
@@ -75,6 +94,7 @@ type AltName string
 
 // PeerTLS is TLS of the port that members use among themselves.
 //
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.rotateAuthority)",fieldPath=".rotateAuthority",message="spec.tls.peer.rotateAuthority is for mode Managed: with mode Secret you rotate the authority yourself (docs/tls.md#your-own-certificates-and-cert-manager)"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Secret' ? has(self.secretRef) : !has(self.secretRef)",fieldPath=".secretRef",message="spec.tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other"
 // +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || !has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name",fieldPath=".secretRef",message="the name of the Secret cannot be changed, because the Pods mount it: revert it, and replace what the Secret holds"
 type PeerTLS struct {
@@ -85,6 +105,13 @@ type PeerTLS struct {
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
+
+	// rotateAuthority asks for another certificate authority: any value other than the one in
+	// status.tls.peer.rotateAuthority begins one rotation, as that of spec.tls.client does. Only
+	// with mode Managed. Default empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RotateAuthority string `json:"rotateAuthority,omitempty"`
 
 	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
 	// with the authorities that peers are checked against. tls.crt must be valid for
@@ -112,11 +139,59 @@ type TLSPlaneStatus struct {
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
 
-	// authority is the SHA-256 of the certificate of the authority that the members trust, in
+	// authority is the SHA-256 of the certificate of the authority that issues certificates, in
 	// hexadecimal. Only with mode Managed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Authority string `json:"authority,omitempty"`
+
+	// trusts are the same of all authorities that a member trusts whose Pod is created now, once
+	// the authority was rotated: two during a rotation, and then one. While there are none, members
+	// trust authority.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MaxLength=64
+	Trusts []string `json:"trusts,omitempty"`
+
+	// rotateAuthority is what the field of that name in the spec said when a rotation began last,
+	// or the authority was created.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RotateAuthority string `json:"rotateAuthority,omitempty"`
+
+	// rotation is the rotation that is under way.
+	// +optional
+	Rotation *RotationStatus `json:"rotation,omitempty"`
+}
+
+// RotationStep is one of the three steps in which an authority is rotated.
+type RotationStep string
+
+// The steps, in their order.
+const (
+	// RotationTrustBoth: the old authority issues, and the members come to trust the new one too.
+	RotationTrustBoth RotationStep = "TrustBoth"
+	// RotationReissue: the new authority has issued all certificates, and the members come to show
+	// them.
+	RotationReissue RotationStep = "Reissue"
+	// RotationTrustNew: the members come to trust the new authority alone.
+	RotationTrustNew RotationStep = "TrustNew"
+)
+
+// RotationStatus is how far a rotation has come.
+type RotationStatus struct {
+	// step is TrustBoth (members and applications come to trust the new authority beside the old
+	// one), Reissue (certificates are issued by the new one) or TrustNew (the members come to trust
+	// the new one alone).
+	// +required
+	// +kubebuilder:validation:Enum=TrustBoth;Reissue;TrustNew
+	Step RotationStep `json:"step"`
+
+	// message is what the step waits for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // ClientTLSMode is the mode of the port that clients use: what the spec says, or what has been in
@@ -156,6 +231,19 @@ const (
 	SecretKey      = "tls.key"
 	SecretPeerCert = "client.crt"
 	SecretPeerKey  = "client.key"
+)
+
+// The further keys of the Secret of an authority that was rotated, or is being (RotationStep). Empty
+// is the same as missing. SecretNextCert and SecretNextKey are the authority to come,
+// SecretPreviousCert is the certificate of the former one, while it is still trusted.
+// SecretRotation is what the spec said when a rotation began last, and SecretSince since when all
+// certificates and ca.crt are as the step wants, in RFC 3339.
+const (
+	SecretNextCert     = "next.crt"
+	SecretNextKey      = "next.key"
+	SecretPreviousCert = "previous.crt"
+	SecretRotation     = "rotation"
+	SecretSince        = "since"
 )
 
 // ClientAuthoritySecret is the Secret with the authority of the clients' port (Managed).

@@ -81,6 +81,30 @@ func TestAdmitTLS(t *testing.T) {
 			args:   args{object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}, altNames: [a.example]}}}`},
 			want:   []string{`spec.tls.client.altNames: Invalid value: spec.tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate`},
 		},
+		"Rotation": {
+			reason: "at any time",
+			args:   args{before: managed, object: `spec: {tls: {client: {mode: Managed, rotateAuthority: '2026-11-26', rotationWait: 0s}, peer: {mode: Managed, rotateAuthority: stolen}}}`},
+		},
+		"RotationOfOthers": {
+			reason: "what others issue they rotate",
+			args:   args{object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}, rotationWait: 1h}}}`},
+			want:   []string{`spec.tls.client: Invalid value: spec.tls.client.rotateAuthority and spec.tls.client.rotationWait are for mode Managed: with mode Secret you rotate the authority yourself (docs/tls.md#your-own-certificates-and-cert-manager)`},
+		},
+		"PeerRotationOfOthers": {
+			reason: "the same of members",
+			args:   args{object: `spec: {tls: {peer: {mode: Secret, secretRef: {name: c}, rotateAuthority: a}}}`},
+			want:   []string{`spec.tls.peer.rotateAuthority: Invalid value: spec.tls.peer.rotateAuthority is for mode Managed: with mode Secret you rotate the authority yourself (docs/tls.md#your-own-certificates-and-cert-manager)`},
+		},
+		"RotationWaitForm": {
+			reason: "a day has 24 hours",
+			args:   args{object: `spec: {tls: {client: {mode: Managed, rotationWait: 7d}}}`},
+			want:   []string{`spec.tls.client.rotationWait: Invalid value: "7d": spec.tls.client.rotationWait must be a duration from 0s to 8760h, for example 168h or 1h30m`},
+		},
+		"RotationWaitLong": {
+			reason: "more than a year",
+			args:   args{object: `spec: {tls: {client: {mode: Managed, rotationWait: 9000h}}}`},
+			want:   []string{`spec.tls.client.rotationWait: Invalid value: "9000h": spec.tls.client.rotationWait must be a duration from 0s to 8760h, for example 168h or 1h30m`},
+		},
 		"AltNameAsURL": {
 			reason: "a certificate has names",
 			args:   args{object: `spec: {tls: {client: {mode: Managed, altNames: ['https://etcd.example.com:2379']}}}`},

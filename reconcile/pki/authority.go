@@ -7,6 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 	"math/big"
 	"net"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -76,8 +78,64 @@ func ReadAuthority(files map[string][]byte, names Names, now time.Time) (*Author
 	return &Authority{certificate: c, key: key, pem: encoded(blockCertificate, c.Raw)}, nil
 }
 
-// PEM is the certificate of the authority.
+// PEM is what is trusted with the authority: its certificate, and those of Beside, in an order that
+// does not depend on which of them issues.
 func (a *Authority) PEM() []byte { return bytes.Clone(a.pem) }
+
+// Beside is the same authority, of which what it issues is to come with trust in another one as
+// well.
+func (a *Authority) Beside(other *x509.Certificate) *Authority {
+	both := []*x509.Certificate{a.certificate, other}
+	slices.SortFunc(both, func(x, y *x509.Certificate) int { return strings.Compare(fingerprint(x), fingerprint(y)) })
+	beside := *a
+	beside.pem = slices.Concat(encoded(blockCertificate, both[0].Raw), encoded(blockCertificate, both[1].Raw))
+	return &beside
+}
+
+// Keyless is an authority of which only the certificate is known, or good: it is trusted, and issues
+// nothing.
+func Keyless(c *x509.Certificate) *Authority {
+	return &Authority{certificate: c, pem: encoded(blockCertificate, c.Raw)}
+}
+
+// Client is how a client connects with a certificate of the authority that is made for it, valid for
+// an hour, and trusts the authorities in a file. Whom it connects to must be set in a copy of it.
+func (a *Authority) Client(name string, trusted []byte, now time.Time) (*tls.Config, error) {
+	cert, key, err := a.Issue(name, Use{Client: true}, nil, now, time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("read what was issued: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(trusted)
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{pair}}, nil
+}
+
+// Certificate is that of the authority.
+func (a *Authority) Certificate() *x509.Certificate { return a.certificate }
+
+// Issued reports whether this authority has issued a certificate, whenever that was.
+func (a *Authority) Issued(c *x509.Certificate) bool {
+	return c.CheckSignatureFrom(a.certificate) == nil
+}
+
+// ReadCertificate reads the only certificate of a file that an authority has, and says why it cannot
+// be used. It may have expired.
+func ReadCertificate(name string, file []byte) (*x509.Certificate, error) {
+	all, err := certificates(name, file)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) != 1:
+		return nil, fmt.Errorf("%s has %d certificates: one belongs there", name, len(all))
+	case !all[0].IsCA || !all[0].BasicConstraintsValid:
+		return nil, fmt.Errorf("%s: %w", name, errNoAuthority)
+	}
+	return all[0], nil
+}
 
 // Ends is until when what the authority issues can be valid.
 func (a *Authority) Ends() time.Time { return a.certificate.NotAfter }
@@ -88,11 +146,39 @@ func (a *Authority) Fingerprint() string { return fingerprint(a.certificate) }
 // Fingerprint is the SHA-256 of the only certificate in a file, in hexadecimal; empty where that
 // cannot be read, or has others beside it.
 func Fingerprint(file []byte) string {
-	all, err := certificates("", file)
-	if err != nil || len(all) != 1 {
+	all := Fingerprints(file)
+	if len(all) != 1 {
 		return ""
 	}
-	return fingerprint(all[0])
+	return all[0]
+}
+
+// Fingerprints are the same of all certificates in a file, sorted; none where it cannot be read.
+func Fingerprints(file []byte) []string {
+	all, err := certificates("", file)
+	if err != nil {
+		return nil
+	}
+	prints := make([]string, 0, len(all))
+	for _, c := range all {
+		prints = append(prints, fingerprint(c))
+	}
+	slices.Sort(prints)
+	return prints
+}
+
+// Find is the certificate of that fingerprint in a file, in PEM; nil where it is not there.
+func Find(file []byte, print string) []byte {
+	all, err := certificates("", file)
+	if err != nil {
+		return nil
+	}
+	for _, c := range all {
+		if fingerprint(c) == print {
+			return encoded(blockCertificate, c.Raw)
+		}
+	}
+	return nil
 }
 
 func fingerprint(c *x509.Certificate) string {
@@ -104,6 +190,9 @@ func fingerprint(c *x509.Certificate) string {
 // etcd reads certificate and key one after the other at each handshake, and a renewal in between
 // must not give it two that do not belong together.
 func (a *Authority) Issue(name string, use Use, earlier []byte, now time.Time, lifetime time.Duration) (cert, key []byte, err error) {
+	if a.key == nil {
+		return nil, nil, errors.New("the key of the authority is lost, or it has expired")
+	}
 	signer, key, err := kept(earlier)
 	if err != nil {
 		signer, key, err = newKey()
@@ -143,6 +232,9 @@ func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now tim
 	chain, err := certificates(names.Cert, files[names.Cert])
 	if err != nil {
 		return now, err
+	}
+	if !a.Issued(chain[0]) {
+		return now, fmt.Errorf("%s was issued by the former authority", names.Cert)
 	}
 	dns, addresses := use.names()
 	if !slices.Equal(chain[0].DNSNames, dns) || !slices.EqualFunc(chain[0].IPAddresses, addresses, net.IP.Equal) {

@@ -50,6 +50,56 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// TestBeside: in a rotation two authorities are trusted, in the same file whichever of them issues,
+// and what the other one has issued is stale.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	former, next := authority(t, noon), authority(t, noon)
+	old, young := former.Beside(next.Certificate()), next.Beside(former.Certificate())
+	if !bytes.Equal(old.PEM(), young.PEM()) || len(Fingerprints(old.PEM())) != 2 {
+		t.Errorf("what is trusted depends on which one issues:\n%s\n%s", old.PEM(), young.PEM())
+	}
+	files := issued(t, old, use, noon)
+	if _, err := old.Stale(files, names, use, noon, LeafLifetime); err != nil {
+		t.Errorf("what was just issued is stale: %v", err)
+	}
+	if _, err := Check(files, names, use, noon); err != nil {
+		t.Errorf("what was just issued cannot be used: %v", err)
+	}
+	if _, err := young.Stale(files, names, use, noon, LeafLifetime); text(err) != "tls.crt was issued by the former authority" {
+		t.Errorf("what the former authority has issued: %v", err)
+	}
+	if _, err := former.Stale(files, names, use, noon, LeafLifetime); text(err) != "ca.crt is not the certificate of the authority" {
+		t.Errorf("another one is trusted as well: %v", err)
+	}
+	if !bytes.Equal(Find(old.PEM(), former.Fingerprint()), former.PEM()) || Find(old.PEM(), authority(t, noon).Fingerprint()) != nil {
+		t.Error("a certificate is not found by its fingerprint, or another one is")
+	}
+}
+
+// TestKeyless: an authority without its key is trusted, and issues nothing.
+func TestKeyless(t *testing.T) {
+	t.Parallel()
+	a := authority(t, noon)
+	files := issued(t, a, use, noon)
+	lost := Keyless(a.Certificate())
+	if _, err := lost.Stale(files, names, use, noon, LeafLifetime); err != nil {
+		t.Errorf("what it has issued is stale: %v", err)
+	}
+	if _, _, err := lost.Issue("db", use, nil, noon, LeafLifetime); err == nil {
+		t.Error("it issues")
+	}
+	leaf, err := ReadCertificate("ca.crt", files["tls.crt"])
+	if err == nil {
+		t.Errorf("a leaf is taken for an authority: %v", leaf.Subject)
+	}
+	for name, file := range map[string][]byte{"missing": nil, "two": joined(a.PEM(), a.PEM())} {
+		if _, err := ReadCertificate("ca.crt", file); err == nil {
+			t.Errorf("%s: it is read", name)
+		}
+	}
+}
+
 // TestStaleAtEndOfAuthority: near the end of the authority a new certificate is no better, and none
 // is issued again and again.
 func TestStaleAtEndOfAuthority(t *testing.T) {

@@ -118,6 +118,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RestoreSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Retention"):
 		return &apiv1alpha1.RetentionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RotationStatus"):
+		return &apiv1alpha1.RotationStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("S3Store"):
 		return &apiv1alpha1.S3StoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Scheduling"):

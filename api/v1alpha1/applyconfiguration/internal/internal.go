@@ -229,6 +229,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: operatorSecretRef
       type:
         namedType: dev.quorate.api.v1alpha1.SecretReference
+    - name: rotateAuthority
+      type:
+        scalar: string
+    - name: rotationWait
+      type:
+        namedType: dev.quorate.api.v1alpha1.Duration
     - name: secretRef
       type:
         namedType: dev.quorate.api.v1alpha1.SecretReference
@@ -867,6 +873,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: mode
       type:
         namedType: dev.quorate.api.v1alpha1.TLSMode
+    - name: rotateAuthority
+      type:
+        scalar: string
     - name: secretRef
       type:
         namedType: dev.quorate.api.v1alpha1.SecretReference
@@ -1056,6 +1065,17 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.RetentionPolicy
 - name: dev.quorate.api.v1alpha1.RetentionPolicy
   scalar: string
+- name: dev.quorate.api.v1alpha1.RotationStatus
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: step
+      type:
+        namedType: dev.quorate.api.v1alpha1.RotationStep
+- name: dev.quorate.api.v1alpha1.RotationStep
+  scalar: string
 - name: dev.quorate.api.v1alpha1.S3Store
   map:
     fields:
@@ -1176,6 +1196,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: mode
       type:
         namedType: dev.quorate.api.v1alpha1.TLSMode
+    - name: rotateAuthority
+      type:
+        scalar: string
+    - name: rotation
+      type:
+        namedType: dev.quorate.api.v1alpha1.RotationStatus
+    - name: trusts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: dev.quorate.api.v1alpha1.TLSStatus
   map:
     fields:

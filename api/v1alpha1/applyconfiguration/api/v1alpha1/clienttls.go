@@ -22,6 +22,18 @@ type ClientTLSApplyConfiguration struct {
 	// reissued, and nothing restarts. The names of the Services and of the members, localhost,
 	// 127.0.0.1 and ::1 are always in it. Only with mode Managed. Default none.
 	AltNames []apiv1alpha1.AltName `json:"altNames,omitempty"`
+	// rotateAuthority asks for another certificate authority: any value other than the one in
+	// status.tls.client.rotateAuthority begins one rotation. Quorate recreates the Pods twice, one
+	// after the other, and reissues all certificates. A rotation that has begun comes to its end,
+	// whatever is written here by then. Without it an authority is rotated when two thirds of its
+	// validity have passed. Only with mode Managed. Default empty.
+	RotateAuthority *string `json:"rotateAuthority,omitempty"`
+	// rotationWait is how long a rotation waits for applications, twice, from 0s to 8760h: after
+	// ca.crt in <cluster>-client-tls has both authorities, before the members show certificates of
+	// the new one; and after the certificate there is of the new one, before members refuse those
+	// of the old one. An application must have read the files again by then. 0s goes on at once,
+	// also in a rotation that is under way. Only with mode Managed. Default 168h.
+	RotationWait *apiv1alpha1.Duration `json:"rotationWait,omitempty"`
 	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
 	// with the authorities that client certificates are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>-client.<namespace>.svc, for server and client
@@ -55,6 +67,22 @@ func (b *ClientTLSApplyConfiguration) WithAltNames(values ...apiv1alpha1.AltName
 	for i := range values {
 		b.AltNames = append(b.AltNames, values[i])
 	}
+	return b
+}
+
+// WithRotateAuthority sets the RotateAuthority field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotateAuthority field is set to the value of the last call.
+func (b *ClientTLSApplyConfiguration) WithRotateAuthority(value string) *ClientTLSApplyConfiguration {
+	b.RotateAuthority = &value
+	return b
+}
+
+// WithRotationWait sets the RotationWait field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotationWait field is set to the value of the last call.
+func (b *ClientTLSApplyConfiguration) WithRotationWait(value apiv1alpha1.Duration) *ClientTLSApplyConfiguration {
+	b.RotationWait = &value
 	return b
 }
 

@@ -16,6 +16,10 @@ type PeerTLSApplyConfiguration struct {
 	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate
 	// of an authority that they trust. The mode cannot be changed yet.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
+	// rotateAuthority asks for another certificate authority: any value other than the one in
+	// status.tls.peer.rotateAuthority begins one rotation, as that of spec.tls.client does. Only
+	// with mode Managed. Default empty.
+	RotateAuthority *string `json:"rotateAuthority,omitempty"`
 	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
 	// with the authorities that peers are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and client
@@ -34,6 +38,14 @@ func PeerTLS() *PeerTLSApplyConfiguration {
 // If called multiple times, the Mode field is set to the value of the last call.
 func (b *PeerTLSApplyConfiguration) WithMode(value apiv1alpha1.TLSMode) *PeerTLSApplyConfiguration {
 	b.Mode = &value
+	return b
+}
+
+// WithRotateAuthority sets the RotateAuthority field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotateAuthority field is set to the value of the last call.
+func (b *PeerTLSApplyConfiguration) WithRotateAuthority(value string) *PeerTLSApplyConfiguration {
+	b.RotateAuthority = &value
 	return b
 }
 

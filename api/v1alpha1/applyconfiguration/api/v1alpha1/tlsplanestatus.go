@@ -13,9 +13,18 @@ import (
 type TLSPlaneStatusApplyConfiguration struct {
 	// mode is Managed, Secret or Disabled.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
-	// authority is the SHA-256 of the certificate of the authority that the members trust, in
+	// authority is the SHA-256 of the certificate of the authority that issues certificates, in
 	// hexadecimal. Only with mode Managed.
 	Authority *string `json:"authority,omitempty"`
+	// trusts are the same of all authorities that a member trusts whose Pod is created now, once
+	// the authority was rotated: two during a rotation, and then one. While there are none, members
+	// trust authority.
+	Trusts []string `json:"trusts,omitempty"`
+	// rotateAuthority is what the field of that name in the spec said when a rotation began last,
+	// or the authority was created.
+	RotateAuthority *string `json:"rotateAuthority,omitempty"`
+	// rotation is the rotation that is under way.
+	Rotation *RotationStatusApplyConfiguration `json:"rotation,omitempty"`
 }
 
 // TLSPlaneStatusApplyConfiguration constructs a declarative configuration of the TLSPlaneStatus type for use with
@@ -37,5 +46,31 @@ func (b *TLSPlaneStatusApplyConfiguration) WithMode(value apiv1alpha1.TLSMode) *
 // If called multiple times, the Authority field is set to the value of the last call.
 func (b *TLSPlaneStatusApplyConfiguration) WithAuthority(value string) *TLSPlaneStatusApplyConfiguration {
 	b.Authority = &value
+	return b
+}
+
+// WithTrusts adds the given value to the Trusts field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Trusts field.
+func (b *TLSPlaneStatusApplyConfiguration) WithTrusts(values ...string) *TLSPlaneStatusApplyConfiguration {
+	for i := range values {
+		b.Trusts = append(b.Trusts, values[i])
+	}
+	return b
+}
+
+// WithRotateAuthority sets the RotateAuthority field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RotateAuthority field is set to the value of the last call.
+func (b *TLSPlaneStatusApplyConfiguration) WithRotateAuthority(value string) *TLSPlaneStatusApplyConfiguration {
+	b.RotateAuthority = &value
+	return b
+}
+
+// WithRotation sets the Rotation field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rotation field is set to the value of the last call.
+func (b *TLSPlaneStatusApplyConfiguration) WithRotation(value *RotationStatusApplyConfiguration) *TLSPlaneStatusApplyConfiguration {
+	b.Rotation = value
 	return b
 }

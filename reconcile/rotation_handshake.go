@@ -1,0 +1,52 @@
+package reconcile
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+)
+
+// prover connects to a port of a member with TLS. It returns the certificate that the member shows,
+// where it comes so far, and an error where the member does not take the connection.
+type prover func(ctx context.Context, host string, port int, config *tls.Config) (shown *x509.Certificate, err error)
+
+// handshakeFor bounds a handshake and its answer. A member that serves answers within milliseconds.
+const handshakeFor = 2 * time.Second
+
+// handshake is the prover for real members. A server refuses a client's certificate after the client
+// has found the handshake done (TLS 1.3), so that it takes an answer to know: both ports of etcd
+// answer with its version.
+func handshake(ctx context.Context, host string, port int, config *tls.Config) (shown *x509.Certificate, _ error) {
+	if host == "" {
+		return nil, errors.New("its Pod has no address yet")
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeFor)
+	defer cancel()
+	config = config.Clone()
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		shown = state.PeerCertificates[0]
+		return nil
+	}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return shown, fmt.Errorf("connect: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // it was only read from
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return shown, fmt.Errorf("bound the connection: %w", err)
+		}
+	}
+	if _, err := fmt.Fprintf(conn, "GET /version HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", config.ServerName); err != nil {
+		return shown, fmt.Errorf("ask for the version: %w", err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		return shown, fmt.Errorf("read the answer: %w", err)
+	}
+	return shown, nil
+}
