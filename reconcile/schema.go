@@ -1,12 +1,16 @@
 package reconcile
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/lru"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/crd"
@@ -21,19 +25,49 @@ import (
 // What members have served with, as their volumes say, is never refused: it is judged as an API
 // server judges an update, by what differs from that.
 func schemaRefuses(c *api.EtcdCluster, of ...map[string]*corev1.PersistentVolumeClaim) error {
-	errs := crd.Validate(api.EtcdClusterKind.Kind, c)
-	var tried []string
+	var served []string
 	for _, claims := range of {
 		for _, claim := range claims {
-			text := said(claim)
-			served, ok := render.AsServed(c, text)
-			if len(errs) == 0 || !ok || slices.Contains(tried, text) {
-				continue
-			}
-			tried = append(tried, text)
-			if left := differing(errs, crd.ValidateUpdate(api.EtcdClusterKind.Kind, c, served)); len(left) < len(errs) {
-				errs = left
-			}
+			served = append(served, said(claim))
+		}
+	}
+	slices.Sort(served)
+	served = slices.Compact(served)
+	key, err := judgedAs(c, served)
+	if err != nil {
+		return err
+	}
+	if known, ok := judgements.Get(key); ok {
+		refused, _ := known.(error)
+		return refused
+	}
+	refused := refusedBy(c, served)
+	judgements.Add(key, refused)
+	return refused
+}
+
+// judgements are the last ones by what they judged, because a look at a cluster takes several and
+// nothing has changed mostly: one takes a millisecond, to find it again a hundredth of that.
+var judgements = lru.New(1 << 14)
+
+// judgedAs is what a judgement depends on.
+func judgedAs(c *api.EtcdCluster, served []string) ([sha256.Size]byte, error) {
+	text, err := json.Marshal([]any{c.Name, c.Spec, served})
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("write the spec as JSON: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}
+
+func refusedBy(c *api.EtcdCluster, texts []string) error {
+	errs := crd.Validate(api.EtcdClusterKind.Kind, c)
+	for _, text := range texts {
+		served, ok := render.AsServed(c, text)
+		if len(errs) == 0 || !ok {
+			continue
+		}
+		if left := differing(errs, crd.ValidateUpdate(api.EtcdClusterKind.Kind, c, served)); len(left) < len(errs) {
+			errs = left
 		}
 	}
 	if len(errs) == 0 {

@@ -33,7 +33,7 @@ type Options struct {
 	// defragmentation need room for a copy. Default: 2Gi, which is etcd's own, or half of
 	// storage.size where that is less.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,18}([.][0-9]{1,9})?([num]|[kKMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('16Mi')) >= 0 && quantity(string(self)).compareTo(quantity('100Gi')) <= 0",message="spec.options.quotaBackendSize must be from 16Mi to 100Gi, for example 2Gi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,18}[.]?[0-9]{0,9}([numk]|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('16Mi')) >= 0 && quantity(string(self)).compareTo(quantity('100Gi')) <= 0",message="spec.options.quotaBackendSize must be from 16Mi to 100Gi, for example 2Gi"
 	QuotaBackendSize *resource.Quantity `json:"quotaBackendSize,omitempty"`
 
 	// autoCompaction makes etcd forget old revisions by itself. Default none: a Kubernetes API

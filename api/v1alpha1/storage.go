@@ -17,7 +17,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.medium) ? self.medium : 'Disk') == (has(oldSelf.medium) ? oldSelf.medium : 'Disk')",message="spec.storage.medium cannot be changed: create another EtcdCluster and copy the data"
 // +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",fieldPath=".storageClassName",message="spec.storage.storageClassName: a volume keeps its class; set spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or revert it"
-// +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || !string(self.size).matches('^[0-9]{1,18}([.][0-9]{1,9})?([num]|[kKMGTPE]i?)?$') || !string(oldSelf.size).matches('^[0-9]{1,18}([.][0-9]{1,9})?([num]|[kKMGTPE]i?)?$') || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",fieldPath=".size",message="spec.storage.size: a volume cannot be made smaller; set spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or revert it"
+// +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || !string(self.size).matches('^[0-9]{1,18}[.]?[0-9]{0,9}([numk]|[KMGTPE]i?)?$') || !string(oldSelf.size).matches('^[0-9]{1,18}[.]?[0-9]{0,9}([numk]|[KMGTPE]i?)?$') || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",fieldPath=".size",message="spec.storage.size: a volume cannot be made smaller; set spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or revert it"
 // +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention) && !has(self.changePolicy))",message="spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes; with spec.storage.medium Memory there are none: leave them out"
 type Storage struct {
 	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log
@@ -25,7 +25,7 @@ type Storage struct {
 	// memory of the Pod. A larger one makes the volumes grow under the running members where their
 	// storage class can do that; elsewhere, and for a smaller one, see changePolicy.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,18}([.][0-9]{1,9})?([num]|[kKMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,18}[.]?[0-9]{0,9}([numk]|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
 	Size resource.Quantity `json:"size"`
 
 	// storageClassName is the StorageClass of the volumes. Default: what is the default class of
