@@ -131,7 +131,7 @@ func TestBeforeChange(t *testing.T) {
 		"EarlierPlain": {
 			reason: "the spec asks for encryption by now, and it was begun without", backup: earlier(plainly, 0),
 			given: func(w *world) {
-				w.cluster.Spec.Backup.Encryption = &api.BackupEncryption{Recipients: []api.AgeRecipient{"age1"}}
+				w.cluster.Spec.Backup.Encryption = &api.BackupEncryption{Recipients: []api.AgeRecipient{"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}}
 			},
 			want: another,
 		},

@@ -35,9 +35,9 @@ func TestSchemaRefuses(t *testing.T) {
 		"Duration": {
 			reason: "the schema says it, and Go did not",
 			spec: []func(*api.EtcdCluster){func(c *api.EtcdCluster) {
-				c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(api.Duration("1m30s"))}
+				c.Spec.Recovery = &api.Recovery{ReplaceAfter: new(api.Duration("7d"))}
 			}},
-			invalid: `spec.recovery.replaceAfter: Invalid value: "1m30s": spec.recovery.replaceAfter must be whole seconds, minutes or hours from 10s to 24h, for example 5m`,
+			invalid: `spec.recovery.replaceAfter: Invalid value: "7d": spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never`,
 		},
 		"All": {reason: "all are told, each once", spec: []func(*api.EtcdCluster){retention, options}, invalid: count + "; " + enum},
 		"Served": {
@@ -55,8 +55,8 @@ func TestSchemaRefuses(t *testing.T) {
 		},
 		"ServedChanged": {
 			reason: "the rest of the options is judged", served: options,
-			invalid: `spec.options.heartbeatInterval: Invalid value: "1h": spec.options.heartbeatInterval must be whole milliseconds or seconds from 1ms to 10s, for example 100ms`,
-			spec:    []func(*api.EtcdCluster){options, func(c *api.EtcdCluster) { c.Spec.Options.HeartbeatInterval = new(api.Duration("1h")) }},
+			invalid: `spec.options.heartbeatInterval: Invalid value: "0ms": spec.options.heartbeatInterval must be a duration of whole milliseconds from 1ms to 10s, for example 100ms`,
+			spec:    []func(*api.EtcdCluster){options, func(c *api.EtcdCluster) { c.Spec.Options.HeartbeatInterval = new(api.Duration("0ms")) }},
 		},
 	}
 	for name, tc := range cases {
