@@ -572,6 +572,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dbSize
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: endpoints
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: failedChange
       type:
         namedType: dev.quorate.api.v1alpha1.FailedChange
@@ -601,6 +607,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: quorumLoss
       type:
         namedType: dev.quorate.api.v1alpha1.QuorumLoss
+    - name: ready
+      type:
+        scalar: string
     - name: readyReplicas
       type:
         scalar: numeric
@@ -780,7 +789,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: id
       type:
         scalar: string
+    - name: message
+      type:
+        scalar: string
     - name: name
+      type:
+        scalar: string
+    - name: node
       type:
         scalar: string
     - name: role
@@ -790,6 +805,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: volume
+      type:
+        scalar: string
+    - name: zone
       type:
         scalar: string
 - name: dev.quorate.api.v1alpha1.Metadata
