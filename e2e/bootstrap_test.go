@@ -65,10 +65,10 @@ func TestBootstrap(t *testing.T) {
 		})).
 		Assess("kubectl get tells the story", step(func(s *stage) {
 			want := [][]string{
-				{"NAME", "READY", "AVAILABLE", "REPLICAS", "VERSION", "AGE"},
-				{"db", "True", "True", "3", node.Etcd36},
+				{"NAME", "READY", "AVAILABLE", "VERSION", "AGE"},
+				{"db", "3/3", "True", node.Etcd36},
 			}
-			if diff := cmp.Diff(want, table(s.kubectl("get", "etcdcluster", "db"), 5)); diff != "" {
+			if diff := cmp.Diff(want, table(s.kubectl("get", "etcdcluster", "db"), 4)); diff != "" {
 				s.Errorf("kubectl get etcdcluster: -want +got:\n%s", diff)
 			}
 			wide := s.kubectl("get", "etcdc", "--output=wide")

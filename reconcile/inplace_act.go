@@ -57,6 +57,7 @@ func replacing(c *api.EtcdCluster, seen observed, step membership.Step) api.Etcd
 	s.NextOrdinal = s.FirstOrdinal + int32(firstSize(c)) // also where the restore is taken back: no name is used twice
 	s.ClusterID, s.Restored, s.Operation, s.FailedChange = "", seen.found, nil, nil
 	s.Members, s.Replicas, s.ReadyReplicas, s.Leader, s.Version, s.DBSize = nil, 0, 0, "", "", nil
+	s.Ready = readyOf(c, s.ReadyReplicas)
 	return s
 }
 

@@ -312,6 +312,7 @@ func TestReplacing(t *testing.T) {
 	conditions := got.Conditions
 	want := api.EtcdClusterStatus{
 		ObservedGeneration: 7, Selector: got.Selector, Conditions: conditions, Restored: monday.DeepCopy(), FirstOrdinal: 5, NextOrdinal: 8, CarriedOut: []string{"earlier"}, TLS: plainText(),
+		Ready: "0/3", Endpoints: []string{"http://db-client.ns.svc:2379"},
 		Restore: inPhase(api.RestoreRestoring, inBucket, func(r *api.ClusterRestore) {
 			r.FormerClusterID, r.FormerRestored = "c0", earlier
 			r.Plan = &api.RestorePlan{

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,8 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	setQuorumLoss(&s, seen, metav1.Now())
 	setRestore(&s, c, seen, metav1.Now())
 	setMembers(&s, seen, metav1.Now())
+	s.Ready = readyOf(c, s.ReadyReplicas)
+	s.Endpoints = []string{c.ClientServiceURL()}
 	setConditions(&s, c, seen, step)
 	return s
 }
@@ -176,8 +179,23 @@ func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
 	default:
 		m.Health = api.HealthStopped
 	}
+	if m.Health != api.HealthHealthy {
+		m.Message = podstatus.Within(i.Pod.Problem, mostSaid)
+	}
+	if pod := seen.pods[i.Name]; pod != nil {
+		m.Node, m.Zone = pod.Spec.NodeName, podstatus.Within(pod.Labels[corev1.LabelTopologyZone], mostLabel)
+	}
 	return m
 }
+
+// mostSaid and mostLabel are how long what is said of a member may be, as the schema has it.
+const (
+	mostSaid  = 1024
+	mostLabel = 63
+)
+
+// readyOf is status.ready, with so many healthy voters.
+func readyOf(c *api.EtcdCluster, healthy int32) string { return fmt.Sprintf("%d/%d", healthy, size(c)) }
 
 // roundedUp is a size that changes seldom, so that a cluster at work does not write its status at
 // every look: from 8 MiB on at most one eighth more than the true one.

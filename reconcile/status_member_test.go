@@ -1,10 +1,12 @@
 package reconcile
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -105,6 +107,23 @@ func TestStatusMembers(t *testing.T) {
 				seen.Instances[2].Volume.Terminating = true
 			},
 			want: func(s *api.EtcdClusterStatus) { s.ReadyReplicas = 2; gone(s, 2, api.HealthUnreachable) },
+		},
+		"Placed": {
+			reason: "where it runs, and what its Pod says of why it does not serve",
+			seen: func(seen *observed) {
+				down(seen, 2)
+				seen.Instances[0].Pod.Problem = "is about to be said otherwise" // it answers
+				seen.Instances[2].Pod.Problem = "exited with code 2" + strings.Repeat("!", 2000)
+				pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1"}}
+				pod.Labels = map[string]string{corev1.LabelTopologyZone: "a"}
+				seen.pods = map[string]*corev1.Pod{"db-1": pod, "db-2": {Spec: corev1.PodSpec{NodeName: "node-2"}}}
+			},
+			want: func(s *api.EtcdClusterStatus) {
+				s.ReadyReplicas = 2
+				gone(s, 2, api.HealthUnreachable)
+				s.Members[2].Message = "exited with code 2" + strings.Repeat("!", 1024-18-3) + "..."
+				s.Members[1].Node, s.Members[1].Zone, s.Members[2].Node = "node-1", "a", "node-2"
+			},
 		},
 		"ServingWithoutVolume": {
 			reason: "a member that answers is not lost, whatever the volumes say",

@@ -506,7 +506,8 @@ func TestStatus(t *testing.T) {
 				tc.seen(&seen)
 			}
 			tc.want(&want)
-			want.TLS = plainText()
+			want.TLS, want.Endpoints = plainText(), []string{"http://db-client.ns.svc:2379"}
+			want.Ready = fmt.Sprintf("%d/%d", want.ReadyReplicas, size(c))
 			got := status(c, seen, tc.step)
 			if diff := cmp.Diff(want, got, ignoreTimes, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

@@ -14,9 +14,8 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=etcdc,categories=etcd
-// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="This generation is applied in full and all members are healthy"
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.ready`,description="Members that are healthy voters, of those that the spec asks for"
 // +kubebuilder:printcolumn:name=Available,type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`,description="Linearizable reads and writes are served now"
-// +kubebuilder:printcolumn:name=Replicas,type=integer,JSONPath=`.status.replicas`,description="Members that have a Pod"
 // +kubebuilder:printcolumn:name=Version,type=string,JSONPath=`.status.version`,description="The lowest etcd version that a member runs"
 // +kubebuilder:printcolumn:name=Leader,type=string,JSONPath=`.status.leader`,priority=1
 // +kubebuilder:printcolumn:name=DB-Size,type=string,JSONPath=`.status.dbSize`,priority=1

@@ -29,6 +29,20 @@ type EtcdClusterStatus struct {
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 
+	// ready is readyReplicas of the members that the spec asks for, such as 3/3, for people to read.
+	// The condition Ready says whether the spec is carried out.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Ready string `json:"ready,omitempty"`
+
+	// endpoints are the URLs at which clients inside of the Kubernetes cluster reach etcd: that of
+	// the Service <name>-client.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=512
+	Endpoints []string `json:"endpoints,omitempty"`
+
 	// selector selects the Pods of the members.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
@@ -186,6 +200,22 @@ type MemberStatus struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Healthy;NoLeader;Alarm;Unreachable;Stopped;Lost
 	Health MemberHealth `json:"health,omitempty"`
+
+	// message says why the member does not serve, where its Pod tells; empty while it is healthy.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// node is the node that its Pod runs on; empty where it has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// zone is the zone of that node, as the label topology.kubernetes.io/zone of its Pod says it.
+	// Kubernetes writes this label from 1.35 on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Zone string `json:"zone,omitempty"`
 
 	// volume is the name of its PersistentVolumeClaim; empty with storage.medium Memory, or when it
 	// is gone.

@@ -578,6 +578,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dbSize
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: endpoints
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: failedChange
       type:
         namedType: dev.quorate.api.v1alpha1.FailedChange
@@ -607,6 +613,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: quorumLoss
       type:
         namedType: dev.quorate.api.v1alpha1.QuorumLoss
+    - name: ready
+      type:
+        scalar: string
     - name: readyReplicas
       type:
         scalar: numeric
@@ -786,7 +795,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: id
       type:
         scalar: string
+    - name: message
+      type:
+        scalar: string
     - name: name
+      type:
+        scalar: string
+    - name: node
       type:
         scalar: string
     - name: role
@@ -796,6 +811,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: volume
+      type:
+        scalar: string
+    - name: zone
       type:
         scalar: string
 - name: dev.quorate.api.v1alpha1.Metadata

@@ -23,6 +23,12 @@ type EtcdClusterStatusApplyConfiguration struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// readyReplicas is the number of members that are healthy voters.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+	// ready is readyReplicas of the members that the spec asks for, such as 3/3, for people to read.
+	// The condition Ready says whether the spec is carried out.
+	Ready *string `json:"ready,omitempty"`
+	// endpoints are the URLs at which clients inside of the Kubernetes cluster reach etcd: that of
+	// the Service <name>-client.
+	Endpoints []string `json:"endpoints,omitempty"`
 	// selector selects the Pods of the members.
 	Selector *string `json:"selector,omitempty"`
 	// clusterID is etcd's own ID of this cluster, in hexadecimal. Once it is set, no member is ever
@@ -101,6 +107,24 @@ func (b *EtcdClusterStatusApplyConfiguration) WithReplicas(value int32) *EtcdClu
 // If called multiple times, the ReadyReplicas field is set to the value of the last call.
 func (b *EtcdClusterStatusApplyConfiguration) WithReadyReplicas(value int32) *EtcdClusterStatusApplyConfiguration {
 	b.ReadyReplicas = &value
+	return b
+}
+
+// WithReady sets the Ready field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ready field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithReady(value string) *EtcdClusterStatusApplyConfiguration {
+	b.Ready = &value
+	return b
+}
+
+// WithEndpoints adds the given value to the Endpoints field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Endpoints field.
+func (b *EtcdClusterStatusApplyConfiguration) WithEndpoints(values ...string) *EtcdClusterStatusApplyConfiguration {
+	for i := range values {
+		b.Endpoints = append(b.Endpoints, values[i])
+	}
 	return b
 }
 

@@ -22,6 +22,13 @@ type MemberStatusApplyConfiguration struct {
 	Role *apiv1alpha1.MemberRole `json:"role,omitempty"`
 	// health is Healthy, NoLeader, Alarm, Unreachable, Stopped or Lost.
 	Health *apiv1alpha1.MemberHealth `json:"health,omitempty"`
+	// message says why the member does not serve, where its Pod tells; empty while it is healthy.
+	Message *string `json:"message,omitempty"`
+	// node is the node that its Pod runs on; empty where it has none.
+	Node *string `json:"node,omitempty"`
+	// zone is the zone of that node, as the label topology.kubernetes.io/zone of its Pod says it.
+	// Kubernetes writes this label from 1.35 on.
+	Zone *string `json:"zone,omitempty"`
 	// volume is the name of its PersistentVolumeClaim; empty with storage.medium Memory, or when it
 	// is gone.
 	Volume *string `json:"volume,omitempty"`
@@ -78,6 +85,30 @@ func (b *MemberStatusApplyConfiguration) WithRole(value apiv1alpha1.MemberRole) 
 // If called multiple times, the Health field is set to the value of the last call.
 func (b *MemberStatusApplyConfiguration) WithHealth(value apiv1alpha1.MemberHealth) *MemberStatusApplyConfiguration {
 	b.Health = &value
+	return b
+}
+
+// WithMessage sets the Message field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Message field is set to the value of the last call.
+func (b *MemberStatusApplyConfiguration) WithMessage(value string) *MemberStatusApplyConfiguration {
+	b.Message = &value
+	return b
+}
+
+// WithNode sets the Node field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Node field is set to the value of the last call.
+func (b *MemberStatusApplyConfiguration) WithNode(value string) *MemberStatusApplyConfiguration {
+	b.Node = &value
+	return b
+}
+
+// WithZone sets the Zone field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Zone field is set to the value of the last call.
+func (b *MemberStatusApplyConfiguration) WithZone(value string) *MemberStatusApplyConfiguration {
+	b.Zone = &value
 	return b
 }
 
