@@ -55,6 +55,8 @@ type observed struct {
 	touched, out []string
 	// proves is when the next member has been ready for long enough; 0 where none is about to.
 	proves time.Duration
+	// inconclusive: a dry run has shown nothing, so that what it was for may be held up.
+	inconclusive bool
 }
 
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That
@@ -80,6 +82,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	tries, cancel := context.WithTimeout(ctx, tryFor)
 	defer cancel()
 	tried := errors.Join(r.tryGrowth(tries, c, seen), r.tryResize(tries, c, seen), r.tryImage(tries, c, seen), r.tryInPlace(tries, c, &seen))
+	seen.inconclusive = tried != nil
 	if tried != nil { // what they would tell is not known: no reason to leave a member down, nor the status as it is
 		log.FromContext(ctx).Info("Dry run shows nothing", "error", tried.Error())
 	}

@@ -237,7 +237,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
 	wait := r.pace.wait(request.NamespacedName, step, again(seen, step, r.written.lately(request.NamespacedName)))
-	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 { // what heals the cluster is looked at as often as ever
+	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
 		wait = max(wait, r.silences.rest(request.NamespacedName, time.Now()))
 	}
 	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))}, nil
