@@ -4,7 +4,7 @@
 SHELL := bash -o pipefail
 .DEFAULT_GOAL := help
 
-sources   := api cmd docs e2e membership reconcile render snapshot templates
+sources   := api cmd crd docs e2e membership reconcile render snapshot templates
 formatted  = unformatted=$$(gofmt -l $(sources)) && test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }; \
 	find $(sources) -name '*.go' ! -name 'zz_generated*' ! -path '*/applyconfiguration/*' -exec awk '{ gsub(/\t/, "    ") } \
 		length > 100 && /^ *\/\/ / && !/^ *\/\/ \+/ { print FILENAME ":" FNR ": a comment of more than 100 columns"; bad = 1 } END { exit bad }' {} +

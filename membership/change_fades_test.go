@@ -15,8 +15,8 @@ func (w *roll) faded() int {
 	})
 }
 
-// replaces reports whether the spec asks for another patch of the minor that a member has run, whose
-// image comes up, where that of the member cannot be pulled.
+// replaces reports whether the spec asks for another patch of the minor that a member has run,
+// whose image comes up, where that of the member cannot be pulled.
 func (w *roll) replaces(s *rollSeat) bool {
 	return w.unpulled && s.failing && !s.early && !w.givenUp && w.spec != s.volume && w.spec.minor() == s.volume.minor() && w.broken>>w.spec&1 == 0
 }
@@ -58,7 +58,7 @@ var fadesMutants = map[string]rollMutant{
 	"WithoutInstead": {
 		reason: "A member stays down whose image cannot be pulled, though the spec asks for a patch that can be",
 		bound:  "OneUnpulled", mutant: rollReplace(unstuck, func(d Desired, o Observed) (Step, bool) {
-			return unstuck(d, each(o, func(i *Instance) { i.Pod.Outdated = i.Pod.Outdated && Instead(d, o, *i) == (Version{}) }))
+			return unstuck(d, each(o, func(i *Instance) { i.Pod.Outdated = i.Pod.Outdated && SubstitutePatch(d, o, *i) == (Version{}) }))
 		}), want: "L",
 	},
 	"ForgetsInstead": {

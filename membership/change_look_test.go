@@ -83,7 +83,7 @@ func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 		}
 		in.Volume = s.claim(i)
 		in.Pod = s.pod(i, g.mute)
-		in.Pod.Unpulled = g.unpulled && in.Pod.Failing && !s.early
+		in.Pod.ImageUnavailable = g.unpulled && in.Pod.Failing && !s.early
 		in.Pod.Away = in.Pod.Exists() && s.silent == rollMarked && !s.going
 		in.Pod.AwayLong = in.Pod.Away
 		in.Pod.Unproved = in.Pod.Exists() && s.runs != rollNone && (s.proof == rollYoung || s.proof == rollCrashed && !c.forgetsCrashes)
@@ -199,7 +199,7 @@ func (g *rollGlance) compare(d Desired, o *Observed, recreates bool, c rollCarel
 		if s.good != rollUnknown && s.good != s.template {
 			i.Pod.Untried = []string{"options"}
 		}
-		i.Pod.Outdated = i.Pod.Outdated || Instead(d, *o, *i) != (Version{})
+		i.Pod.Outdated = i.Pod.Outdated || SubstitutePatch(d, *o, *i) != (Version{})
 	}
 }
 

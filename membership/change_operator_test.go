@@ -72,7 +72,7 @@ func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
 		if i.Pod.Outdated && d.GivenUp == "" {
 			t.stuck |= 1 << i.Ordinal
 		}
-		t.instead[i.Ordinal] = rollOf(Instead(d, o, i))
+		t.instead[i.Ordinal] = rollOf(SubstitutePatch(d, o, i))
 	}
 	if !t.step.Acts() {
 		return t

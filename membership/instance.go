@@ -117,8 +117,8 @@ type Pod struct {
 	Untried []string
 	// Failing: it was tried more than once, and the next try is put off.
 	Failing bool
-	// Unpulled: its kubelet cannot have the image that it is to run.
-	Unpulled bool
+	// ImageUnavailable: its kubelet can neither find nor pull the image of its etcd.
+	ImageUnavailable bool
 	// Unproved: its kubelet has not found etcd ready for long enough, since it was made or changed,
 	// or etcd has crashed, for an answer to prove that it runs well. Crashed: etcd has ended by
 	// itself before it was started last. Starved: it was killed for want of memory since the Pod

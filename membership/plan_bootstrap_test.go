@@ -203,7 +203,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   append(aloneAtFirst(), on(0, idles)),
 			want: Step{
 				Action: Stop, Members: []string{"m-0"}, Reason: Replacing,
-				Message: "replacing the Pod m-0: etcd of all first members runs and elects no leader; it may have ended before it had written down that it may vote",
+				Message: "recreating the Pod of m-0: etcd of all first members runs and elects no leader; it may have ended before it wrote a vote to its log",
 			},
 		},
 		"FormingVotelessCleared": {
@@ -230,7 +230,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   []change{intended, onAll(blankVolume), onAll(newPod), onAll(idles)},
 			want: Step{
 				Action: Stop, Members: []string{"m-0"}, Reason: Replacing,
-				Message: "replacing the Pod m-0: etcd of all first members runs and elects no leader; it may have ended before it had written down that it may vote",
+				Message: "recreating the Pod of m-0: etcd of all first members runs and elects no leader; it may have ended before it wrote a vote to its log",
 			},
 		},
 		"FormingIdle": {

@@ -142,14 +142,14 @@ func TestPlanFormed(t *testing.T) {
 			reason: "What the spec asks for instead cannot be pulled either",
 			base:   formed3,
 			args: []change{
-				on(2, stuck), on(2, overdue), on(2, func(i *Instance) { i.Pod.Unpulled = true }),
+				on(2, stuck), on(2, overdue), on(2, func(i *Instance) { i.Pod.ImageUnavailable = true }),
 				func(d *Desired, _ *Observed) {
 					d.Version, d.GivenUp = Version{3, 6, 15}, "m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15"
 				},
 			},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore). What the spec asks for was tried, and put back (m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
+				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore). The spec was tried, and reverted (m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
 			},
 		},
 		"MemberDownDamaged": {

@@ -108,8 +108,8 @@ func unstuck(d Desired, o Observed) (Step, bool) {
 	})
 	step.Message = "replacing the Pods " + list(step.Members) + ", which do not serve and never will: they have ended for good, or were made from an earlier spec"
 	if len(step.Members) == 0 {
-		step.Members = names(voteless(d, o), idle)
-		step.Message = "replacing the Pod " + list(step.Members) + ": etcd of all first members runs and elects no leader; it may have ended before it had written down that it may vote"
+		step.Members = names(stuckBootstrap(d, o), idle)
+		step.Message = "recreating the Pod of " + list(step.Members) + ": etcd of all first members runs and elects no leader; it may have ended before it wrote a vote to its log"
 	}
 	if len(step.Members) == 0 {
 		step.Members = names(o.Instances, func(i Instance) bool { return idle(i) && i.Pod.PutOff })

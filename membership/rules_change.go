@@ -27,12 +27,12 @@ func Hop(d Desired, o Observed) Version {
 	}
 }
 
-// Instead is the version that a member is to be started with whose image cannot be had: the one that
-// comes next, where that is another patch of the minor that ran on its data, and so reads it. The
-// zero Version where there is no such one, or the spec was tried in vain.
-func Instead(d Desired, o Observed, i Instance) Version {
+// SubstitutePatch is the version to start a member with whose image cannot be pulled: the one
+// that comes next, where that is another patch of the minor that ran on its data, and so reads it.
+// The zero Version where there is no such one, or the spec was tried in vain.
+func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 	hop, ran := Hop(d, o), cmp.Or(i.Volume.Next, i.Volume.Version)
-	if !i.Pod.Unpulled || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
+	if !i.Pod.ImageUnavailable || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
 		return Version{}
 	}
 	return hop

@@ -222,10 +222,10 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 // triedInstead tells that members whose image cannot be had were tried with what the spec asks for
 // instead, in vain.
 func triedInstead(d Desired, down []Instance) string {
-	if d.GivenUp == "" || !slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Unpulled }) {
+	if d.GivenUp == "" || !slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.ImageUnavailable }) {
 		return ""
 	}
-	return ". What the spec asks for was tried, and put back (" + d.GivenUp + "): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be"
+	return ". The spec was tried, and reverted (" + d.GivenUp + "): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be"
 }
 
 // needsPerson turns a wait that has not helped into a stall, unless there is a quorum and the

@@ -37,9 +37,9 @@ func (r *Reconciler) applyBudget(ctx context.Context, c *api.EtcdCluster, seen o
 	return err
 }
 
-// heldUp is the step of a healthy cluster, with what a drain of one of its nodes waits for where
-// that never comes.
-func heldUp(c *api.EtcdCluster, seen observed, step membership.Step) membership.Step {
+// drainBlocked is the step of a healthy cluster, with what a drain of one of its nodes waits for
+// where that never comes.
+func drainBlocked(c *api.EtcdCluster, seen observed, step membership.Step) membership.Step {
 	n := voters(seen)
 	if step.Action == membership.None && step.Reason == membership.Healthy && (n == 1 || n == 2) && !c.BudgetDisabled() {
 		step.Message += fmt.Sprintf("; a drain of a node with a member waits, because a cluster of %d has none to spare: set spec.replicas to 3, or spec.disruptionBudget.mode to Disabled", n)

@@ -166,7 +166,7 @@ func TestHeldUp(t *testing.T) {
 			}
 			c := &api.EtcdCluster{}
 			c.Spec.DisruptionBudget = &api.DisruptionBudget{Mode: tc.mode}
-			if diff := cmp.Diff(tc.want, heldUp(c, seen, tc.step).Message); diff != "" {
+			if diff := cmp.Diff(tc.want, drainBlocked(c, seen, tc.step).Message); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -66,7 +66,7 @@ type credentials struct {
 	// Quorate's.
 	client, peer string
 	// clientRotation and peerRotation are what is told of their rotations.
-	clientRotation, peerRotation rotated
+	clientRotation, peerRotation rotationReport
 
 	cluster    types.UID
 	generation int64
@@ -268,8 +268,8 @@ func inForce(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
 		return s
 	}
 	s.Client.Authority, s.Peer.Authority = cmp.Or(found.client, s.Client.Authority), cmp.Or(found.peer, s.Peer.Authority)
-	found.clientRotation.tell(&s.Client)
-	found.peerRotation.tell(&s.Peer)
+	found.clientRotation.writeTo(&s.Client)
+	found.peerRotation.writeTo(&s.Peer)
 	return s
 }
 

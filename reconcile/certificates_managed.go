@@ -104,25 +104,25 @@ func (l *inspection) lifetime() time.Duration {
 }
 
 // managed sees to it that the Secrets of a plane are there and good, and returns the fingerprint of
-// the authority and how far its rotation is. Where it is lost nothing can be issued: what is there is
-// used as long as it is good.
-func (l *inspection) managed(ctx context.Context, p plane) (string, rotated, error) {
+// the authority and how far its rotation is. Where it is lost nothing can be issued: what is there
+// is used as long as it is good.
+func (l *inspection) managed(ctx context.Context, p plane) (string, rotationReport, error) {
 	h, lost, err := l.authority(ctx, p)
 	if err != nil {
-		return "", rotated{}, err
+		return "", rotationReport{}, err
 	}
 	if lost != "" {
-		return "", rotated{}, l.withoutAuthority(ctx, p, lost)
+		return "", rotationReport{}, l.withoutAuthority(ctx, p, lost)
 	}
 	if h.issues.Ends().Before(l.now.Add(authorityEnds)) {
-		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: its rotation must come to an end before (status.tls, docs/tls.md#rotation)",
+		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: its rotation must be over before then (status.tls, docs/tls.md#rotation)",
 			p.authority, p.spec, pki.Instant(h.issues.Ends())))
 	}
 	published := true
 	for _, s := range p.secrets {
 		written, err := l.issue(ctx, h.issues, p, s)
 		if err != nil && !h.expired { // then there is nothing to lose, and another one is about to issue
-			return "", rotated{}, err
+			return "", rotationReport{}, err
 		}
 		published = published && written
 	}
@@ -133,16 +133,16 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, rotated, err
 // authorityEnds is how long before the end of an authority a person is told.
 const authorityEnds = 180 * 24 * time.Hour
 
-// newAuthority is how a cluster of which no member runs gets another authority, or one that runs and
-// can wait: etcd reads what it trusts at its start.
-func newAuthority(p plane) string {
+// recreateAdvice is how a cluster of which no member runs gets another authority, or one that runs
+// and can wait: etcd reads what it trusts at its start.
+func recreateAdvice(p plane) string {
 	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0 and, once no Pod is left, back: the cluster then starts with a new authority%s", p.authority, clientsToo(p))
 }
 
-// otherAuthority is how one gets it that runs.
-func (l *inspection) otherAuthority(p plane) string {
+// rotateAdvice is how one that runs gets it.
+func (l *inspection) rotateAdvice(p plane) string {
 	field, _ := strings.CutPrefix(p.spec, "spec.tls.")
-	return fmt.Sprintf(`to have another authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
+	return fmt.Sprintf(`to rotate the authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
 		api.GroupName, l.c.Name, l.c.Namespace, field, l.now.UTC().Format("2006-01-02"))
 }
 
@@ -155,16 +155,16 @@ func clientsToo(p plane) string {
 }
 
 // authority reads the authority of a plane, or makes it while there is no Pod that trusts another
-// one, or begins a rotation to another one where it is lost and the spec asks for that. Else it says
-// why it is lost.
-func (l *inspection) authority(ctx context.Context, p plane) (h *held, lost string, _ error) {
+// one, or begins a rotation to another one where it is lost and the spec asks for that. Else it
+// says why it is lost.
+func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret, lost string, _ error) {
 	secret, err := l.ours(ctx, p.authority, l.holds(p), l.adoptable(p.authority))
 	if err != nil {
 		return nil, "", err
 	}
 	if secret == nil {
 		lost = "is missing"
-	} else if h, err = readHeld(secret, l.now); err != nil {
+	} else if h, err = readAuthoritySecret(secret, l.now); err != nil {
 		lost = "cannot be used: " + err.Error()
 	} else if p.status.Authority != "" && !h.follows(p.known()) {
 		lost = "holds an authority that the members do not trust"
@@ -178,7 +178,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *held, lost stri
 		return nil, "", err
 	case trusted:
 		if p.asked != "" && p.asked != p.status.RotateAuthority && l.writes {
-			if err := l.anew(ctx, p, secret); err != nil {
+			if err := l.rotateLost(ctx, p, secret); err != nil {
 				return nil, "", err
 			}
 		}
@@ -186,7 +186,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *held, lost stri
 	case h != nil: // no member trusts any yet, or any more
 		return h, "", nil
 	case secret != nil: // the clock may be wrong, or a person at work
-		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not written over: %s", p.authority, p.spec, lost, newAuthority(p))}
+		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not written over: %s", p.authority, p.spec, lost, recreateAdvice(p))}
 	case !l.writes:
 		return nil, "", l.missing(p.authority)
 	}
@@ -201,7 +201,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *held, lost stri
 	if err := l.write(ctx, nil, p.authority, made.Data, "Created the certificate authority in Secret "+p.authority); err != nil {
 		return nil, "", err
 	}
-	h, err = readHeld(made, l.now)
+	h, err = readAuthoritySecret(made, l.now)
 	return h, "", err
 }
 
@@ -249,7 +249,7 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 		why, issued, next[leaf.files.Cert], next[leaf.files.Key] = stale, true, cert, key
 		if _, refused := a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); refused != nil { // else it is issued for ever
 			return false, &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s cannot be issued: what the authority in Secret %s issues would be refused (%v): %s",
-				s.name, p.authority, refused, newAuthority(p))}
+				s.name, p.authority, refused, recreateAdvice(p))}
 		}
 	}
 	if why == nil {
@@ -260,7 +260,7 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 	case secret != nil && issued:
 		note = "Reissued the certificate in Secret " + s.name + ": " + why.Error()
 	case secret != nil:
-		note = "Wrote the authorities that are trusted into " + api.SecretCA + " of Secret " + s.name
+		note = "Updated " + api.SecretCA + " of Secret " + s.name
 	}
 	if l.writes {
 		err = l.write(ctx, secret, s.name, next, note)
@@ -312,7 +312,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 		unusable := func(wrong error) error {
 			return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created or changed. "+
 				"Put Secret %s back from a backup; or %s",
-				lost, s.name, wrong, p.authority, newAuthority(p))}
+				lost, s.name, wrong, p.authority, recreateAdvice(p))}
 		}
 		secret, err := l.ours(ctx, s.name, l.issuedBy(p.known(), s), unusable(errUnowned))
 		if err != nil {
@@ -332,7 +332,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 			}
 		}
 	}
-	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or, %s", lost, pki.Instant(first), l.otherAuthority(p)))
+	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or, %s", lost, pki.Instant(first), l.rotateAdvice(p)))
 	return nil
 }
 

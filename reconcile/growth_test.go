@@ -31,8 +31,8 @@ func TestGrowth(t *testing.T) {
 	const (
 		mount  = ": where its driver lets no file system grow in use, delete the Pod, one member after the other, for the volume to be mounted again"
 		driver = ": see the events of the claim, and whether its driver runs (a CSI driver needs external-resizer)"
-		tries  = ": its driver has reported neither an end nor an error, and may be slow. The events of the claim tell whether it tries again and again, and why, for example a quota of the provider, or that no volume grows in use"
-		fails  = ": its driver has failed, and tries again. The events of the claim say why, for example that no volume grows in use"
+		tries  = ": its driver has reported neither success nor an error, and may be slow. The events of the claim say whether it retries, and why, for example a quota of the provider, or that a volume cannot be expanded while it is mounted"
+		fails  = ": its driver has reported an error, and retries. The events of the claim say why, for example that a volume cannot be expanded while it is mounted"
 		never  = ", and its driver refuses to give it more: see the events of the claim"
 	)
 	resizing := says(corev1.PersistentVolumeClaimResizing, "", 2*time.Minute)

@@ -10,8 +10,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// ofCluster is the field by which the cache finds the objects of a cluster. By namespace and label
-// alone it would go through those of all clusters of the namespace, at each look at each of them.
+// ofCluster is the index by which the cache finds the objects of a cluster. With namespace and
+// label alone it would go through those of all clusters of the namespace, in each pass over each of
+// them.
 const ofCluster = "quorate.cluster"
 
 // indexes are what the cache indexes by ofCluster: every kind that is listed at each look.

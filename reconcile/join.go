@@ -53,7 +53,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		m := spare(name)
 		of, proved := seen.made(c, name)
 		m.Proved = proved
-		if err := unproved(of, seen, proved); err != nil {
+		if err := refusedUnlessProved(of, seen, proved); err != nil {
 			return &invalidError{err}
 		}
 		pod, err := render.Provisioner(of, m)

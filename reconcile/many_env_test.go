@@ -39,7 +39,7 @@ func queuedMessage(limit int, name string) string {
 }
 
 // slowTurns is what a message says of the clusters that have a turn and do nothing with it.
-var slowTurns = regexp.MustCompile(`; of those, [^;]* took no step for more than 1m0s`)
+var slowTurns = regexp.MustCompile(`; of those, [^;]* took no step for more than a minute`)
 
 // TestManyAtOnce: so many clusters are given another version by one loop, and only some change at a
 // time, in the order in which they ask. Two of them are given one that cannot be had, and the

@@ -317,7 +317,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			continue
 		}
 		i.Pod.Untried = untried(c, claims[i.Name], pod)
-		i.Pod.Outdated = i.Pod.Outdated || membership.Instead(d, *o, *i) != (membership.Version{})
+		i.Pod.Outdated = i.Pod.Outdated || membership.SubstitutePatch(d, *o, *i) != (membership.Version{})
 		i.Pod.Quota = render.Quota(pod)
 		if hop == "" {
 			continue

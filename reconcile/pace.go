@@ -9,12 +9,13 @@ import (
 	"quorate.dev/membership"
 )
 
-// looksPerSecond is how many looks there are at most in a second at clusters that wait, unless
-// watches wake them. Up to thirty clusters that wait for etcd are looked at as often as one.
+// looksPerSecond bounds the passes in a second over all clusters that wait, beside those that a
+// watch causes. Up to thirty clusters that wait for etcd are looked at as often as one.
 const looksPerSecond = 100
 
-// pace has clusters that wait looked at the less often the more they are, and never less often
-// than those at rest: what they wait for mostly shows in their Pods, and wakes them.
+// pace spreads the passes over clusters that wait: the more clusters wait, the longer each waits
+// for its next pass, up to the time of a cluster at rest. Mostly a watch of a Pod causes it
+// earlier.
 type pace struct {
 	mu      sync.Mutex
 	waiting map[types.NamespacedName]bool

@@ -33,7 +33,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 		p.Unfenced = pod.Annotations[api.AnnotationInitialCluster] != render.Resume(c, pod.Name) ||
 			pod.Annotations[api.AnnotationInitialClusterState] != render.StateExisting || pod.Annotations[api.AnnotationRestore] != ""
 	}
-	p.Unpulled = podstatus.Unpulled(containerStatus(pod))
+	p.ImageUnavailable = podstatus.ImageUnavailable(containerStatus(pod))
 	p.Restoring, p.Cleared = restores(pod), clears(pod)
 	if p.Problem == "" && nodeGone(pod, l.now) {
 		p.Problem, p.Damaged = "is on a node that does not answer ("+pod.Spec.NodeName+")", true

@@ -72,16 +72,17 @@ type Reconciler struct {
 	draining drains
 	refused  refusals
 	// comparing is the data of members.
-	comparing comparisons
-	proving   proofs
-	underWay  underWay
-	workers   workers
-	silences  silences
-	pace      pace
-	intents   intents
-	keys      keys
-	// prover asks a member whose authority is rotated what it shows and accepts; nil: handshake.
-	prover prover
+	comparing    comparisons
+	proving      proofs
+	underWay     underWay
+	workers      workers
+	unresponsive unresponsive
+	pace         pace
+	intents      intents
+	keys         keys
+	// handshaker asks a member whose authority is rotated what it shows and accepts; nil:
+	// handshake.
+	handshaker handshaker
 	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered
 	// to our last change.
 	identity   string
@@ -169,10 +170,10 @@ func passesOf(workers int) controller.Options {
 //  4. report what was seen and decided, where it differs from what the status says
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.underWay.begin(request.NamespacedName, time.Now())()
-	if err := r.workers.begin(ctx); err != nil {
+	if err := r.workers.acquire(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	defer r.workers.end()
+	defer r.workers.release()
 	if err := r.changing.resume(ctx, r.Client, r.MaxChanging); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -218,7 +219,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil && step.Reason == membership.Formed {
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
-	step = warned(seen, heldUp(cluster, seen, forClients(cluster, seen, step, time.Now().Add(-r.StallAfter))))
+	step = warned(seen, drainBlocked(cluster, seen, forClients(cluster, seen, step, time.Now().Add(-r.StallAfter))))
 	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
@@ -238,7 +239,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	wait := r.pace.wait(request.NamespacedName, step, again(seen, step, r.written.lately(request.NamespacedName)))
 	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
-		wait = max(wait, r.silences.rest(request.NamespacedName, time.Now()))
+		wait = max(wait, r.unresponsive.rest(request.NamespacedName, time.Now()))
 	}
 	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))}, nil
 }
@@ -274,7 +275,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.proving.forget(key)
 	r.intents.forget(key)
 	r.keys.forget(key)
-	r.silences.forget(key)
+	r.unresponsive.forget(key)
 	r.pace.forget(key)
 }
 

@@ -91,10 +91,10 @@ func TestObstacle(t *testing.T) {
 			},
 		},
 		"QueuedForLong": {
-			reason: "it says which clusters keep it waiting", err: queuedError{limit: 10, slow: "a, 2 of other namespaces"},
+			reason: "it says which clusters keep it waiting", err: queuedError{limit: 10, slow: "a, 2 in other namespaces"},
 			want: membership.Step{
 				Action: membership.Wait, Reason: "Queued",
-				Message: "waiting for its turn behind other clusters, of which at most 10 change at a time (--max-changing); of those, a, 2 of other namespaces took no step for more than 1m0s; then adding db-3 as a learner",
+				Message: "waiting for its turn behind other clusters, of which at most 10 change at a time (--max-changing); of those, a, 2 in other namespaces took no step for more than a minute; then adding db-3 as a learner",
 			},
 		},
 		"Changed": {reason: "a fresh look helps", err: fmt.Errorf("%w: now it is None", apply.ErrChanged)},

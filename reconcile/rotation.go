@@ -14,8 +14,8 @@ import (
 // show is all that counts, so that nothing is lost with the operator.
 //
 //  1. TrustBoth: next.crt is there beside tls.crt. tls.crt issues, and ca.crt everywhere has both.
-//  2. Reissue: next.crt has become tls.crt, which issues, and the former one is previous.crt. ca.crt
-//     is as before.
+//  2. Reissue: next.crt has become tls.crt, which issues, and the former one is previous.crt.
+//     ca.crt is as before.
 //  3. TrustNew: previous.crt is empty. tls.crt issues, and ca.crt has it alone.
 //
 // etcd reads what it trusts at its start alone. So in the first and the last step the planner
@@ -35,8 +35,8 @@ const (
 
 // rotationFacts are what a rotation depends on.
 type rotationFacts struct {
-	// Step that the Secret of the authority is in: TrustBoth, Reissue or, where no rotation is under
-	// way or the last step of one, empty.
+	// Step that the Secret of the authority is in: TrustBoth, Reissue or, where no rotation is
+	// under way or the last step of one, empty.
 	Step api.RotationStep
 	// Asked is what the spec asks for, and Done what the last rotation began with.
 	Asked, Done string
@@ -160,7 +160,7 @@ func (f rotationFacts) recreated() string {
 		parts = append(parts, "waiting for the Pods of "+strings.Join(pods, ", ")+" to be recreated, one after the other")
 	}
 	if len(missing) > 0 {
-		parts = append(parts, "waiting for "+strings.Join(missing, ", ")+", of which there is no Pod")
+		parts = append(parts, "waiting for the Pods of "+strings.Join(missing, ", ")+" to be created")
 	}
 	return strings.Join(parts, "; ")
 }

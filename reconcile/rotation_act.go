@@ -19,8 +19,8 @@ import (
 	"quorate.dev/render"
 )
 
-// held is what the Secret of an authority holds.
-type held struct {
+// authoritySecret is what the Secret of an authority holds.
+type authoritySecret struct {
 	secret *corev1.Secret
 	// issues is the authority that issues, with all that are trusted. expired: it is not valid any
 	// more. next is the one that comes after it, where that can be used.
@@ -29,20 +29,20 @@ type held struct {
 	next    *pki.Authority
 	step    api.RotationStep
 	// rotated: it has been rotated, or is being. damaged: the one to come cannot be used, and is to
-	// be made again. word is what the spec said then.
+	// be made again. request is the value of rotateAuthority then.
 	rotated, damaged bool
-	word             string
+	request          string
 	since            time.Time
 }
 
 var nextFiles = pki.Names{Cert: api.SecretNextCert, Key: api.SecretNextKey}
 
-// readHeld reads the Secret of an authority. An authority without its key, or that has expired, is
-// good enough for members to trust while the next one is there.
-func readHeld(secret *corev1.Secret, now time.Time) (*held, error) {
+// readAuthoritySecret reads the Secret of an authority. An authority without its key, or that has
+// expired, is good enough for members to trust while the next one is there.
+func readAuthoritySecret(secret *corev1.Secret, now time.Time) (*authoritySecret, error) {
 	data := secret.Data
 	_, rotated := data[api.SecretNextCert]
-	h := &held{secret: secret, rotated: rotated, word: string(data[api.SecretRotation])}
+	h := &authoritySecret{secret: secret, rotated: rotated, request: string(data[api.SecretRotation])}
 	if since, err := time.Parse(time.RFC3339, string(data[api.SecretSince])); err == nil {
 		h.since = since
 	}
@@ -80,24 +80,24 @@ func readHeld(secret *corev1.Secret, now time.Time) (*held, error) {
 
 // follows reports whether one of the authorities that are to be trusted is known: the one that
 // issues, or the one before it.
-func (h *held) follows(known []string) bool {
+func (h *authoritySecret) follows(known []string) bool {
 	return slices.ContainsFunc(pki.Fingerprints(h.issues.PEM()), func(print string) bool { return slices.Contains(known, print) })
 }
 
-// rotated is what is told of the rotations of a plane.
-type rotated struct {
-	known  bool
-	trusts []string // as the Secrets have it; nil where they are being written
-	word   string
-	status *api.RotationStatus
+// rotationReport is what the status says of the rotations of a plane.
+type rotationReport struct {
+	known   bool
+	trusts  []string // as the Secrets have it; nil where they are being written
+	request string
+	status  *api.RotationStatus
 }
 
-// tell writes it into the status.
-func (r rotated) tell(s *api.TLSPlaneStatus) {
+// writeTo writes it into the status.
+func (r rotationReport) writeTo(s *api.TLSPlaneStatus) {
 	if !r.known {
 		return
 	}
-	s.RotateAuthority, s.Rotation = r.word, r.status
+	s.RotateAuthority, s.Rotation = r.request, r.status
 	switch {
 	case r.trusts == nil:
 	case len(r.trusts) == 0:
@@ -109,8 +109,8 @@ func (r rotated) tell(s *api.TLSPlaneStatus) {
 
 // rotate takes the rotation of a plane one step on, where it is time, and says how far it is.
 // published: all Secrets hold what they are to hold.
-func (l *inspection) rotate(ctx context.Context, p plane, h *held, published bool) (rotated, error) {
-	told := rotated{known: true, word: cmp.Or(h.word, p.status.RotateAuthority)}
+func (l *inspection) rotate(ctx context.Context, p plane, h *authoritySecret, published bool) (rotationReport, error) {
+	told := rotationReport{known: true, request: cmp.Or(h.request, p.status.RotateAuthority)}
 	switch {
 	case !published:
 	case h.rotated:
@@ -119,7 +119,7 @@ func (l *inspection) rotate(ctx context.Context, p plane, h *held, published boo
 		told.trusts = []string{}
 	}
 	f := rotationFacts{
-		Step: h.step, Asked: p.asked, Done: told.word, Due: h.damaged || !l.now.Before(h.issues.Ends().Add(-l.authorityLifetime()/3)),
+		Step: h.step, Asked: p.asked, Done: told.request, Due: h.damaged || !l.now.Before(h.issues.Ends().Add(-l.authorityLifetime()/3)),
 		Expired: h.expired, Suspended: !l.writes, Published: published, Since: h.since, Wait: p.wait, Now: l.now,
 	}
 	if h.step == "" && !f.Due && (f.Asked == "" || f.Asked == f.Done) && p.status.Rotation == nil {
@@ -140,7 +140,7 @@ func (l *inspection) rotate(ctx context.Context, p plane, h *held, published boo
 		return told, nil
 	}
 	l.lookBy(l.now) // to carry on with what was written
-	told.word, err = l.move(ctx, p, h, state.Move)
+	told.request, err = l.move(ctx, p, h, state.Move)
 	if state.Move == moveBegin && err == nil { // else it would look as if it were over
 		told.status = &api.RotationStatus{Step: api.RotationTrustBoth}
 	}
@@ -150,26 +150,26 @@ func (l *inspection) rotate(ctx context.Context, p plane, h *held, published boo
 // mostWaits is how long the message of a rotation may be, as the schema has it.
 const mostWaits = 1024
 
-// move writes what takes a rotation on, and returns for which word of the spec it is.
-func (l *inspection) move(ctx context.Context, p plane, h *held, move rotationMove) (word string, _ error) {
+// move writes what takes a rotation on, and returns for which value of rotateAuthority it is.
+func (l *inspection) move(ctx context.Context, p plane, h *authoritySecret, move rotationMove) (request string, _ error) {
 	data := maps.Clone(h.secret.Data)
-	word = cmp.Or(h.word, p.status.RotateAuthority)
+	request = cmp.Or(h.request, p.status.RotateAuthority)
 	var note string
 	switch move {
 	case moveNone:
-		return word, nil
+		return request, nil
 	case moveBegin:
 		cert, key, err := pki.NewAuthority(l.authorityName(p), l.now, l.authorityLifetime())
 		if err != nil {
-			return word, err
+			return request, err
 		}
-		word = p.asked
+		request = p.asked
 		data[api.SecretNextCert], data[api.SecretNextKey], data[api.SecretPreviousCert] = cert, key, []byte{}
-		note = "Rotating the certificate authority of " + p.spec + ", step 1 of 3: " + p.peers() + " are to trust the next one as well"
+		note = "Rotating the certificate authority of " + p.spec + ", step 1 of 3: " + p.peers() + " must trust the new one as well"
 	case moveMark:
 		data[api.SecretSince] = []byte(l.now.UTC().Format(time.RFC3339))
-		data[api.SecretRotation] = []byte(word)
-		return word, l.write(ctx, h.secret, p.authority, data, "")
+		data[api.SecretRotation] = []byte(request)
+		return request, l.write(ctx, h.secret, p.authority, data, "")
 	case moveReissue:
 		data[api.SecretPreviousCert] = data[api.SecretCert]
 		data[api.SecretCert], data[api.SecretKey] = data[api.SecretNextCert], data[api.SecretNextKey]
@@ -177,14 +177,14 @@ func (l *inspection) move(ctx context.Context, p plane, h *held, move rotationMo
 		note = "Rotating the certificate authority of " + p.spec + ", step 2 of 3: all certificates are reissued by the new one"
 	case moveFinish:
 		data[api.SecretPreviousCert] = []byte{}
-		note = "Rotating the certificate authority of " + p.spec + ", step 3 of 3: " + p.peers() + " are to trust the new one alone"
+		note = "Rotating the certificate authority of " + p.spec + ", step 3 of 3: members stop trusting the former one"
 	}
-	data[api.SecretSince], data[api.SecretRotation] = []byte{}, []byte(word)
+	data[api.SecretSince], data[api.SecretRotation] = []byte{}, []byte(request)
 	if err := l.write(ctx, h.secret, p.authority, data, ""); err != nil {
-		return word, err
+		return request, err
 	}
 	l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonRotation, "Rotate", "%s", note)
-	return word, nil
+	return request, nil
 }
 
 // peers are the two sides of the connections to the port, for people.
@@ -195,11 +195,11 @@ func (p plane) peers() string {
 	return "members"
 }
 
-// anew begins a rotation where the authority is lost, and a person asks for another one: members go
-// on trusting the certificate of the lost one, which needs no key for that. It is read from what was
-// issued, and nothing begins where that is not known. The next look goes on with it.
-func (l *inspection) anew(ctx context.Context, p plane, secret *corev1.Secret) error {
-	former, err := l.formerly(ctx, p)
+// rotateLost begins a rotation where the authority is lost, and a person asks for another one:
+// members go on trusting the certificate of the lost one, which needs no key for that. It is read
+// from what was issued, and nothing begins where that is not known. The next look goes on with it.
+func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Secret) error {
+	former, err := l.formerAuthority(ctx, p)
 	if former == nil || err != nil {
 		return err
 	}
@@ -219,14 +219,14 @@ func (l *inspection) anew(ctx context.Context, p plane, secret *corev1.Secret) e
 	if err := l.write(ctx, secret, p.authority, data, ""); err != nil {
 		return err
 	}
-	l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonRotation, "Rotate", "Rotating the certificate authority of %s, which is lost, step 1 of 3: %s are to trust the next one as well", p.spec, p.peers())
+	l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonRotation, "Rotate", "Rotating the certificate authority of %s, which is lost, step 1 of 3: %s must trust the new one as well", p.spec, p.peers())
 	l.lookBy(l.now)
 	return nil
 }
 
-// formerly is the certificate of the authority that the members trust, from the Secrets with what it
-// has issued; nil where none of these has it.
-func (l *inspection) formerly(ctx context.Context, p plane) ([]byte, error) {
+// formerAuthority is the certificate of the authority that the members trust, from the Secrets with
+// what it has issued; nil where none of these has it.
+func (l *inspection) formerAuthority(ctx context.Context, p plane) ([]byte, error) {
 	for _, s := range p.secrets {
 		secret, err := l.ours(ctx, s.name, l.issuedBy(p.known(), s), l.replaceable(s.name))
 		if err != nil {
@@ -244,7 +244,7 @@ func (l *inspection) formerly(ctx context.Context, p plane) ([]byte, error) {
 
 // members are those that may run, and those that the status knows, with what is known of their
 // trust. They are asked for what they show once their Pods are as they must be.
-func (l *inspection) members(ctx context.Context, p plane, h *held, published bool) ([]memberTrust, error) {
+func (l *inspection) members(ctx context.Context, p plane, h *authoritySecret, published bool) ([]memberTrust, error) {
 	list := &corev1.PodList{}
 	if err := l.r.Reader.List(ctx, list, client.InNamespace(l.c.Namespace), client.MatchingLabels(render.Selector(l.c))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
@@ -275,7 +275,7 @@ func (l *inspection) members(ctx context.Context, p plane, h *held, published bo
 
 // trusts reports whether a Pod was made to trust what the Secrets hold now. What the status says of
 // it may be behind that.
-func (l *inspection) trusts(p plane, h *held, pod *corev1.Pod) bool {
+func (l *inspection) trusts(p plane, h *authoritySecret, pod *corev1.Pod) bool {
 	if h.rotated && !slices.Equal(p.status.Trusts, pki.Fingerprints(h.issues.PEM())) {
 		return false
 	}
@@ -283,7 +283,7 @@ func (l *inspection) trusts(p plane, h *held, pod *corev1.Pod) bool {
 }
 
 // ask has each member show its certificate, and accept one, of the newer authority.
-func (l *inspection) ask(ctx context.Context, p plane, h *held, pods map[string]*corev1.Pod, all []memberTrust) {
+func (l *inspection) ask(ctx context.Context, p plane, h *authoritySecret, pods map[string]*corev1.Pod, all []memberTrust) {
 	by, shows := h.next, (*pki.Authority)(nil)
 	if h.step == api.RotationReissue {
 		by, shows = h.issues, h.issues
@@ -291,7 +291,7 @@ func (l *inspection) ask(ctx context.Context, p plane, h *held, pods map[string]
 	if by == nil {
 		return
 	}
-	prove := l.r.prover
+	prove := l.r.handshaker
 	if prove == nil {
 		prove = handshake
 	}
@@ -317,7 +317,7 @@ func (l *inspection) ask(ctx context.Context, p plane, h *held, pods map[string]
 func unready(p plane, shows *pki.Authority, shown *x509.Certificate, err error) string {
 	switch {
 	case shown != nil && shows != nil && !shows.Issued(shown):
-		return fmt.Sprintf("shows a certificate of the former authority at port %d: its kubelet has yet to write the new one, which takes a minute or two", p.port)
+		return fmt.Sprintf("presents a certificate of the former authority at port %d: its kubelet has yet to write the new one, which takes a minute or two", p.port)
 	case shown != nil && err != nil:
 		return fmt.Sprintf("does not accept a certificate of the new authority at port %d (%v)", p.port, err)
 	case err != nil:

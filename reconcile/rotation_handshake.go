@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// prover connects to a port of a member with TLS. It returns the certificate that the member shows,
-// where it comes so far, and an error where the member does not take the connection.
-type prover func(ctx context.Context, host string, port int, config *tls.Config) (shown *x509.Certificate, err error)
+// handshaker connects to a port of a member with TLS. It returns the certificate that the member
+// shows, where it comes so far, and an error where the member does not take the connection.
+type handshaker func(ctx context.Context, host string, port int, config *tls.Config) (shown *x509.Certificate, err error)
 
 // handshakeFor bounds a handshake and its answer. A member that serves answers within milliseconds.
 const handshakeFor = 2 * time.Second
 
-// handshake is the prover for real members. A server refuses a client's certificate after the client
-// has found the handshake done (TLS 1.3), so that it takes an answer to know: both ports of etcd
-// answer with its version.
+// handshake is the handshaker for real members. A server refuses a client's certificate after the
+// client has found the handshake done (TLS 1.3), so that it takes an answer to know: both ports of
+// etcd answer with its version.
 func handshake(ctx context.Context, host string, port int, config *tls.Config) (shown *x509.Certificate, _ error) {
 	if host == "" {
 		return nil, errors.New("its Pod has no address yet")

@@ -16,7 +16,7 @@ func TestNextRotation(t *testing.T) {
 	good := memberTrust{Name: "db-0", Exists: true, Trusts: true}
 	old := memberTrust{Name: "db-1", Exists: true}
 	gone := memberTrust{Name: "db-2"}
-	behind := memberTrust{Name: "db-1", Exists: true, Trusts: true, Problem: "shows a certificate of the former authority"}
+	behind := memberTrust{Name: "db-1", Exists: true, Trusts: true, Problem: "presents a certificate of the former authority"}
 	look := noon.Add(rotationLook)
 	both := func(change func(*rotationFacts)) rotationFacts {
 		f := rotationFacts{Step: api.RotationTrustBoth, Asked: "a", Done: "a", Published: true, Now: noon, Members: []memberTrust{good, good}}
@@ -33,7 +33,7 @@ func TestNextRotation(t *testing.T) {
 		f.Step = ""
 		return f
 	}
-	const recreated, missing = "waiting for the Pods of db-1 to be recreated, one after the other", "waiting for db-2, of which there is no Pod"
+	const recreated, missing = "waiting for the Pods of db-1 to be recreated, one after the other", "waiting for the Pods of db-2 to be created"
 	cases := map[string]struct {
 		reason string
 		facts  rotationFacts
@@ -95,7 +95,7 @@ func TestNextRotation(t *testing.T) {
 		"Refused": {
 			reason: "what the Pod was made for does not count, but what the member does",
 			facts:  both(func(f *rotationFacts) { f.Members = []memberTrust{good, behind} }),
-			want:   rotationState{Step: api.RotationTrustBoth, Waits: "db-1 shows a certificate of the former authority", Again: look},
+			want:   rotationState{Step: api.RotationTrustBoth, Waits: "db-1 presents a certificate of the former authority", Again: look},
 		},
 		"BothSuspended": {
 			reason: "nothing is written",
@@ -132,7 +132,7 @@ func TestNextRotation(t *testing.T) {
 		"Shown": {
 			reason: "a kubelet has yet to write what was issued",
 			facts:  reissue(func(f *rotationFacts) { f.Members = []memberTrust{good, behind} }),
-			want:   rotationState{Step: api.RotationReissue, Waits: "db-1 shows a certificate of the former authority", Again: look},
+			want:   rotationState{Step: api.RotationReissue, Waits: "db-1 presents a certificate of the former authority", Again: look},
 		},
 		"LostMidway": {
 			reason: "a member that is down may come back with what it had",

@@ -47,8 +47,8 @@ type walker struct {
 var errDies = errors.New("the operator dies")
 
 // TestRotationKeepsTrust: whatever is interrupted, and in whatever order kubelets, applications and
-// operators come, each side of each connection trusts the other at all times, and the rotation comes
-// to its end. So it does where an authority, or its key, was lost.
+// operators come, each side of each connection trusts the other at all times, and the rotation
+// comes to its end. So it does where an authority, or its key, was lost.
 func TestRotationKeepsTrust(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -190,7 +190,7 @@ func (w *walk) operate(writes int) {
 		}
 		return nil
 	}, objects...)
-	s.prover = w.prove
+	s.handshaker = w.prove
 	found, err := s.secure(w.Context(), w.c, w.now)
 	if err != nil {
 		w.Fatal(err)

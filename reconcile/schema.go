@@ -97,9 +97,9 @@ func differing(all, left field.ErrorList) field.ErrorList {
 // servedParts are the fields of the spec that volumes remember (render.Served).
 var servedParts = []string{"version", "image", "resources", "options", "scheduling"}
 
-// unproved is what the schema has against the spec of which a Pod is to be made; nil where it is
-// one that has served.
-func unproved(c *api.EtcdCluster, seen observed, proved bool) error {
+// refusedUnlessProved is what the schema has against the spec of which a Pod is to be made; nil
+// where it is one that has served.
+func refusedUnlessProved(c *api.EtcdCluster, seen observed, proved bool) error {
 	if proved {
 		return nil
 	}

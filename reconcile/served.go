@@ -176,7 +176,7 @@ func serves(c *api.EtcdCluster, seen observed, name string) string {
 		if text == said(claim) {
 			return text
 		}
-		if unproved(of, seen, m.Proved) != nil { // it is made of something else
+		if refusedUnlessProved(of, seen, m.Proved) != nil { // it is made of something else
 			continue
 		}
 		if change, _, err := render.Needs(pod, of, m); err == nil && change == render.ChangeNone {

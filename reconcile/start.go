@@ -103,7 +103,7 @@ func (r *Reconciler) announceMended(ctx context.Context, c *api.EtcdCluster, see
 		return false, nil
 	}
 	m := member(c, seen, name)
-	instead := membership.Instead(desired(c), seen.Observed, i).String()
+	instead := membership.SubstitutePatch(desired(c), seen.Observed, i).String()
 	m.Next, m.NextWith = cmp.Or(instead, runs(c, i)), nextWith(c, claim, membership.ChangePod)
 	if i.Volume.Next.String() == m.Next && m.NextWith == claim.Annotations[api.AnnotationNextWith] {
 		return false, nil
@@ -124,7 +124,7 @@ func firstVolume(c *api.EtcdCluster, seen observed, step membership.Step, name s
 
 // absentPod is the Pod of a member, to be created where there is none.
 func absentPod(c *api.EtcdCluster, seen observed, m render.Member) (runtime.ApplyConfiguration, error) {
-	if err := unproved(c, seen, m.Proved); err != nil {
+	if err := refusedUnlessProved(c, seen, m.Proved); err != nil {
 		return nil, err
 	}
 	pod, err := render.Pod(c, m)

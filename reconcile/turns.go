@@ -81,13 +81,14 @@ type queuedError struct {
 func (e queuedError) Error() string {
 	message := fmt.Sprintf("waiting for its turn behind other clusters, of which at most %d change at a time (--max-changing)", e.limit)
 	if e.slow != "" {
-		message += "; of those, " + e.slow + " took no step for more than " + slowTurn.String()
+		message += "; of those, " + e.slow + " took no step for more than a minute"
 	}
 	return message
 }
 
 // slowTurn is after what time without a step a cluster with a turn is named to those that wait. To
-// name all would change every message at every step, and cost a write each.
+// name all would change every message at every step, and cost a write each. queuedError says it in
+// words.
 const slowTurn = time.Minute
 
 // mostNamed is how many clusters are named in one message.
@@ -112,7 +113,7 @@ func (t *turns) slow(namespace string, now time.Time) string {
 		names = append(names[:mostNamed], fmt.Sprintf("%d more", more))
 	}
 	if others > 0 {
-		names = append(names, fmt.Sprintf("%d of other namespaces", others))
+		names = append(names, fmt.Sprintf("%d in other namespaces", others))
 	}
 	return strings.Join(names, ", ")
 }

@@ -380,8 +380,8 @@ func TestSlowTurns(t *testing.T) {
 		"Quick": {reason: "those that go on are named by the metric alone", took: []func(*turns){took("ns", "a", 59*time.Second)}},
 		"Slow":  {reason: "a person may look at these", took: []func(*turns){took("ns", "b", time.Hour), took("ns", "a", time.Minute), took("ns", "c", 0)}, want: "a, b"},
 		"Others": {
-			reason: "the names of other namespaces may be of no concern here",
-			took:   []func(*turns){took("ns", "a", time.Hour), took("elsewhere", "b", time.Hour), took("elsewhere", "c", time.Hour)}, want: "a, 2 of other namespaces",
+			reason: "the names in other namespaces may be of no concern here",
+			took:   []func(*turns){took("ns", "a", time.Hour), took("elsewhere", "b", time.Hour), took("elsewhere", "c", time.Hour)}, want: "a, 2 in other namespaces",
 		},
 		"Many": {
 			reason: "a message stays short",

@@ -10,24 +10,24 @@ import (
 	"quorate.dev/membership"
 )
 
-// workers bound how many clusters are worked on at a time. A pass that waits for members that do
-// not answer is not worked on: without that, a dozen clusters on dead nodes, each of which costs a
-// time-out a look, would hold up all others. The zero workers have no bound.
+// workers bound how many clusters are reconciled at a time. A pass that waits for members that do
+// not answer does not count: otherwise a dozen clusters on dead nodes, each of which costs a
+// time-out a pass, would delay all others. The zero workers have no bound.
 type workers struct{ busy chan struct{} }
 
 func newWorkers(count int) workers { return workers{make(chan struct{}, count)} }
 
-// passesPerWorker is how many passes go on for each worker, those included that wait for silent members or
-// for a worker. With the default of eight workers as many as 85 clusters may be looked at each
-// second of which every look takes the time-out of two and is followed by a rest of one.
+// passesPerWorker is how many passes go on for each worker, those included that wait for silent
+// members or for a worker. With the default of eight workers as many as 85 clusters may be looked
+// at each second of which every look takes the time-out of two and is followed by a rest of one.
 const passesPerWorker = 32
 
-// unprompt is after what time without an answer a pass gives its worker to others. A member that
+// slowAfter is after what time without an answer a pass gives its worker to others. A member that
 // serves answers within some milliseconds.
-const unprompt = 100 * time.Millisecond
+const slowAfter = 100 * time.Millisecond
 
-// begin waits for a worker.
-func (w workers) begin(ctx context.Context) error {
+// acquire waits for a worker.
+func (w workers) acquire(ctx context.Context) error {
 	if w.busy == nil {
 		return nil
 	}
@@ -39,19 +39,19 @@ func (w workers) begin(ctx context.Context) error {
 	}
 }
 
-func (w workers) end() {
+func (w workers) release() {
 	if w.busy != nil {
 		<-w.busy
 	}
 }
 
-// lend gives the worker of a pass to others where what follows is not done promptly. The pass has
-// one again when the returned function has returned.
-func (w workers) lend() (back func()) {
+// releaseIfSlow gives the worker of a pass to others where what follows is not done promptly. The
+// pass has one again when the returned function has returned.
+func (w workers) releaseIfSlow() (reacquire func()) {
 	if w.busy == nil {
 		return func() {}
 	}
-	lent := time.AfterFunc(unprompt, w.end)
+	lent := time.AfterFunc(slowAfter, w.release)
 	return func() {
 		if !lent.Stop() {
 			w.busy <- struct{}{} // each worker becomes free: a pass has a deadline
@@ -59,16 +59,16 @@ func (w workers) lend() (back func()) {
 	}
 }
 
-// silences remember since when looks at a cluster wait for members in vain. They save time and
-// guard nothing.
-type silences struct{ since sync.Map } // time.Time by types.NamespacedName
+// unresponsive remembers since when the members of a cluster do not answer. It saves time and
+// guards nothing.
+type unresponsive struct{ since sync.Map } // time.Time by types.NamespacedName
 
-// vain is how long a look waits for members at least where one does not answer at all.
-const vain = membership.CallTimeout / 2
+// silentAfter is how long a look waits for members at least where one does not answer at all.
+const silentAfter = membership.CallTimeout / 2
 
-// looked tells how long a look has waited for members.
-func (s *silences) looked(key types.NamespacedName, waited time.Duration, now time.Time) {
-	if waited < vain {
+// waited tells how long a look has waited for members.
+func (s *unresponsive) waited(key types.NamespacedName, took time.Duration, now time.Time) {
+	if took < silentAfter {
 		s.since.Delete(key)
 		return
 	}
@@ -78,7 +78,7 @@ func (s *silences) looked(key types.NamespacedName, waited time.Duration, now ti
 // rest is how long to wait at least before the next look: a tenth of the time for which looks have
 // been in vain, so that nothing that is due after some time comes later by more than that. A
 // member that becomes ready again wakes its cluster.
-func (s *silences) rest(key types.NamespacedName, now time.Time) time.Duration {
+func (s *unresponsive) rest(key types.NamespacedName, now time.Time) time.Duration {
 	since, silent := s.since.Load(key)
 	if !silent {
 		return 0
@@ -86,4 +86,4 @@ func (s *silences) rest(key types.NamespacedName, now time.Time) time.Duration {
 	return min(now.Sub(since.(time.Time))/10, atRest)
 }
 
-func (s *silences) forget(key types.NamespacedName) { s.since.Delete(key) }
+func (s *unresponsive) forget(key types.NamespacedName) { s.since.Delete(key) }

@@ -206,9 +206,9 @@ func TestRestWhileSilent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			began, s := time.Now(), &silences{}
+			began, s := time.Now(), &unresponsive{}
 			for _, l := range tc.looks {
-				s.looked(turnOf("db"), l.waited, began.Add(l.at))
+				s.waited(turnOf("db"), l.waited, began.Add(l.at))
 			}
 			if got := s.rest(turnOf("db"), began.Add(tc.at)); got != tc.want {
 				t.Errorf("%s: want a rest of %s, got %s", tc.reason, tc.want, got)

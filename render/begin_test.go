@@ -14,7 +14,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestBeginning: what is removed before etcd starts again is removed in Pods of first members alone.
+// TestBeginning: what is removed before etcd starts again is removed in Pods of first members
+// alone.
 func TestBeginning(t *testing.T) {
 	t.Parallel()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)

@@ -10,8 +10,8 @@ import (
 	"quorate.dev/crd"
 )
 
-// FuzzRender feeds any JSON that decodes into a spec: what the schema takes is refused because of its
-// flags, or rendered, and nothing panics.
+// FuzzRender feeds any JSON that decodes into a spec: what the schema takes is refused because of
+// its flags, or rendered, and nothing panics.
 func FuzzRender(f *testing.F) {
 	for _, name := range cases(f) {
 		raw, err := json.Marshal(load(f, name).Spec)

@@ -18,9 +18,9 @@ const (
 	versionInTag = "{version}"
 )
 
-// Image is the image of an etcd version: repository:vMAJOR.MINOR.PATCH, or what spec.image.tag makes
-// of the version, pinned to the digest of that version where there is one. The digest decides what
-// runs, whatever the tag says.
+// Image is the image of an etcd version: repository:vMAJOR.MINOR.PATCH, or what spec.image.tag
+// makes of the version, pinned to the digest of that version where there is one. The digest decides
+// what runs, whatever the tag says.
 func Image(c *api.EtcdCluster, version string) string {
 	ref := imageRepository(c) + ":" + strings.ReplaceAll(imageTag(c), versionInTag, strings.TrimPrefix(version, "v"))
 	if digest := imageDigest(c, version); digest != "" {

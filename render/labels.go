@@ -41,9 +41,9 @@ func podLabels(c *api.EtcdCluster, m Member) map[string]string {
 }
 
 // Labels are the labels of what belongs to the whole cluster or, where a member is named, to that
-// member. They come from spec.additionalMetadata and from Quorate, never from the EtcdCluster's own labels:
-// tools such as Argo CD track what they own by labels, and would prune the objects that carry a
-// copy.
+// member. They come from spec.additionalMetadata and from Quorate, never from the EtcdCluster's own
+// labels: tools such as Argo CD track what they own by labels, and would prune the objects that
+// carry a copy.
 func Labels(c *api.EtcdCluster, member string) map[string]string { return labelled(c, member) }
 
 // labelled are these, with those of one kind of object before Quorate's own.
@@ -72,8 +72,8 @@ func podMetadata(c *api.EtcdCluster) *api.Metadata {
 	return c.Spec.Pod.Metadata
 }
 
-// annotations are the annotations of spec.additionalMetadata, those of one kind of object, and then those
-// that Quorate writes itself.
+// annotations are the annotations of spec.additionalMetadata, those of one kind of object, and then
+// those that Quorate writes itself.
 func annotations(c *api.EtcdCluster, own map[string]string, also ...*api.Metadata) map[string]string {
 	all := map[string]string{}
 	for _, from := range append([]*api.Metadata{c.Spec.AdditionalMetadata}, also...) {

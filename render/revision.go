@@ -27,8 +27,8 @@ type parts []part
 var newest = version.MustParseGeneric("3.7.0")
 
 // imageAsked is spec.image as it is hashed. Of the digests it has that of spec.version alone: those
-// of other versions are compared with the image that a member of these versions has. A field that is
-// empty leaves the hash as it was before there was such a field.
+// of other versions are compared with the image that a member of these versions has. A field that
+// is empty leaves the hash as it was before there was such a field.
 type imageAsked struct {
 	Repository  string                `json:"repository,omitempty"`
 	Digest      string                `json:"digest,omitempty"`

@@ -192,8 +192,8 @@ func quantities(name corev1.ResourceName, quantity string) corev1.ResourceList {
 	return corev1.ResourceList{name: resource.MustParse(quantity)}
 }
 
-// TestPartsOfLater: a part of the spec that came after the first release is named in the record of a
-// Pod only where it has a value. So a Pod of a release that did not know it stays as it is.
+// TestPartsOfLater: a part of the spec that came after the first release is named in the record of
+// a Pod only where it has a value. So a Pod of a release that did not know it stays as it is.
 func TestPartsOfLater(t *testing.T) {
 	t.Parallel()
 	first := []string{"image", "options", "resources", "scheduling", "storage"} // of the first release

@@ -185,19 +185,19 @@ const (
 	// authority expires within half a year. The message says until when the cluster serves, and
 	// what to do.
 	//
-	// What to do: put the Secret back from a backup, or have the cluster make a new authority; see
-	// docs/tls.md#when-an-authority-is-lost.
+	// What to do: put the Secret back from a backup, or rotate the authority with the command in
+	// the message; see docs/tls.md#when-an-authority-is-lost.
 	ReasonAuthorityLost = "AuthorityLost"
 	// ReasonIssued: an authority was created, or a certificate issued or renewed. It is the reason
 	// of events.
 	//
 	// What to do: nothing.
 	ReasonIssued = "Issued"
-	// ReasonRotation: a rotation of a certificate authority began, or took its next step. It is the
+	// ReasonRotation: a rotation of a certificate authority began, or its next step did. It is the
 	// reason of events.
 	//
-	// What to do: have your applications read ca.crt and their certificate again, where the event
-	// is about spec.tls.client; see docs/tls.md#rotation.
+	// What to do: nothing where the event is about spec.tls.peer. For spec.tls.client let your
+	// applications reload ca.crt (step 1) and their certificate (step 2); see docs/tls.md#rotation.
 	ReasonRotation = "Rotation"
 	// ReasonNotFormed: the cluster has not served yet.
 	//
@@ -244,11 +244,11 @@ const (
 	// docs/upgrades.md#what-happens-and-in-which-order.
 	ReasonChanging = "Changing"
 	// ReasonQueued: as many clusters change what they run as may at a time (--max-changing); this
-	// one is next in time. The message names the clusters of its namespace that have a turn and took
-	// no step for more than a minute, and counts those of other namespaces.
+	// one waits for its turn. The message names the clusters of its namespace that have a turn and
+	// took no step for more than a minute, and counts those of other namespaces.
 	//
-	// What to do: nothing, or see to the clusters that the message names. To let more clusters change at a time, raise `--max-changing` of the
-	// operator.
+	// What to do: nothing, or find out why the clusters that the message names do not go on. To let
+	// more clusters change at a time, raise `--max-changing` of the operator.
 	ReasonQueued = "Queued"
 	// ReasonBackingUp: a snapshot is being taken and verified, by the EtcdBackup that the message
 	// names, before members come to another version.

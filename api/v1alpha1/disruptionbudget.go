@@ -1,18 +1,18 @@
 package v1alpha1
 
-// DisruptionBudget is what keeps drains of nodes from taking a quorum of the members.
+// DisruptionBudget keeps drains of nodes from evicting a quorum of the members.
 type DisruptionBudget struct {
-	// mode is Quorum (default): the PodDisruptionBudget lets a drain take as many members as leave a
-	// quorum, and none while Quorate has one away. A cluster of one or two members has none to
-	// spare: a drain of a node with one of them waits until the cluster has three, or is stopped.
-	// Disabled: the PodDisruptionBudget selects no Pod. Drains take any number of members at once,
-	// unless a budget of your own selects them. A change restarts nothing.
+	// mode is Quorum (default): the PodDisruptionBudget allows evictions as long as a quorum of the
+	// members stays, and none while Quorate changes a member. A cluster of one or two members
+	// allows no eviction: a drain of their nodes waits until the cluster has three members, or none
+	// (spec.replicas 0). Disabled: the PodDisruptionBudget selects no Pod. A drain may evict all
+	// members at once, unless a budget of your own selects them. A change restarts nothing.
 	// +optional
 	// +kubebuilder:validation:Enum=Quorum;Disabled
 	Mode DisruptionBudgetMode `json:"mode,omitempty"`
 }
 
-// DisruptionBudgetMode is whether the members of a cluster are kept from drains.
+// DisruptionBudgetMode is whether a disruption budget limits evictions of the members.
 type DisruptionBudgetMode string
 
 // The modes.

@@ -114,9 +114,9 @@ type EtcdClusterSpec struct {
 	// +optional
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 
-	// pod is what the Pods of the members have beside what Quorate gives them. A change of its
-	// metadata is applied at once and restarts nothing. Any other change recreates the Pods over
-	// their volumes, member after member, the leader last.
+	// pod configures the Pods of the members: labels, annotations, ServiceAccount, users and
+	// groups. A change of its metadata is applied at once and restarts nothing. Any other change
+	// recreates the Pods over their volumes, member after member, the leader last.
 	// +optional
 	Pod *Pod `json:"pod,omitempty"`
 
@@ -124,7 +124,7 @@ type EtcdClusterSpec struct {
 	// +optional
 	Services *Services `json:"services,omitempty"`
 
-	// disruptionBudget is what keeps drains of nodes from taking a quorum of the members.
+	// disruptionBudget keeps drains of nodes from evicting a quorum of the members.
 	// +optional
 	DisruptionBudget *DisruptionBudget `json:"disruptionBudget,omitempty"`
 
@@ -223,9 +223,9 @@ type Image struct {
 	// +kubebuilder:validation:XValidation:rule="!self.contains('{version}') || self.matches('^([A-Za-z0-9_]([-A-Za-z0-9_.]*[-A-Za-z_])?|[A-Za-z_])?[{]version[}]([-A-Za-z_.][-A-Za-z0-9_.]*)?$') && !self.matches('[0-9]+[.][0-9]+[.][0-9]+')",message="spec.image.tag is made of letters, digits, '-', '_' and '.' around one {version}, without a digit beside it and without another version, for example v{version} or {version}-hardened"
 	Tag string `json:"tag,omitempty"`
 
-	// digests pin the images of some versions to one content each. The tag stays in the image's name
-	// for people; the digest decides. A version without one runs whatever its tag holds. A change
-	// from 3.5 to 3.7 also runs an image of 3.6. Default none.
+	// digests pin the image of a version to one content. The tag stays in the image's name; the
+	// digest decides what runs. A version without a digest runs what its tag holds. A change from
+	// 3.5 to 3.7 also runs an image of 3.6: pin that version too. Default none.
 	// +optional
 	// +listType=map
 	// +listMapKey=version

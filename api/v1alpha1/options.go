@@ -2,8 +2,8 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// Duration is a time span as Go writes it, down to milliseconds: 100ms, 5m, 1m30s, 1.5h. Each field
-// says from where to where it goes.
+// Duration is a duration in the format of Go, in whole milliseconds: 100ms, 5m, 1m30s, 1.5h. Each
+// field says its bounds.
 //
 // +kubebuilder:validation:MaxLength=16
 type Duration string
@@ -82,8 +82,8 @@ type AutoCompaction struct {
 	// +kubebuilder:validation:Enum=Periodic;Revision
 	Mode CompactionMode `json:"mode"`
 
-	// retention is what is kept: for Periodic a time of at least 1m such as 8h or 1h30m, for Revision a
-	// number such as 1000.
+	// retention is what is kept: for Periodic a time of at least 1m such as 8h or 1h30m, for
+	// Revision a number such as 1000.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16

@@ -4,11 +4,12 @@ package v1alpha1
 // lost.
 type Recovery struct {
 	// replaceAfter is how long a member may be down before another one takes its place, from 10s to
-	// 24h, or Never: then it is waited for until it comes back. It is for what waiting may still
-	// mend: a node that does not answer, or data on which etcd does not start. A member whose volume is gone is replaced at once, and one that only
-	// lacks an image or a place to run is waited for. A member is given up only while the others
-	// are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
-	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
+	// 24h. Never: it is waited for without a limit. The time is for what may still come back: a
+	// node that does not answer, or data on which etcd does not start. A member whose volume is
+	// gone is replaced at once, and one that only lacks an image or a place to run is waited for. A
+	// member is given up only while the others are a quorum without it, and one after the other.
+	// Default 5m: as long as Kubernetes by itself waits for a node before it gives its Pods up, and
+	// longer than a node takes to boot.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == 'Never' || self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.replaceAfter must be a duration from 10s to 24h, for example 5m or 1m30s, or Never"
 	ReplaceAfter *Duration `json:"replaceAfter,omitempty"`

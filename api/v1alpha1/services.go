@@ -25,7 +25,9 @@ type ClientService struct {
 	Metadata *Metadata `json:"metadata,omitempty"`
 
 	// type is ClusterIP (default), NodePort or LoadBalancer. The last two open etcd to clients
-	// outside of the Kubernetes cluster: set spec.tls.client first.
+	// outside of the Kubernetes cluster: use them only in a cluster that was created with
+	// spec.tls.client, and put the names that these clients connect to into
+	// spec.tls.client.altNames.
 	// +optional
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
@@ -39,9 +41,9 @@ type ClientService struct {
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="spec.services.client.loadBalancerClass must be a name such as internal-vip or example.com/internal-vip"
 	LoadBalancerClass string `json:"loadBalancerClass,omitempty"`
 
-	// ipFamilies are IPv4, IPv6 or both. Kubernetes keeps the first one: to have another, delete the
-	// Service, and Quorate creates it again with another address. Default: that of the Kubernetes
-	// cluster.
+	// ipFamilies are IPv4, IPv6 or both. Kubernetes does not let the first one change: to change
+	// it, delete the Service. Quorate recreates it, with another address. Default: that of the
+	// Kubernetes cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -50,8 +52,8 @@ type ClientService struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() < 2 || self[0] != self[1]",message="spec.services.client.ipFamilies: name each family once"
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
 
-	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Default SingleStack, which
-	// is that of Kubernetes.
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Default: SingleStack, as
+	// in Kubernetes.
 	// +optional
 	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
 	IPFamilyPolicy corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`

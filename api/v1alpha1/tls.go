@@ -53,20 +53,20 @@ type ClientTLS struct {
 	// +kubebuilder:validation:MaxItems=32
 	AltNames []AltName `json:"altNames,omitempty"`
 
-	// rotateAuthority asks for another certificate authority: any value other than the one in
-	// status.tls.client.rotateAuthority begins one rotation. Quorate recreates the Pods twice, one
-	// after the other, and reissues all certificates. A rotation that has begun comes to its end,
-	// whatever is written here by then. Without it an authority is rotated when two thirds of its
-	// validity have passed. Only with mode Managed. Default empty.
+	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
+	// of status.tls.client.rotateAuthority starts one, and an empty one starts none. Quorate
+	// reissues all certificates, and recreates each Pod twice, one Pod at a time. A rotation that
+	// has begun is completed, even if the value changes or is removed. An authority is also rotated
+	// when two thirds of its validity have passed. Only with mode Managed. Default empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RotateAuthority string `json:"rotateAuthority,omitempty"`
 
-	// rotationWait is how long a rotation waits for applications, twice, from 0s to 8760h: after
-	// ca.crt in <cluster>-client-tls has both authorities, before the members show certificates of
-	// the new one; and after the certificate there is of the new one, before members refuse those
-	// of the old one. An application must have read the files again by then. 0s goes on at once,
-	// also in a rotation that is under way. Only with mode Managed. Default 168h.
+	// rotationWait is how long a rotation waits for applications to reload <cluster>-client-tls,
+	// from 0s to 8760h. It waits twice. First ca.crt has both authorities, and the members present
+	// no certificate of the new one before the wait is over. Then tls.crt is of the new one, and
+	// the members refuse no certificate of the old one before the wait is over. 0s does not wait. A
+	// change applies to a rotation that is under way as well. Only with mode Managed. Default 168h.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) <= duration('8760h')",message="spec.tls.client.rotationWait must be a duration from 0s to 8760h, for example 168h or 1h30m"
 	RotationWait *Duration `json:"rotationWait,omitempty"`
@@ -106,9 +106,9 @@ type PeerTLS struct {
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
 
-	// rotateAuthority asks for another certificate authority: any value other than the one in
-	// status.tls.peer.rotateAuthority begins one rotation, as that of spec.tls.client does. Only
-	// with mode Managed. Default empty.
+	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
+	// of status.tls.peer.rotateAuthority starts one, as in spec.tls.client. It waits for no
+	// application. Only with mode Managed. Default empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RotateAuthority string `json:"rotateAuthority,omitempty"`
@@ -145,17 +145,17 @@ type TLSPlaneStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Authority string `json:"authority,omitempty"`
 
-	// trusts are the same of all authorities that a member trusts whose Pod is created now, once
-	// the authority was rotated: two during a rotation, and then one. While there are none, members
-	// trust authority.
+	// trusts are the SHA-256 of all authorities that a Pod trusts when it is created now: two
+	// during a rotation, one after it. Before the first rotation trusts is empty, and members trust
+	// the one in authority.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:items:MaxLength=64
 	Trusts []string `json:"trusts,omitempty"`
 
-	// rotateAuthority is what the field of that name in the spec said when a rotation began last,
-	// or the authority was created.
+	// rotateAuthority is the value that rotateAuthority had in the spec when the last rotation
+	// began, or when the authority was created.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RotateAuthority string `json:"rotateAuthority,omitempty"`
@@ -170,20 +170,21 @@ type RotationStep string
 
 // The steps, in their order.
 const (
-	// RotationTrustBoth: the old authority issues, and the members come to trust the new one too.
+	// RotationTrustBoth: the old authority issues certificates. Pods are recreated to trust the new
+	// one too.
 	RotationTrustBoth RotationStep = "TrustBoth"
-	// RotationReissue: the new authority has issued all certificates, and the members come to show
-	// them.
+	// RotationReissue: the new authority has issued all certificates. Members reload them without a
+	// restart.
 	RotationReissue RotationStep = "Reissue"
-	// RotationTrustNew: the members come to trust the new authority alone.
+	// RotationTrustNew: Pods are recreated to trust the new authority alone.
 	RotationTrustNew RotationStep = "TrustNew"
 )
 
 // RotationStatus is how far a rotation has come.
 type RotationStatus struct {
-	// step is TrustBoth (members and applications come to trust the new authority beside the old
-	// one), Reissue (certificates are issued by the new one) or TrustNew (the members come to trust
-	// the new one alone).
+	// step is TrustBoth (Pods are recreated, and applications reload ca.crt, to trust both
+	// authorities), Reissue (the new authority issues all certificates) or TrustNew (Pods are
+	// recreated to trust the new authority alone).
 	// +required
 	// +kubebuilder:validation:Enum=TrustBoth;Reissue;TrustNew
 	Step RotationStep `json:"step"`
@@ -233,8 +234,8 @@ const (
 	SecretPeerKey  = "client.key"
 )
 
-// The further keys of the Secret of an authority that was rotated, or is being (RotationStep). Empty
-// is the same as missing. SecretNextCert and SecretNextKey are the authority to come,
+// The further keys of the Secret of an authority that was rotated, or is being (RotationStep).
+// Empty is the same as missing. SecretNextCert and SecretNextKey are the authority to come,
 // SecretPreviousCert is the certificate of the former one, while it is still trusted.
 // SecretRotation is what the spec said when a rotation began last, and SecretSince since when all
 // certificates and ca.crt are as the step wants, in RFC 3339.

@@ -24,7 +24,7 @@ func agentBeginMember() *cobra.Command {
 		}
 		cleared, err := snapshot.ClearUnvoted(cmd.Context(), dir)
 		if cleared {
-			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "etcd had created its data directory and written no state there, so that it would never elect a leader: removed it.") // the log is a courtesy
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "Removed the data directory: etcd ended before it wrote a vote to its log, and would never elect a leader with it.") // the log is a courtesy
 		}
 		return r, err
 	})

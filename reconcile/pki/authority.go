@@ -92,14 +92,15 @@ func (a *Authority) Beside(other *x509.Certificate) *Authority {
 	return &beside
 }
 
-// Keyless is an authority of which only the certificate is known, or good: it is trusted, and issues
-// nothing.
+// Keyless is an authority of which only the certificate is known, or good: it is trusted, and
+// issues nothing.
 func Keyless(c *x509.Certificate) *Authority {
 	return &Authority{certificate: c, pem: encoded(blockCertificate, c.Raw)}
 }
 
-// Client is how a client connects with a certificate of the authority that is made for it, valid for
-// an hour, and trusts the authorities in a file. Whom it connects to must be set in a copy of it.
+// Client is how a client connects with a certificate of the authority that is made for it, valid
+// for an hour, and trusts the authorities in a file. Whom it connects to must be set in a copy of
+// it.
 func (a *Authority) Client(name string, trusted []byte, now time.Time) (*tls.Config, error) {
 	cert, key, err := a.Issue(name, Use{Client: true}, nil, now, time.Hour)
 	if err != nil {
@@ -122,8 +123,8 @@ func (a *Authority) Issued(c *x509.Certificate) bool {
 	return c.CheckSignatureFrom(a.certificate) == nil
 }
 
-// ReadCertificate reads the only certificate of a file that an authority has, and says why it cannot
-// be used. It may have expired.
+// ReadCertificate reads the only certificate of a file that an authority has, and says why it
+// cannot be used. It may have expired.
 func ReadCertificate(name string, file []byte) (*x509.Certificate, error) {
 	all, err := certificates(name, file)
 	switch {

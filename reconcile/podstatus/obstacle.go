@@ -110,9 +110,9 @@ const (
 	signatureInvalid    = "SignatureValidationFailed"
 )
 
-// Unpulled reports whether the kubelet cannot have the image that a container is to run: it pulls
-// it in vain, or may not pull it and has none.
-func Unpulled(s *corev1.ContainerStatus) bool {
+// ImageUnavailable reports whether the kubelet cannot have the image that a container is to run: it
+// pulls it in vain, or may not pull it and has none.
+func ImageUnavailable(s *corev1.ContainerStatus) bool {
 	if s == nil || s.State.Waiting == nil {
 		return false
 	}

@@ -13,8 +13,8 @@ import (
 type AutoCompactionApplyConfiguration struct {
 	// mode is Periodic (keep a time) or Revision (keep a number of revisions).
 	Mode *apiv1alpha1.CompactionMode `json:"mode,omitempty"`
-	// retention is what is kept: for Periodic a time of at least 1m such as 8h or 1h30m, for Revision a
-	// number such as 1000.
+	// retention is what is kept: for Periodic a time of at least 1m such as 8h or 1h30m, for
+	// Revision a number such as 1000.
 	Retention *string `json:"retention,omitempty"`
 }
 

@@ -15,18 +15,20 @@ type ClientServiceApplyConfiguration struct {
 	// is used. Annotations for an external DNS or a cloud's load balancer go here.
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
 	// type is ClusterIP (default), NodePort or LoadBalancer. The last two open etcd to clients
-	// outside of the Kubernetes cluster: set spec.tls.client first.
+	// outside of the Kubernetes cluster: use them only in a cluster that was created with
+	// spec.tls.client, and put the names that these clients connect to into
+	// spec.tls.client.altNames.
 	Type *v1.ServiceType `json:"type,omitempty"`
 	// loadBalancerClass is the class of the load balancer, for example
 	// service.k8s.aws/nlb. Default: that of the Kubernetes cluster. It cannot be changed while type
 	// is LoadBalancer.
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
-	// ipFamilies are IPv4, IPv6 or both. Kubernetes keeps the first one: to have another, delete the
-	// Service, and Quorate creates it again with another address. Default: that of the Kubernetes
-	// cluster.
+	// ipFamilies are IPv4, IPv6 or both. Kubernetes does not let the first one change: to change
+	// it, delete the Service. Quorate recreates it, with another address. Default: that of the
+	// Kubernetes cluster.
 	IPFamilies []v1.IPFamily `json:"ipFamilies,omitempty"`
-	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Default SingleStack, which
-	// is that of Kubernetes.
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Default: SingleStack, as
+	// in Kubernetes.
 	IPFamilyPolicy *v1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
 }
 

@@ -22,17 +22,17 @@ type ClientTLSApplyConfiguration struct {
 	// reissued, and nothing restarts. The names of the Services and of the members, localhost,
 	// 127.0.0.1 and ::1 are always in it. Only with mode Managed. Default none.
 	AltNames []apiv1alpha1.AltName `json:"altNames,omitempty"`
-	// rotateAuthority asks for another certificate authority: any value other than the one in
-	// status.tls.client.rotateAuthority begins one rotation. Quorate recreates the Pods twice, one
-	// after the other, and reissues all certificates. A rotation that has begun comes to its end,
-	// whatever is written here by then. Without it an authority is rotated when two thirds of its
-	// validity have passed. Only with mode Managed. Default empty.
+	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
+	// of status.tls.client.rotateAuthority starts one, and an empty one starts none. Quorate
+	// reissues all certificates, and recreates each Pod twice, one Pod at a time. A rotation that
+	// has begun is completed, even if the value changes or is removed. An authority is also rotated
+	// when two thirds of its validity have passed. Only with mode Managed. Default empty.
 	RotateAuthority *string `json:"rotateAuthority,omitempty"`
-	// rotationWait is how long a rotation waits for applications, twice, from 0s to 8760h: after
-	// ca.crt in <cluster>-client-tls has both authorities, before the members show certificates of
-	// the new one; and after the certificate there is of the new one, before members refuse those
-	// of the old one. An application must have read the files again by then. 0s goes on at once,
-	// also in a rotation that is under way. Only with mode Managed. Default 168h.
+	// rotationWait is how long a rotation waits for applications to reload <cluster>-client-tls,
+	// from 0s to 8760h. It waits twice. First ca.crt has both authorities, and the members present
+	// no certificate of the new one before the wait is over. Then tls.crt is of the new one, and
+	// the members refuse no certificate of the old one before the wait is over. 0s does not wait. A
+	// change applies to a rotation that is under way as well. Only with mode Managed. Default 168h.
 	RotationWait *apiv1alpha1.Duration `json:"rotationWait,omitempty"`
 	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
 	// with the authorities that client certificates are checked against. tls.crt must be valid for

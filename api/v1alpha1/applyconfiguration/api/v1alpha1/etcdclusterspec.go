@@ -41,13 +41,13 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// spread over zones. A change recreates the Pods over their volumes, member after member, the
 	// leader last.
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
-	// pod is what the Pods of the members have beside what Quorate gives them. A change of its
-	// metadata is applied at once and restarts nothing. Any other change recreates the Pods over
-	// their volumes, member after member, the leader last.
+	// pod configures the Pods of the members: labels, annotations, ServiceAccount, users and
+	// groups. A change of its metadata is applied at once and restarts nothing. Any other change
+	// recreates the Pods over their volumes, member after member, the leader last.
 	Pod *PodApplyConfiguration `json:"pod,omitempty"`
 	// services are the Services of the cluster. A change is applied at once and restarts nothing.
 	Services *ServicesApplyConfiguration `json:"services,omitempty"`
-	// disruptionBudget is what keeps drains of nodes from taking a quorum of the members.
+	// disruptionBudget keeps drains of nodes from evicting a quorum of the members.
 	DisruptionBudget *DisruptionBudgetApplyConfiguration `json:"disruptionBudget,omitempty"`
 	// additionalMetadata is added to everything that Quorate creates for this cluster. A change is
 	// applied at once and restarts nothing.

@@ -17,9 +17,9 @@ type ImageApplyConfiguration struct {
 	// member, as MAJOR.MINOR.PATCH. Default v{version}. A change from 3.5 to 3.7 needs an image for
 	// a version of 3.6 as well.
 	Tag *string `json:"tag,omitempty"`
-	// digests pin the images of some versions to one content each. The tag stays in the image's name
-	// for people; the digest decides. A version without one runs whatever its tag holds. A change
-	// from 3.5 to 3.7 also runs an image of 3.6. Default none.
+	// digests pin the image of a version to one content. The tag stays in the image's name; the
+	// digest decides what runs. A version without a digest runs what its tag holds. A change from
+	// 3.5 to 3.7 also runs an image of 3.6: pin that version too. Default none.
 	Digests []ImageDigestApplyConfiguration `json:"digests,omitempty"`
 	// pullPolicy is when the kubelet pulls the image. Default IfNotPresent.
 	PullPolicy *v1.PullPolicy `json:"pullPolicy,omitempty"`

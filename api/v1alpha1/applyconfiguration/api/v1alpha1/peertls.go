@@ -16,9 +16,9 @@ type PeerTLSApplyConfiguration struct {
 	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate
 	// of an authority that they trust. The mode cannot be changed yet.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
-	// rotateAuthority asks for another certificate authority: any value other than the one in
-	// status.tls.peer.rotateAuthority begins one rotation, as that of spec.tls.client does. Only
-	// with mode Managed. Default empty.
+	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
+	// of status.tls.peer.rotateAuthority starts one, as in spec.tls.client. It waits for no
+	// application. Only with mode Managed. Default empty.
 	RotateAuthority *string `json:"rotateAuthority,omitempty"`
 	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
 	// with the authorities that peers are checked against. tls.crt must be valid for

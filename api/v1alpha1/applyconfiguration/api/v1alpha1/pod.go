@@ -5,21 +5,23 @@ package v1alpha1
 // PodApplyConfiguration represents a declarative configuration of the Pod type for use
 // with apply.
 //
-// Pod is what the Pods of the members have beside what Quorate gives them.
+// Pod configures the Pods of the members.
 type PodApplyConfiguration struct {
-	// metadata is added to the Pods of the members, and to nothing else. Where spec.additionalMetadata
-	// has the same key, this value is used. A change is applied at once and restarts nothing.
+	// metadata is added to the Pods of the members, and to nothing else. Where
+	// spec.additionalMetadata has the same key, this value is used. A change is applied at once and
+	// restarts nothing.
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
 	// serviceAccountName is the ServiceAccount that the Pods of the members run as, of the same
-	// namespace. It must exist. Its token is never mounted: etcd asks nothing of Kubernetes. Jobs
-	// that copy or restore data for this cluster run as it too, unless the store of the snapshot
-	// names another one, and so does a member while it is restored. Default: default.
+	// namespace. It must exist. Its token is never mounted: etcd does not use the API of
+	// Kubernetes. Jobs that copy or restore data for this cluster run as it too, unless the store
+	// of the snapshot names another one, and so does a member while it is restored. Default:
+	// default.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
-	// securityContext replaces the users and groups that the Pods run with; what it leaves out is
-	// left to the Kubernetes cluster. Default: runAsUser, runAsGroup and fsGroup 65532. An empty
-	// one, {}, is for OpenShift, whose restricted-v2 gives each namespace users of its own. Pods
-	// never run as root, and always with the seccomp profile RuntimeDefault, whatever stands here.
-	// Jobs of this cluster run with it too.
+	// securityContext replaces all users and groups that the Pods run with: a field that is left
+	// out is not set in the Pods. Default: runAsUser, runAsGroup and fsGroup 65532. An empty one,
+	// {}, is for OpenShift, where restricted-v2 assigns users to each namespace. Pods have
+	// runAsNonRoot true and the seccomp profile RuntimeDefault in any case. Jobs of this cluster
+	// have the same securityContext.
 	SecurityContext *PodSecurityContextApplyConfiguration `json:"securityContext,omitempty"`
 }
 

@@ -5,18 +5,18 @@ package v1alpha1
 // PodSecurityContextApplyConfiguration represents a declarative configuration of the PodSecurityContext type for use
 // with apply.
 //
-// PodSecurityContext is the users and groups that a Pod runs with.
+// PodSecurityContext has the users and groups that a Pod runs with.
 type PodSecurityContextApplyConfiguration struct {
-	// runAsUser is the number of the user that etcd runs as. Without it the Kubernetes cluster must
-	// give one: the official image of etcd would run as root, and is refused.
+	// runAsUser is the UID that etcd runs as. Without it the Kubernetes cluster must assign one:
+	// the official image of etcd runs as root, and the kubelet refuses that.
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
-	// runAsGroup is the number of the group that etcd runs as. Default: that of the image.
+	// runAsGroup is the GID that etcd runs as. Default: that of the image.
 	RunAsGroup *int64 `json:"runAsGroup,omitempty"`
-	// fsGroup is the number of the group that the volumes are given to, so that etcd can write on
-	// them. Without it the Kubernetes cluster must give one, unless the storage class makes volumes
-	// that any user may write on.
+	// fsGroup is the GID that owns the volumes, so that etcd can write to them. Without it the
+	// Kubernetes cluster must assign one, unless the storage class makes volumes that any user may
+	// write to.
 	FSGroup *int64 `json:"fsGroup,omitempty"`
-	// supplementalGroups are further groups that etcd runs as, for example of a volume on NFS.
+	// supplementalGroups are the GIDs of further groups of etcd, for example of a volume on NFS.
 	// Default none.
 	SupplementalGroups []int64 `json:"supplementalGroups,omitempty"`
 }

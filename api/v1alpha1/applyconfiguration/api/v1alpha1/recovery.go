@@ -13,11 +13,12 @@ import (
 // lost.
 type RecoveryApplyConfiguration struct {
 	// replaceAfter is how long a member may be down before another one takes its place, from 10s to
-	// 24h, or Never: then it is waited for until it comes back. It is for what waiting may still
-	// mend: a node that does not answer, or data on which etcd does not start. A member whose volume is gone is replaced at once, and one that only
-	// lacks an image or a place to run is waited for. A member is given up only while the others
-	// are a quorum without it, and one after the other. Default 5m: as long as Kubernetes by itself
-	// waits for a node before it gives its Pods up, and longer than a node takes to boot.
+	// 24h. Never: it is waited for without a limit. The time is for what may still come back: a
+	// node that does not answer, or data on which etcd does not start. A member whose volume is
+	// gone is replaced at once, and one that only lacks an image or a place to run is waited for. A
+	// member is given up only while the others are a quorum without it, and one after the other.
+	// Default 5m: as long as Kubernetes by itself waits for a node before it gives its Pods up, and
+	// longer than a node takes to boot.
 	ReplaceAfter *apiv1alpha1.Duration `json:"replaceAfter,omitempty"`
 	// replaceEmptyAfter is how long a member may be down whose volume came back empty, from 10s to
 	// 24h: etcd was told to find its data there, and says that it found none. It is counted since

@@ -11,9 +11,9 @@ import (
 //
 // RotationStatus is how far a rotation has come.
 type RotationStatusApplyConfiguration struct {
-	// step is TrustBoth (members and applications come to trust the new authority beside the old
-	// one), Reissue (certificates are issued by the new one) or TrustNew (the members come to trust
-	// the new one alone).
+	// step is TrustBoth (Pods are recreated, and applications reload ca.crt, to trust both
+	// authorities), Reissue (the new authority issues all certificates) or TrustNew (Pods are
+	// recreated to trust the new authority alone).
 	Step *apiv1alpha1.RotationStep `json:"step,omitempty"`
 	// message is what the step waits for.
 	Message *string `json:"message,omitempty"`

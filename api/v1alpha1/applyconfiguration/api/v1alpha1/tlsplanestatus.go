@@ -16,12 +16,12 @@ type TLSPlaneStatusApplyConfiguration struct {
 	// authority is the SHA-256 of the certificate of the authority that issues certificates, in
 	// hexadecimal. Only with mode Managed.
 	Authority *string `json:"authority,omitempty"`
-	// trusts are the same of all authorities that a member trusts whose Pod is created now, once
-	// the authority was rotated: two during a rotation, and then one. While there are none, members
-	// trust authority.
+	// trusts are the SHA-256 of all authorities that a Pod trusts when it is created now: two
+	// during a rotation, one after it. Before the first rotation trusts is empty, and members trust
+	// the one in authority.
 	Trusts []string `json:"trusts,omitempty"`
-	// rotateAuthority is what the field of that name in the spec said when a rotation began last,
-	// or the authority was created.
+	// rotateAuthority is the value that rotateAuthority had in the spec when the last rotation
+	// began, or when the authority was created.
 	RotateAuthority *string `json:"rotateAuthority,omitempty"`
 	// rotation is the rotation that is under way.
 	Rotation *RotationStatusApplyConfiguration `json:"rotation,omitempty"`
