@@ -1,6 +1,9 @@
 package membership
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The rules of a cluster that has never formed. They start members with "initial cluster state:
 // new", which is a phase of a cluster and never a property of a member: two members that
@@ -108,18 +111,40 @@ func formed(d Desired, o Observed) (Step, bool) {
 	}, len(agreed) == f.Size && len(o.Members) == f.Size
 }
 
-// stuckBootstrap is the first member that is to begin again where etcd of all of them runs for long
-// and none serves. They may have ended in their first second before, and take themselves for
-// members of nothing since; a new Pod removes what was left then (Pod.Cleared). One that votes for
-// itself is enough: the others have a vote for it, and are sent all.
+// stuckBootstrap is the first member that is to begin again where etcd of all of them runs for long and
+// none serves. They may have ended in their first second before, and take themselves for members of
+// nothing since; a new Pod removes what was left then (Pod.Cleared). One that votes for itself is
+// enough: the others have a vote for it, and are sent all.
 func stuckBootstrap(d Desired, o Observed) []Instance {
-	f := first(d, o)
-	members := firstMembers(f, o)
-	left := func(i Instance) bool { return i.Pod.IdleLong && i.Pod.Unfenced && !i.Pod.Cleared }
-	if o.Formed() || d.Ephemeral || f.Snapshot != "" || len(members) == 0 || len(names(members, left)) < len(members) {
+	members := idle(d, o)
+	if slices.ContainsFunc(members, cleared) {
 		return nil
 	}
-	return members[:1]
+	return members[:min(1, len(members))]
+}
+
+// endedAgain tells a person of members whose etcd may have ended before it had voted, though
+// nothing was left of an earlier one. That has a reason, which another Pod does not remove.
+func endedAgain(d Desired, o Observed) string {
+	members := slices.DeleteFunc(idle(d, o), func(i Instance) bool { return !cleared(i) })
+	if len(members) == 0 {
+		return ""
+	}
+	return ". If etcd of " + list(names(members, cleared)) + " ended in its first second (" + d.kubectl("logs --previous", members[:1], "") + "), remove the cause, and then " +
+		d.kubectl("delete pod", members, "")
+}
+
+func cleared(i Instance) bool { return i.Pod.Cleared }
+
+// idle are the first members where etcd of all of them runs for long and none serves.
+func idle(d Desired, o Observed) []Instance {
+	f := first(d, o)
+	members := firstMembers(f, o)
+	runs := names(members, func(i Instance) bool { return i.Pod.IdleLong && i.Pod.Unfenced })
+	if o.Formed() || d.Ephemeral || f.Snapshot != "" || len(runs) < len(members) {
+		return nil
+	}
+	return members
 }
 
 func forming(d Desired, o Observed) (Step, bool) {
@@ -146,6 +171,7 @@ func forming(d Desired, o Observed) (Step, bool) {
 		step.Message += fmt.Sprintf("; this first start has %s, as the spec said when it began: if it cannot succeed, %s", plural(f.Size, "member"), o.startOver())
 	}
 	if stalled, ok := o.disconnected(d, step, firstMembers(f, o)); ok {
+		stalled.Message += endedAgain(d, o)
 		return stalled, true
 	}
 	if overdue { // waiting has not helped: this needs a person

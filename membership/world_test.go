@@ -289,6 +289,9 @@ func (w *world) broken() string {
 func (w *world) damaged() bool {
 	for n, m := range w.members {
 		r := w.cluster.status[n]
+		if m.mute && m.pod.clears {
+			return true // twice is no accident: a person is to look, and to delete the Pod
+		}
 		if m.claim.foreign || m.claim.replaced || m.disk == alien || m.claim.terminating || m.had != 0 && m.disk == 0 || m.claim.record != 0 && m.claim.record != m.disk || w.cluster.intent && r.named && r.target != m.claim.uid {
 			return true
 		}

@@ -211,7 +211,7 @@ func failed(o *membership.Observed) {
 	o.Instances[0].Pod.Ready = false
 	i := &o.Instances[0]
 	i.Endpoint = membership.Endpoint{}
-	i.Pod.Problem, i.Pod.NeverRan, i.Pod.Failing, i.Pod.Unpulled = "cannot pull the image "+image36, true, true, true
+	i.Pod.Problem, i.Pod.NeverRan, i.Pod.Failing, i.Pod.ImageUnavailable = "cannot pull the image "+image36, true, true, true
 	i.Pod.Overdue = true
 	for n := range o.Instances {
 		o.Instances[n].Pod.Change, o.Instances[n].Pod.Parts = membership.ChangeImage, []string{"image"}

@@ -101,7 +101,7 @@ func TestPatience(t *testing.T) {
 				}})
 				p.CreationTimestamp = metav1.NewTime(for6)
 			},
-			want: membership.Pod{Problem: "cannot pull the image x", NeverRan: true, Failing: true, Unpulled: true, Overdue: true},
+			want: membership.Pod{Problem: "cannot pull the image x", NeverRan: true, Failing: true, ImageUnavailable: true, Overdue: true},
 		},
 		"NodeSilent": {
 			reason: "the node was heard of three minutes ago for the last time",

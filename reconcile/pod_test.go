@@ -42,7 +42,7 @@ func TestPodFacts(t *testing.T) {
 		"NeverPulled": {
 			reason: "no process has ever run in it, and it has had time enough",
 			mutate: func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{unpulled} },
-			want:   membership.Pod{UID: "pod", NeverRan: true, Unpulled: true, Problem: "cannot pull the image x", Overdue: true},
+			want:   membership.Pod{UID: "pod", NeverRan: true, ImageUnavailable: true, Problem: "cannot pull the image x", Overdue: true},
 		},
 		"Evicted": {
 			reason: "it stays as it is until a user deletes it",

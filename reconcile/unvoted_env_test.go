@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
@@ -32,6 +33,13 @@ func unvoted(dir string) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "data", "member", "snap"), 0o700); err != nil {
+		return err
+	}
+	db, err := bbolt.Open(filepath.Join(dir, "data", "member", "snap", "db"), 0o600, nil)
+	if err != nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
 		return err
 	}
 	w, err := wal.Create(zap.NewNop(), filepath.Join(dir, "data", "member", "wal"), metadata)

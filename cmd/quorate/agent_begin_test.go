@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -42,6 +43,13 @@ func TestAgentBeginMember(t *testing.T) {
 			t.Parallel()
 			data := filepath.Join(t.TempDir(), "data")
 			writeFile(t, filepath.Join(data, "member", "snap", "db"), "")
+			db, err := bbolt.Open(filepath.Join(data, "member", "snap", "db"), 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
 			w, err := wal.Create(zap.NewNop(), filepath.Join(data, "member", "wal"), nil)
 			if err != nil {
 				t.Fatal(err)
