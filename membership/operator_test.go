@@ -228,7 +228,8 @@ func (op careless) effect(w *world, l look, t decision, n int, same bool) (viola
 		}
 		m.claim.record = g.answer
 	case Stop:
-		if w.cluster == l.cluster && w.cluster.size > 0 && same && m.pod.phase == up {
+		comes := g.idle // it may have come up since the look: it has served nothing, and its data stays
+		if w.cluster == l.cluster && w.cluster.size > 0 && same && m.pod.phase == up && !comes {
 			violation = "S15: it stops a member that serves"
 		}
 		if same {
