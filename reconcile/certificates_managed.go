@@ -142,8 +142,12 @@ func newAuthority(p plane) string {
 // otherAuthority is how one gets it that runs.
 func (l *inspection) otherAuthority(p plane) string {
 	field, _ := strings.CutPrefix(p.spec, "spec.tls.")
+	word := l.now.UTC().Format("2006-01-02")
+	for word == p.asked || word == p.status.RotateAuthority { // it would ask for nothing
+		word += "-again"
+	}
 	return fmt.Sprintf(`to have another authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
-		api.GroupName, l.c.Name, l.c.Namespace, field, l.now.UTC().Format("2006-01-02"))
+		api.GroupName, l.c.Name, l.c.Namespace, field, word)
 }
 
 // clientsToo is what else is to be done where clients trust the authority.

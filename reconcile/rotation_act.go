@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,12 +38,18 @@ type held struct {
 
 var nextFiles = pki.Names{Cert: api.SecretNextCert, Key: api.SecretNextKey}
 
+// mostWord is how many characters the word of a rotation may have, as the schema has it.
+const mostWord = 64
+
 // readHeld reads the Secret of an authority. An authority without its key, or that has expired, is
 // good enough for members to trust while the next one is there.
 func readHeld(secret *corev1.Secret, now time.Time) (*held, error) {
 	data := secret.Data
 	_, rotated := data[api.SecretNextCert]
-	h := &held{secret: secret, rotated: rotated, word: string(data[api.SecretRotation])}
+	h := &held{secret: secret, rotated: rotated}
+	if word := string(data[api.SecretRotation]); utf8.RuneCountInString(word) <= mostWord {
+		h.word = word
+	}
 	if since, err := time.Parse(time.RFC3339, string(data[api.SecretSince])); err == nil {
 		h.since = since
 	}
@@ -79,9 +86,14 @@ func readHeld(secret *corev1.Secret, now time.Time) (*held, error) {
 }
 
 // follows reports whether one of the authorities that are to be trusted is known: the one that
-// issues, or the one before it.
+// issues, or the one before it. That the one to come is known is not enough: members that trust it
+// alone, because the Secret is of before, refuse what the former one issues.
 func (h *held) follows(known []string) bool {
-	return slices.ContainsFunc(pki.Fingerprints(h.issues.PEM()), func(print string) bool { return slices.Contains(known, print) })
+	prints := []string{h.issues.Fingerprint()}
+	if h.step == api.RotationReissue {
+		prints = pki.Fingerprints(h.issues.PEM())
+	}
+	return slices.ContainsFunc(prints, func(print string) bool { return slices.Contains(known, print) })
 }
 
 // rotated is what is told of the rotations of a plane.
@@ -295,6 +307,7 @@ func (l *inspection) ask(ctx context.Context, p plane, h *held, pods map[string]
 	if prove == nil {
 		prove = handshake
 	}
+	defer l.r.workers.lend()()
 	config, err := by.Client(api.Manager, h.issues.PEM(), l.now)
 	var asked crew
 	for n := range all {

@@ -83,8 +83,11 @@ func ReadAuthority(files map[string][]byte, names Names, now time.Time) (*Author
 func (a *Authority) PEM() []byte { return bytes.Clone(a.pem) }
 
 // Beside is the same authority, of which what it issues is to come with trust in another one as
-// well.
+// well. Beside itself it is as it was: no certificate is trusted twice.
 func (a *Authority) Beside(other *x509.Certificate) *Authority {
+	if a.certificate.Equal(other) {
+		return a
+	}
 	both := []*x509.Certificate{a.certificate, other}
 	slices.SortFunc(both, func(x, y *x509.Certificate) int { return strings.Compare(fingerprint(x), fingerprint(y)) })
 	beside := *a

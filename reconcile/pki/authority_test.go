@@ -59,6 +59,9 @@ func TestBeside(t *testing.T) {
 	if !bytes.Equal(old.PEM(), young.PEM()) || len(Fingerprints(old.PEM())) != 2 {
 		t.Errorf("what is trusted depends on which one issues:\n%s\n%s", old.PEM(), young.PEM())
 	}
+	if itself := former.Beside(former.Certificate()); !bytes.Equal(itself.PEM(), former.PEM()) {
+		t.Errorf("an authority beside itself is trusted twice:\n%s", itself.PEM())
+	}
 	files := issued(t, old, use, noon)
 	if _, err := old.Stale(files, names, use, noon, LeafLifetime); err != nil {
 		t.Errorf("what was just issued is stale: %v", err)
