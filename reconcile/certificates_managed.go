@@ -142,8 +142,12 @@ func recreateAdvice(p plane) string {
 // rotateAdvice is how one that runs gets it.
 func (l *inspection) rotateAdvice(p plane) string {
 	field, _ := strings.CutPrefix(p.spec, "spec.tls.")
+	request := l.now.UTC().Format("2006-01-02")
+	for request == p.asked || request == p.status.RotateAuthority { // it would ask for nothing
+		request += "-again"
+	}
 	return fmt.Sprintf(`to rotate the authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
-		api.GroupName, l.c.Name, l.c.Namespace, field, l.now.UTC().Format("2006-01-02"))
+		api.GroupName, l.c.Name, l.c.Namespace, field, request)
 }
 
 // clientsToo is what else is to be done where clients trust the authority.
@@ -226,10 +230,8 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 	if secret != nil {
 		data = secret.Data
 	}
-	next, why := maps.Clone(data), error(nil)
-	if next == nil {
-		next = map[string][]byte{}
-	}
+	next, why := map[string][]byte{}, error(nil)
+	maps.Copy(next, data)
 	issued := false
 	for _, leaf := range s.certificates {
 		again, stale := a.Stale(data, leaf.files, leaf.use, l.now, l.lifetime())
@@ -255,15 +257,8 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 	if why == nil {
 		return true, nil
 	}
-	note := "Issued the certificate in Secret " + s.name
-	switch {
-	case secret != nil && issued:
-		note = "Reissued the certificate in Secret " + s.name + ": " + why.Error()
-	case secret != nil:
-		note = "Updated " + api.SecretCA + " of Secret " + s.name
-	}
 	if l.writes {
-		err = l.write(ctx, secret, s.name, next, note)
+		err = l.write(ctx, secret, s.name, next, issuedNote(secret, s.name, issued, why))
 	} else {
 		err = l.missing(s.name)
 	}
@@ -276,6 +271,19 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 		}
 	}
 	return false, l.unissued(a, p, s, data, why, err)
+}
+
+// issuedNote is the event of a Secret that is written: it was not there, or a certificate in it was
+// reissued, or what it trusts is updated.
+func issuedNote(secret *corev1.Secret, name string, issued bool, why error) string {
+	switch {
+	case secret != nil && issued:
+		return "Reissued the certificate in Secret " + name + ": " + why.Error()
+	case secret != nil:
+		return "Updated " + api.SecretCA + " of Secret " + name
+	default:
+		return "Issued the certificate in Secret " + name
+	}
 }
 
 // unissued is what comes of a certificate that could not be reissued: the error, or a warning while

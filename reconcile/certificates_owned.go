@@ -69,7 +69,7 @@ func (l *inspection) holds(p plane) func(map[string][]byte) bool {
 // trustsOnly reports whether all certificates in a file are known.
 func trustsOnly(file []byte, known []string) bool {
 	prints := pki.Fingerprints(file)
-	return len(prints) > 0 && !slices.ContainsFunc(prints, func(print string) bool { return !slices.Contains(known, print) })
+	return len(prints) > 0 && !slices.ContainsFunc(prints, func(one string) bool { return !slices.Contains(known, one) })
 }
 
 // issuedBy reports whether a Secret holds what authorities have issued for this use, and nothing

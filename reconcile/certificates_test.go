@@ -153,6 +153,25 @@ func TestManagedCertificates(t *testing.T) {
 			change: func(w *world) { delete(w.secrets, "db-peer-ca"); w.c.Spec.TLS.Peer.RotateAuthority = "a" },
 			want:   want{Written: []string{"db-peer-ca"}, Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer is missing: ", Dials: true},
 		},
+		"AuthorityOfBefore": {
+			reason: "it was put back as it was before members trusted the next one alone: these would refuse what the former one signs",
+			change: func(w *world) {
+				former, data := secrets(t, managed())["db-peer-ca"].Data, w.secrets["db-peer-ca"].Data
+				data["next.crt"], data["next.key"] = data["tls.crt"], data["tls.key"]
+				data["tls.crt"], data["tls.key"] = former["tls.crt"], former["tls.key"]
+			},
+			want: want{Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer holds an authority that the members do not trust: ", Dials: true},
+		},
+		"AuthorityGoneAgain": {
+			reason: "the command asks for another word than the last one, of the same day: else it would do nothing",
+			change: func(w *world) {
+				delete(w.secrets, "db-peer-ca")
+				w.c.Spec.TLS.Peer.RotateAuthority, w.c.Status.TLS.Peer.RotateAuthority = "2026-06-01", "2026-06-01"
+			},
+			want: want{Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer is missing: no certificate can be renewed, and the cluster serves until 2026-08-30 12:00:00 UTC. " +
+				"Put the Secret back from a backup; or, to have another authority without a pause, run: kubectl patch etcdclusters.etcd.quorate.dev db --namespace=ns --type=merge " +
+				`--patch='{"spec":{"tls":{"peer":{"rotateAuthority":"2026-06-01-again"}}}}'`, Dials: true},
+		},
 		"AuthorityUnowned": {
 			reason: "the certificate of the authority is no secret: beside it there may be another authority of its writer",
 			change: func(w *world) {

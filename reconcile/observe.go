@@ -289,14 +289,7 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1.Pod, claims map[string]*corev1.PersistentVolumeClaim) {
 	d := desired(c)
 	hop := membership.Hop(d, *o).String()
-	wrong := len(pods) > 0 && schemaRefuses(c, claims) != nil
-	needs := func(pod *corev1.Pod, of *api.EtcdCluster, m render.Member) (_ render.Change, parts []string, ok bool) {
-		if wrong && !m.Proved {
-			return render.ChangeNone, nil, false
-		}
-		change, parts, err := render.Needs(pod, of, m)
-		return change, parts, err == nil // what cannot be rendered is told where it is applied
-	}
+	refused := len(pods) > 0 && schemaRefuses(c, claims) != nil
 	for n := range o.Instances {
 		i := &o.Instances[n]
 		pod := pods[i.Name]
@@ -308,7 +301,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 		if givenUp(c) != "" {
 			of, now.Proved = made(c, claims, *i)
 		}
-		change, parts, ok := needs(pod, of, now)
+		change, parts, ok := needs(pod, of, now, refused)
 		if ok {
 			// With an image that did not work no Pod is better off than with the one that it has.
 			i.Pod.Outdated = change != render.ChangeNone && (givenUp(c) == "" || !slices.Equal(parts, []string{"image"}))
@@ -325,13 +318,23 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 		if hop != now.Version || of != c { // mostly it is the same
 			next := now
 			next.Version, next.Proved = hop, false
-			change, parts, ok = needs(pod, c, next)
+			change, parts, ok = needs(pod, c, next, refused)
 		}
 		if ok {
 			i.Pod.Change, i.Pod.Parts = membership.Change(change), parts
 			i.Pod.QuotaToBe = render.QuotaOf(c, now)
 		}
 	}
+}
+
+// needs is how a Pod comes to be what is rendered, unless that cannot be rendered, or the schema
+// refuses the spec, which is told where it is applied. What has served is not refused.
+func needs(pod *corev1.Pod, of *api.EtcdCluster, m render.Member, refused bool) (_ render.Change, parts []string, ok bool) {
+	if refused && !m.Proved {
+		return render.ChangeNone, nil, false
+	}
+	change, parts, err := render.Needs(pod, of, m)
+	return change, parts, err == nil
 }
 
 // untried are the parts of the spec of which a Pod was made and with which its member has not

@@ -237,11 +237,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if drains {
 		return ctrl.Result{RequeueAfter: draining.again}, nil
 	}
-	wait := r.pace.wait(request.NamespacedName, step, again(seen, step, r.written.lately(request.NamespacedName)))
+	return ctrl.Result{RequeueAfter: r.lookAgain(request.NamespacedName, cluster, seen, step)}, nil
+}
+
+// lookAgain is when to look again at a cluster after a pass that has ended well, if no watch tells
+// earlier.
+func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluster, seen observed, step membership.Step) time.Duration {
+	wait := r.pace.wait(key, step, again(seen, step, r.written.lately(key)))
 	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
-		wait = max(wait, r.unresponsive.rest(request.NamespacedName, time.Now()))
+		wait = max(wait, r.unresponsive.rest(key, time.Now()))
 	}
-	return ctrl.Result{RequeueAfter: min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))}, nil
+	return min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))
 }
 
 // soonAfterConflict looks again soon where another operator was first. Any other error is tried

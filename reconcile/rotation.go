@@ -129,7 +129,7 @@ func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) 
 	switch {
 	case !f.Published:
 		s.Waits = "waiting for the Secrets with certificates to be written"
-	case f.Wait > 0 && f.Since.IsZero():
+	case f.Wait > 0 && (f.Since.IsZero() || f.Since.After(f.Now)): // a clock was ahead
 		s.Move = moveMark
 	case recreated != "":
 		s.Waits = recreated

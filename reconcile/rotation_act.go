@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,12 +38,18 @@ type authoritySecret struct {
 
 var nextFiles = pki.Names{Cert: api.SecretNextCert, Key: api.SecretNextKey}
 
-// readAuthoritySecret reads the Secret of an authority. An authority without its key, or that has
-// expired, is good enough for members to trust while the next one is there.
+// mostRequest is how many characters the request of a rotation may have, as the schema has it.
+const mostRequest = 64
+
+// readAuthoritySecret reads the Secret of an authority. An authority without its key, or that has expired, is
+// good enough for members to trust while the next one is there.
 func readAuthoritySecret(secret *corev1.Secret, now time.Time) (*authoritySecret, error) {
 	data := secret.Data
 	_, rotated := data[api.SecretNextCert]
-	h := &authoritySecret{secret: secret, rotated: rotated, request: string(data[api.SecretRotation])}
+	h := &authoritySecret{secret: secret, rotated: rotated}
+	if request := string(data[api.SecretRotation]); utf8.RuneCountInString(request) <= mostRequest {
+		h.request = request
+	}
 	if since, err := time.Parse(time.RFC3339, string(data[api.SecretSince])); err == nil {
 		h.since = since
 	}
@@ -79,9 +86,14 @@ func readAuthoritySecret(secret *corev1.Secret, now time.Time) (*authoritySecret
 }
 
 // follows reports whether one of the authorities that are to be trusted is known: the one that
-// issues, or the one before it.
+// issues, or the one before it. That the one to come is known is not enough: members that trust it
+// alone, because the Secret is of before, refuse what the former one issues.
 func (h *authoritySecret) follows(known []string) bool {
-	return slices.ContainsFunc(pki.Fingerprints(h.issues.PEM()), func(print string) bool { return slices.Contains(known, print) })
+	prints := []string{h.issues.Fingerprint()}
+	if h.step == api.RotationReissue {
+		prints = pki.Fingerprints(h.issues.PEM())
+	}
+	return slices.ContainsFunc(prints, func(one string) bool { return slices.Contains(known, one) })
 }
 
 // rotationReport is what the status says of the rotations of a plane.
@@ -295,6 +307,7 @@ func (l *inspection) ask(ctx context.Context, p plane, h *authoritySecret, pods 
 	if prove == nil {
 		prove = handshake
 	}
+	defer l.r.workers.releaseIfSlow()()
 	config, err := by.Client(api.Manager, h.issues.PEM(), l.now)
 	var asked crew
 	for n := range all {

@@ -34,7 +34,7 @@ func handshake(ctx context.Context, host string, port int, config *tls.Config) (
 	}
 	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return shown, fmt.Errorf("connect: %w", err)
+		return shown, fmt.Errorf("connect: %w", same(err))
 	}
 	defer func() { _ = conn.Close() }() // it was only read from
 	if deadline, ok := ctx.Deadline(); ok {
@@ -43,10 +43,22 @@ func handshake(ctx context.Context, host string, port int, config *tls.Config) (
 		}
 	}
 	if _, err := fmt.Fprintf(conn, "GET /version HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", config.ServerName); err != nil {
-		return shown, fmt.Errorf("ask for the version: %w", err)
+		return shown, fmt.Errorf("ask for the version: %w", same(err))
 	}
 	if _, err := conn.Read(make([]byte, 1)); err != nil {
-		return shown, fmt.Errorf("read the answer: %w", err)
+		return shown, fmt.Errorf("read the answer: %w", same(err))
 	}
 	return shown, nil
+}
+
+// same is an error without what is another one at each try: the port of this side, and the time. It
+// is told in the status, which would be written each time.
+func same(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return &net.OpError{Op: op.Op, Net: op.Net, Addr: op.Addr, Err: op.Err}
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return errors.New("x509: certificate has expired or is not yet valid")
+	}
+	return err
 }

@@ -87,6 +87,11 @@ func TestNextRotation(t *testing.T) {
 			facts:  both(func(f *rotationFacts) { f.Wait, f.Since = week, noon.AddDate(-1, 0, 0) }),
 			want:   rotationState{Step: api.RotationTrustBoth, Move: moveReissue},
 		},
+		"ClockBack": {
+			reason: "the clock was a year ahead when it was written down",
+			facts:  both(func(f *rotationFacts) { f.Wait, f.Since = week, noon.AddDate(1, 0, 0) }),
+			want:   rotationState{Step: api.RotationTrustBoth, Move: moveMark, Again: look},
+		},
 		"AtOnce": {
 			reason: "rotationWait is 0s by now",
 			facts:  both(func(f *rotationFacts) { f.Since = noon.Add(-time.Second) }),

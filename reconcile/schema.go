@@ -86,16 +86,18 @@ func refusedBy(c *api.EtcdCluster, texts []string) error {
 func differing(all, left field.ErrorList) field.ErrorList {
 	errs := slices.Clone(left)
 	for _, err := range all {
-		part, _, _ := strings.Cut(strings.TrimPrefix(err.Field, "spec."), ".")
-		if part, _, _ = strings.Cut(part, "["); !slices.Contains(servedParts, part) {
+		part, rest, _ := strings.Cut(strings.TrimPrefix(err.Field, "spec."), ".")
+		part, _, _ = strings.Cut(part, "[")
+		if !slices.Contains(servedParts, part) || part == "pod" && strings.HasPrefix(rest, "metadata") {
 			errs = append(errs, err)
 		}
 	}
 	return errs
 }
 
-// servedParts are the fields of the spec that volumes remember (render.Served).
-var servedParts = []string{"version", "image", "resources", "options", "scheduling"}
+// servedParts are the fields of the spec that volumes remember (render.Served), spec.pod without its
+// metadata.
+var servedParts = []string{"version", "image", "resources", "options", "pod", "scheduling"}
 
 // refusedUnlessProved is what the schema has against the spec of which a Pod is to be made; nil
 // where it is one that has served.

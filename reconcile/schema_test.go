@@ -18,9 +18,18 @@ func TestSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	const (
 		count = `spec.options.snapshotCount: Invalid value: 50: spec.options.snapshotCount in body should be greater than or equal to 100`
+		users = `spec.pod.securityContext.fsGroup: Invalid value: spec.pod.securityContext.fsGroup 65532 goes with runAsUser 65532 alone, because volumes of that group are not given to another user: write another number, for example that of runAsUser`
+		keys  = `spec.pod.metadata.labels: Invalid value: keys under etcd.quorate.dev/ and app.kubernetes.io/ are written by Quorate; use another prefix`
 		enum  = `spec.storage.retention.whenScaled: Unsupported value: "Nope": supported values: "Retain", "Delete"`
 	)
 	options := func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(50))} }
+	group := func(c *api.EtcdCluster) {
+		c.Spec.Pod = &api.Pod{SecurityContext: &api.PodSecurityContext{FSGroup: new(int64(65532))}}
+	}
+	account := func(c *api.EtcdCluster) { c.Spec.Pod = &api.Pod{ServiceAccountName: "members"} }
+	key := func(c *api.EtcdCluster) {
+		c.Spec.Pod.Metadata = &api.Metadata{Labels: api.Labels{"etcd.quorate.dev/cluster": "a"}}
+	}
 	retention := func(c *api.EtcdCluster) { c.Spec.Storage.Retention = &api.Retention{WhenScaled: "Nope"} }
 	cases := map[string]struct {
 		reason  string
@@ -50,6 +59,9 @@ func TestSchemaRefuses(t *testing.T) {
 			reason: "it was another value", spec: []func(*api.EtcdCluster){options},
 			served: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(40))} }, invalid: count,
 		},
+		"ServedPod":         {reason: "a member has served with it", spec: []func(*api.EtcdCluster){group}, served: group},
+		"ServedPodOther":    {reason: "it was another group", spec: []func(*api.EtcdCluster){group}, served: account, invalid: users},
+		"ServedPodMetadata": {reason: "volumes do not say which metadata there was", spec: []func(*api.EtcdCluster){key}, served: account, invalid: keys},
 		"ServedRest": {
 			reason: "volumes do not say what else there was", spec: []func(*api.EtcdCluster){options, retention}, served: options, invalid: enum,
 		},

@@ -172,13 +172,13 @@ func Fingerprints(file []byte) []string {
 }
 
 // Find is the certificate of that fingerprint in a file, in PEM; nil where it is not there.
-func Find(file []byte, print string) []byte {
+func Find(file []byte, wanted string) []byte {
 	all, err := certificates("", file)
 	if err != nil {
 		return nil
 	}
 	for _, c := range all {
-		if fingerprint(c) == print {
+		if fingerprint(c) == wanted {
 			return encoded(blockCertificate, c.Raw)
 		}
 	}
