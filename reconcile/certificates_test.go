@@ -169,7 +169,7 @@ func TestManagedCertificates(t *testing.T) {
 				w.c.Spec.TLS.Peer.RotateAuthority, w.c.Status.TLS.Peer.RotateAuthority = "2026-06-01", "2026-06-01"
 			},
 			want: want{Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer is missing: no certificate can be renewed, and the cluster serves until 2026-08-30 12:00:00 UTC. " +
-				"Put the Secret back from a backup; or, to have another authority without a pause, run: kubectl patch etcdclusters.etcd.quorate.dev db --namespace=ns --type=merge " +
+				"Put the Secret back from a backup; or, to rotate the authority without a pause, run: kubectl patch etcdclusters.etcd.quorate.dev db --namespace=ns --type=merge " +
 				`--patch='{"spec":{"tls":{"peer":{"rotateAuthority":"2026-06-01-again"}}}}'`, Dials: true},
 		},
 		"AuthorityUnowned": {

@@ -209,8 +209,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	seen.credentials = found
 	step := membership.Plan(desired(cluster), seen.Observed)
 	err = r.act(ctx, cluster, seen, step)
-	var draining *drainingError
-	drains := errors.As(err, &draining)
+	draining, _ := errors.AsType[*drainingError](err)
 	step, err = outcome(ctx, step, err)
 	if err == nil && (step.Action == membership.Replace || step.Action == membership.Revert) { // the status is of other members now
 		left(step)
@@ -234,15 +233,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err // tried again with growing pauses
 	}
-	if drains {
-		return ctrl.Result{RequeueAfter: draining.again}, nil
-	}
-	return ctrl.Result{RequeueAfter: r.lookAgain(request.NamespacedName, cluster, seen, step)}, nil
+	return ctrl.Result{RequeueAfter: r.lookAgain(request.NamespacedName, cluster, seen, step, draining)}, nil
 }
 
 // lookAgain is when to look again at a cluster after a pass that has ended well, if no watch tells
 // earlier.
-func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluster, seen observed, step membership.Step) time.Duration {
+func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluster, seen observed, step membership.Step, draining *drainingError) time.Duration {
+	if draining != nil {
+		return draining.again
+	}
 	wait := r.pace.wait(key, step, again(seen, step, r.written.lately(key)))
 	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
 		wait = max(wait, r.unresponsive.rest(key, time.Now()))
