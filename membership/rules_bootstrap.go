@@ -111,10 +111,10 @@ func formed(d Desired, o Observed) (Step, bool) {
 	}, len(agreed) == f.Size && len(o.Members) == f.Size
 }
 
-// stuckBootstrap is the first member that is to begin again where etcd of all of them runs for long and
-// none serves. They may have ended in their first second before, and take themselves for members of
-// nothing since; a new Pod removes what was left then (Pod.Cleared). One that votes for itself is
-// enough: the others have a vote for it, and are sent all.
+// stuckBootstrap is the first member that is to begin again where etcd of all of them runs for long
+// and none serves. They may have ended in their first second before, and take themselves for
+// members of nothing since; a new Pod removes what was left then (Pod.Cleared). One that votes for
+// itself is enough: the others have a vote for it, and are sent all.
 func stuckBootstrap(d Desired, o Observed) []Instance {
 	members := idle(d, o)
 	if slices.ContainsFunc(members, cleared) {

@@ -41,8 +41,8 @@ var nextFiles = pki.Names{Cert: api.SecretNextCert, Key: api.SecretNextKey}
 // mostRequest is how many characters the request of a rotation may have, as the schema has it.
 const mostRequest = 64
 
-// readAuthoritySecret reads the Secret of an authority. An authority without its key, or that has expired, is
-// good enough for members to trust while the next one is there.
+// readAuthoritySecret reads the Secret of an authority. An authority without its key, or that has
+// expired, is good enough for members to trust while the next one is there.
 func readAuthoritySecret(secret *corev1.Secret, now time.Time) (*authoritySecret, error) {
 	data := secret.Data
 	_, rotated := data[api.SecretNextCert]

@@ -15,8 +15,8 @@ import (
 	"quorate.dev/reconcile/pki"
 )
 
-// TestAskedOfTrustHoldsNoWorker: while members are asked whom they trust and do not answer, as behind
-// a network policy that drops what comes to port 2380, another cluster has the worker.
+// TestAskedOfTrustHoldsNoWorker: while members are asked whom they trust and do not answer, as
+// behind a network policy that drops what comes to port 2380, another cluster has the worker.
 func TestAskedOfTrustHoldsNoWorker(t *testing.T) {
 	t.Parallel()
 	c := managed()

@@ -95,8 +95,8 @@ func differing(all, left field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// servedParts are the fields of the spec that volumes remember (render.Served), spec.pod without its
-// metadata.
+// servedParts are the fields of the spec that volumes remember (render.Served), spec.pod without
+// its metadata.
 var servedParts = []string{"version", "image", "resources", "options", "pod", "scheduling"}
 
 // refusedUnlessProved is what the schema has against the spec of which a Pod is to be made; nil

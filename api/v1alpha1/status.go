@@ -29,8 +29,8 @@ type EtcdClusterStatus struct {
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// ready is readyReplicas of the members that the spec asks for, such as 3/3, for people to read.
-	// The condition Ready says whether the spec is carried out.
+	// ready is readyReplicas of the members that the spec asks for, such as 3/3, for people to
+	// read. The condition Ready says whether the spec is carried out.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Ready string `json:"ready,omitempty"`

@@ -23,8 +23,8 @@ type EtcdClusterStatusApplyConfiguration struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// readyReplicas is the number of members that are healthy voters.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// ready is readyReplicas of the members that the spec asks for, such as 3/3, for people to read.
-	// The condition Ready says whether the spec is carried out.
+	// ready is readyReplicas of the members that the spec asks for, such as 3/3, for people to
+	// read. The condition Ready says whether the spec is carried out.
 	Ready *string `json:"ready,omitempty"`
 	// endpoints are the URLs at which clients inside of the Kubernetes cluster reach etcd: that of
 	// the Service <name>-client.
