@@ -45,31 +45,30 @@ func clears(pod *corev1.Pod) bool {
 
 // beginProblem is why that does not come to its end; empty where it does.
 func beginProblem(pod *corev1.Pod) string {
-	s := podstatus.Container(pod, render.ContainerBegin)
+	return initProblem(pod, render.ContainerBegin, "cannot be started")
+}
+
+// restoreProblem is why the init container that restores a member does not come to its end; empty
+// while it may.
+func restoreProblem(pod *corev1.Pod) string {
+	if !restores(pod) {
+		return ""
+	}
+	return initProblem(pod, render.ContainerRestore, "cannot be restored")
+}
+
+// initProblem is why an agent's init container does not come to its end; empty while it may. failed
+// is what its failure means for the member.
+func initProblem(pod *corev1.Pod, container, failed string) string {
+	s := podstatus.Container(pod, container)
 	if s == nil {
 		return ""
 	}
 	if problem := podstatus.Obstacle(s, s.Image); problem != "" {
 		return problem
 	}
-	if failure := agentResult(pod, render.ContainerBegin).Failure; failure != nil {
-		return podstatus.Clause("cannot be started", failure.Message)
-	}
-	return ""
-}
-
-// restoreProblem is why the init container that restores a member does not come to its end; empty
-// while it may.
-func restoreProblem(pod *corev1.Pod) string {
-	s := podstatus.Container(pod, render.ContainerRestore)
-	if !restores(pod) || s == nil {
-		return ""
-	}
-	if problem := podstatus.Obstacle(s, s.Image); problem != "" {
-		return problem
-	}
-	if failure := agentResult(pod, render.ContainerRestore).Failure; failure != nil {
-		return podstatus.Clause("cannot be restored", failure.Message)
+	if failure := agentResult(pod, container).Failure; failure != nil {
+		return podstatus.Clause(failed, failure.Message)
 	}
 	return ""
 }
