@@ -132,6 +132,12 @@ func TestMutants(t *testing.T) {
 			mutant: seeing(func(o Observed) Observed { o.ClusterID = 0; return o }),
 			want:   "S3",
 		},
+		"WithoutBootstrap": {
+			reason: "First members have volumes, and never a Pod",
+			bound:  one,
+			mutant: without("bootstrap"),
+			want:   "L",
+		},
 		"WithoutRecordFormed": {
 			reason: "It is never written down that the cluster has formed",
 			bound:  one,
