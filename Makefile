@@ -38,8 +38,8 @@ image: ## Build the image of the operator (IMAGE=quorate:dev)
 ##### Change it
 
 .PHONY: generate
-generate: generate-api ## Generate from the API types and flags: deepcopy, CRD, apply-configurations, docs/reference
-	go test ./api/v1alpha1 ./cmd/quorate -run '^TestReference' -update
+generate: generate-api ## Generate from API types, flags and rules: deepcopy, CRD, apply-configurations, docs/reference
+	go test ./api/v1alpha1 ./cmd/quorate ./membership -run '^TestReference' -update
 .PHONY: generate-api
 generate-api: $(CONTROLLER_GEN)
 	$(CONTROLLER_GEN) object crd:crdVersions=v1 applyconfiguration paths=./api/... output:crd:artifacts:config=templates/install/crd

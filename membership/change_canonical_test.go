@@ -192,7 +192,7 @@ func rollSeatOf(v uint64) rollSeat {
 func TestChangePacks(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded", "OneRefused", "OneFades", "OneSilent", "OneUnpulled"} {
-		x, bad := exploreRoll(rollBounds[name].bound, rollPlanner{rules: rules})
+		x, bad := exploreRoll(rollBounds[name].bound, rollPlanner{phases: Phases})
 		if bad != nil {
 			t.Fatal(bad)
 		}

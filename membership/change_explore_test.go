@@ -256,7 +256,7 @@ func TestExploreChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			x, bad := exploreRoll(tc.bound, rollPlanner{rules: rules})
+			x, bad := exploreRoll(tc.bound, rollPlanner{phases: Phases})
 			states.Add(int64(len(x.states)))
 			t.Logf("%s: %d states, %d edges, %d different looks, at most %d steps to the end, %.1f s", tc.reason, len(x.states), x.edges, len(x.decided), x.worst, time.Since(start).Seconds())
 			if bad != nil {

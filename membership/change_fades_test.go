@@ -23,28 +23,28 @@ func (w *roll) replaces(s *rollSeat) bool {
 
 // fadesMutants are what keeps a member from staying down with a version that cannot read its data.
 var fadesMutants = map[string]rollMutant{
-	"WithoutOutgrown": {
+	"WithoutRecordLaterMinor": {
 		reason: "A member is put back over a minor that has served unseen, and stays down",
-		bound:  "OneFades", mutant: rollWithout(outgrown), want: "L",
+		bound:  "OneFades", mutant: rollWithout("recordLaterMinor"), want: "L",
 	},
-	"WithoutOutgrownRefused": {
+	"WithoutRecordLaterMinorRefused": {
 		reason: "The same where the API server has refused its Pod",
-		bound:  "OneRefusedUnseen", mutant: rollWithout(outgrown), want: "L",
+		bound:  "OneRefusedUnseen", mutant: rollWithout("recordLaterMinor"), want: "L",
 	},
-	"WithoutOutgrownPassing": {
+	"WithoutRecordLaterMinorPassing": {
 		reason: "The same where etcd has answered now and then while no operator was there",
-		bound:  "OnePassing", mutant: rollWithout(outgrown), want: "L",
+		bound:  "OnePassing", mutant: rollWithout("recordLaterMinor"), want: "L",
 	},
 	"OthersUnheard": {
 		reason: "The data of other members has risen, so that this one has served as well, and it is put back",
-		bound:  "Fades", safety: true, mutant: rollReplace(outgrown, func(d Desired, o Observed) (Step, bool) {
-			return outgrown(d, each(o, func(i *Instance) { i.Endpoint.Storage = Version{} }))
+		bound:  "Fades", safety: true, mutant: rollReplace("recordLaterMinor", func(d Desired, o Observed) (Step, bool) {
+			return recordLaterMinor(d, each(o, func(i *Instance) { i.Endpoint.Storage = Version{} }))
 		}), want: "S13: a member is put back over a minor that has served",
 	},
 	"RaisedAnyhow": {
 		reason: "What does not come up is taken for what has served",
-		bound:  "OneFades", safety: true, mutant: rollReplace(outgrown, func(d Desired, o Observed) (Step, bool) {
-			return outgrown(d, each(o, func(i *Instance) {
+		bound:  "OneFades", safety: true, mutant: rollReplace("recordLaterMinor", func(d Desired, o Observed) (Step, bool) {
+			return recordLaterMinor(d, each(o, func(i *Instance) {
 				if i.Pod.Failing {
 					i.Pod.Outgrown = i.Pod.Version.Minor + 1
 				}
@@ -53,21 +53,21 @@ var fadesMutants = map[string]rollMutant{
 	},
 	"ForgetsLog": {
 		reason: "It is written down that 3.6 has run on a volume, and not that the log is of 3.5",
-		bound:  "OneFadesEarlier", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsLog: true}}, want: "S13: m-0 is started with 3.7.3, which cannot read the log",
+		bound:  "OneFadesEarlier", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsLog: true}}, want: "S13: m-0 is started with 3.7.3, which cannot read the log",
 	},
 	"WithoutInstead": {
 		reason: "A member stays down whose image cannot be pulled, though the spec asks for a patch that can be",
-		bound:  "OneUnpulled", mutant: rollReplace(unstuck, func(d Desired, o Observed) (Step, bool) {
-			return unstuck(d, each(o, func(i *Instance) { i.Pod.Outdated = i.Pod.Outdated && SubstitutePatch(d, o, *i) == (Version{}) }))
+		bound:  "OneUnpulled", mutant: rollReplace("recreateStuckPod", func(d Desired, o Observed) (Step, bool) {
+			return recreateStuckPod(d, each(o, func(i *Instance) { i.Pod.Outdated = i.Pod.Outdated && SubstitutePatch(d, o, *i) == (Version{}) }))
 		}), want: "L",
 	},
 	"ForgetsInstead": {
 		reason: "The Pod of such a member is recreated again and again with the image that cannot be pulled",
-		bound:  "OneUnpulled", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsInstead: true}}, want: "L1: it goes round",
+		bound:  "OneUnpulled", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsInstead: true}}, want: "L1: it goes round",
 	},
 	"RaisedInVain": {
 		reason: "It is put back again and again over what it was raised to",
-		bound:  "OneFades", mutant: rollPlanner{rules: rules, operator: rollCareless{raisesNext: true}}, want: "L1: it goes round",
+		bound:  "OneFades", mutant: rollPlanner{phases: Phases, operator: rollCareless{raisesNext: true}}, want: "L1: it goes round",
 	},
 }
 

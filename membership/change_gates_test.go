@@ -36,7 +36,7 @@ func TestChangeGateMutants(t *testing.T) {
 			before := slices.Clone(Gates)
 			defer copy(Gates, before)
 			tc.mutant(Gates)
-			x, bad := exploreRoll(rollBounds["One"].bound, rollPlanner{rules: rules})
+			x, bad := exploreRoll(rollBounds["One"].bound, rollPlanner{phases: Phases})
 			if bad == nil {
 				t.Fatalf("%s: not found in %d states", tc.reason, len(x.states))
 			}

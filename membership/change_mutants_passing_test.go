@@ -10,39 +10,39 @@ import (
 var passingMutants = map[string]rollMutant{
 	"BelievesAnswers": {
 		reason: "The next member is changed as soon as the last one answers",
-		bound:  "Passing", safety: true, mutant: rollReplace(underWay, func(d Desired, o Observed) (Step, bool) {
-			return underWay(d, each(o, func(i *Instance) { i.Pod.Unproved = i.Pod.Unproved && len(i.Pod.Untried) == 0 }))
+		bound:  "Passing", safety: true, mutant: rollReplace("waitForUpdate", func(d Desired, o Observed) (Step, bool) {
+			return waitForUpdate(d, each(o, func(i *Instance) { i.Pod.Unproved = i.Pod.Unproved && len(i.Pod.Untried) == 0 }))
 		}), want: "S7: a member is changed while another one has yet to prove",
 	},
 	"WritesAnswers": {
 		reason: "What is written down as good is what etcd has answered from, and has yet to stay up with",
-		bound:  "OnePassing", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{believesAnswers: true}}, want: "no member has served",
+		bound:  "OnePassing", safety: true, mutant: rollPlanner{phases: Phases, operator: rollCareless{believesAnswers: true}}, want: "no member has served",
 	},
 	"ForgetsCrashes": {
 		reason: "An answer is taken for proof though etcd has ended since the change",
-		bound:  "Passing", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsCrashes: true}}, want: "S7: a member is changed while another one has yet to prove",
+		bound:  "Passing", safety: true, mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsCrashes: true}}, want: "S7: a member is changed while another one has yet to prove",
 	},
 	"Impatient": {
 		reason: "A member that has just not proved itself yet is put back",
-		bound:  "Passing", safety: true, mutant: rollReplace(putBack, func(d Desired, o Observed) (Step, bool) {
+		bound:  "Passing", safety: true, mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
 			young := func(i Instance) bool { return i.Pod.Unproved && len(i.Pod.Untried) > 0 && i.Serves() }
 			if n := slices.IndexFunc(o.Instances, young); n >= 0 {
 				return Step{Action: PutBack, Members: []string{o.Instances[n].Name}, Version: o.Instances[n].Volume.Version, Reason: ChangeFailed}, true
 			}
-			return putBack(d, o)
+			return rollback(d, o)
 		}), want: "a member that runs what it was changed to",
 	},
 	"WaitsForMute": {
 		reason: "A member whose etcd runs and never serves is waited for",
-		bound:  "Mute", mutant: rollReplace(putBack, func(d Desired, o Observed) (Step, bool) {
-			return putBack(d, each(o, func(i *Instance) { i.Pod.Idle, i.Pod.IdleLong = false, false }))
+		bound:  "Mute", mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
+			return rollback(d, each(o, func(i *Instance) { i.Pod.Idle, i.Pod.IdleLong = false, false }))
 		}), want: "L",
 	},
 	"ForgetsTrial": {
 		reason: "A member whose Pod is deleted while it is on trial gets what it served with, and another one is tried",
-		bound:  "Passing", safety: true, mutant: rollPlanner{operator: rollCareless{forgetsTrial: true}, rules: ringReplace(recorded, func(d Desired, o Observed) (Step, bool) {
-			return recorded(d, each(o, func(i *Instance) { i.Pod.Unproved = false }))
-		}).rules}, want: "what does not come up touches a second member",
+		bound:  "Passing", safety: true, mutant: rollPlanner{operator: rollCareless{forgetsTrial: true}, phases: replaced(Phases, "recordMembers", func(d Desired, o Observed) (Step, bool) {
+			return recordMembers(d, each(o, func(i *Instance) { i.Pod.Unproved = false }))
+		})}, want: "what does not come up touches a second member",
 	},
 }
 

@@ -7,33 +7,33 @@ import "testing"
 var servedMutants = map[string]rollMutant{
 	"UntriedOff": {
 		reason: "A member stays down with options with which etcd does not start",
-		bound:  "Wrong", mutant: rollReplace(putBack, func(d Desired, o Observed) (Step, bool) {
-			return putBack(d, each(o, func(i *Instance) { i.Pod.Untried = nil }))
+		bound:  "Wrong", mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
+			return rollback(d, each(o, func(i *Instance) { i.Pod.Untried = nil }))
 		}), want: "L",
 	},
 	"IgnoresServed": {
 		reason: "A member that was put back, or whose Pod a user deletes, is started with options that no member has served with",
-		bound:  "Wrong", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresServed: true}}, want: "what does not come up touches a second member",
+		bound:  "Wrong", safety: true, mutant: rollPlanner{phases: Phases, operator: rollCareless{ignoresServed: true}}, want: "what does not come up touches a second member",
 	},
 	"ServesEarly": {
 		reason: "What was written down as good is what has not been tried",
-		bound:  "OneWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{servesEarly: true}}, want: "no member has served",
+		bound:  "OneWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{servesEarly: true}}, want: "no member has served",
 	},
 	"ServesAnyhow": {
 		reason: "The spec has changed since the Pod was made that serves",
-		bound:  "OneWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{servesAnyhow: true}}, want: "no member has served",
+		bound:  "OneWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{servesAnyhow: true}}, want: "no member has served",
 	},
 	"TriesSpec": {
 		reason: "etcd has run in a later version, and then does not start with other options: it is put back to the version before",
-		bound:  "OneWrongSlow", mutant: rollPlanner{rules: rules, operator: rollCareless{triesSpec: true}}, want: "S13",
+		bound:  "OneWrongSlow", mutant: rollPlanner{phases: Phases, operator: rollCareless{triesSpec: true}}, want: "S13",
 	},
 	"ForgetsMended": {
 		reason: "A member that does not come up any more with what it has served with never gets what the spec was mended to",
-		bound:  "OneWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsMended: true}}, want: "L1: it goes round",
+		bound:  "OneWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsMended: true}}, want: "L1: it goes round",
 	},
 	"TriesAgain": {
 		reason: "A member that does not come up with what it was put back to goes from the one to the other for ever",
-		bound:  "OneWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{triesAgain: true}}, want: "L1: it goes round",
+		bound:  "OneWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{triesAgain: true}}, want: "L1: it goes round",
 	},
 }
 

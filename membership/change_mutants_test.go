@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -18,52 +17,52 @@ type rollMutant struct {
 // rollMutants are rules missing or weakened, and package reconcile careless: what is named here is
 // what keeps a cluster serving while its versions change, with the invariant that falls without it.
 var rollMutants = map[string]rollMutant{
-	"WithoutPutBack": {
+	"WithoutRollback": {
 		reason: "A member stays down with an image that does not come up",
-		bound:  "Broken", mutant: rollWithout(putBack), want: "L",
+		bound:  "Broken", mutant: rollWithout("rollback"), want: "L",
 	},
-	"WithoutAbandoned": {
+	"WithoutUpdateFailed": {
 		reason: "What was put back is tried again and again",
-		bound:  "Broken", mutant: rollWithout(abandoned), want: "L1: it goes round",
+		bound:  "Broken", mutant: rollWithout("updateFailed"), want: "L1: it goes round",
 	},
-	"WithoutUnderWay": {
+	"WithoutWaitForUpdate": {
 		reason: "The next member is changed while the last one still runs what it ran before",
-		bound:  "Down", mutant: rollWithout(underWay), want: "S8",
+		bound:  "Down", mutant: rollWithout("waitForUpdate"), want: "S8",
 	},
 	"NotCaughtUp": {
 		reason: "The next member is changed while the last one needs a snapshot",
-		bound:  "Lagging", mutant: rollReplace(underWay, func(d Desired, o Observed) (Step, bool) {
-			return underWay(d, each(o, func(i *Instance) { i.Endpoint.Applied = i.Endpoint.RaftIndex }))
+		bound:  "Lagging", mutant: rollReplace("waitForUpdate", func(d Desired, o Observed) (Step, bool) {
+			return waitForUpdate(d, each(o, func(i *Instance) { i.Endpoint.Applied = i.Endpoint.RaftIndex }))
 		}), want: "S7: a member is changed while another one has not caught up",
 	},
 	"WithoutMemberDown": {
 		reason: "That a member is down keeps nothing up, and is not told",
 		bound:  "Down", safety: true, mutant: func() rollPlanner {
-			p := rollWithout(memberDown)
-			p.rules[slices.IndexFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(underWay) })] = func(d Desired, o Observed) (Step, bool) {
-				return underWay(d, each(o, func(i *Instance) { i.Endpoint.Applied = i.Endpoint.RaftIndex; i.Endpoint.RaftIndex = 0 }))
-			}
+			p := rollWithout("memberDown")
+			p.phases = replaced(p.phases, "waitForUpdate", func(d Desired, o Observed) (Step, bool) {
+				return waitForUpdate(d, each(o, func(i *Instance) { i.Endpoint.Applied = i.Endpoint.RaftIndex; i.Endpoint.RaftIndex = 0 }))
+			})
 			return p
 		}(), want: "it says that all is well",
 	},
-	"AlarmedLast": {
+	"AlarmRaisedLast": {
 		reason: "A member is changed while an alarm is raised",
 		bound:  "Lost", mutant: func() rollPlanner {
-			p := rollLast(alarmed)
-			p.rules[slices.IndexFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(updated) })] = func(d Desired, o Observed) (Step, bool) {
-				return updated(d, each(o, func(i *Instance) { i.Endpoint.Alarms = nil }))
-			}
+			p := rollLast("alarmRaised")
+			p.phases = replaced(p.phases, "updateMember", func(d Desired, o Observed) (Step, bool) {
+				return updateMember(d, each(o, func(i *Instance) { i.Endpoint.Alarms = nil }))
+			})
 			return p
 		}(), want: "S7: a member is changed while an alarm",
 	},
-	"JoiningLast": {
+	"WaitForLearnerLast": {
 		reason: "A member is changed while another one learns",
-		bound:  "LostOfFive", mutant: rollLast(joining), want: "S7: a member is changed while another one learns",
+		bound:  "LostOfFive", mutant: rollLast("waitForLearner"), want: "S7: a member is changed while another one learns",
 	},
 	"TwoAllowed": {
 		reason: "One of two is changed, and no member serves meanwhile",
-		bound:  "Two", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
-			step, ok := updated(d, o)
+		bound:  "Two", safety: true, mutant: rollReplace("updateMember", func(d Desired, o Observed) (Step, bool) {
+			step, ok := updateMember(d, o)
 			if step.Reason == ChangeNotSupported {
 				return Step{Action: Update, Members: []string{o.voters()[0].Name}, Version: Hop(d, o), Change: ChangeImage, Reason: Changing}, true
 			}
@@ -72,8 +71,8 @@ var rollMutants = map[string]rollMutant{
 	},
 	"TwoAtOnce": {
 		reason: "Two members are changed in one step",
-		bound:  "Down", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
-			step, ok := updated(d, o)
+		bound:  "Down", safety: true, mutant: rollReplace("updateMember", func(d Desired, o Observed) (Step, bool) {
+			step, ok := updateMember(d, o)
 			if step.Action == Update {
 				step.Members = names(o.voters(), func(i Instance) bool { return i.Pod.Change != ChangeNone && !i.Leads() })
 			}
@@ -82,7 +81,7 @@ var rollMutants = map[string]rollMutant{
 	},
 	"TwoPrepared": {
 		reason: "A downgrade is begun that cannot be carried out",
-		bound:  "Two", mutant: rollReplace(downgraded, func(d Desired, o Observed) (Step, bool) {
+		bound:  "Two", mutant: rollReplace("prepareDowngrade", func(d Desired, o Observed) (Step, bool) {
 			if hop := Hop(d, o); o.downgrade() == (Version{}) && hop.Minor < o.voters()[0].Endpoint.Version.Minor {
 				return Step{Action: Downgrade, Version: hop, Reason: Downgrading}, true
 			}
@@ -91,14 +90,14 @@ var rollMutants = map[string]rollMutant{
 	},
 	"LeaderFirst": {
 		reason: "The leader is changed first, and leads again as a mixed cluster's earliest version",
-		bound:  "Down", mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
+		bound:  "Down", mutant: rollReplace("updateMember", func(d Desired, o Observed) (Step, bool) {
 			led := ID(0)
 			for _, i := range o.voters() {
 				if i.Leads() {
 					led = i.ID
 				}
 			}
-			return updated(d, each(o, func(i *Instance) { // as if all led but the leader
+			return updateMember(d, each(o, func(i *Instance) { // as if all led but the leader
 				i.Endpoint.Leader = i.ID
 				if i.ID == led {
 					i.Endpoint.Leader = 0xff
@@ -106,77 +105,77 @@ var rollMutants = map[string]rollMutant{
 			}))
 		}), want: "S15: the leader is changed",
 	},
-	"WithoutNoPath": {
+	"WithoutVersionNotAllowed": {
 		reason: "A way that there is not is called done",
-		bound:  "One", mutant: rollWithout(noPath), want: "it says that all is well",
+		bound:  "One", mutant: rollWithout("versionNotAllowed"), want: "it says that all is well",
 	},
-	"WithoutDowngraded": {
+	"WithoutPrepareDowngrade": {
 		reason: "A member is changed to an earlier minor of which etcd knows nothing",
-		bound:  "Down", safety: true, mutant: rollWithout(downgraded), want: "S13: a member is changed to 3.6.16, which is earlier",
+		bound:  "Down", safety: true, mutant: rollWithout("prepareDowngrade"), want: "S13: a member is changed to 3.6.16, which is earlier",
 	},
 	"WithoutWaitForData": {
 		reason: "A member is changed to an earlier minor that cannot read its data",
-		bound:  "Down", safety: true, mutant: rollReplace(downgraded, func(d Desired, o Observed) (Step, bool) {
-			step, ok := downgraded(d, o)
+		bound:  "Down", safety: true, mutant: rollReplace("prepareDowngrade", func(d Desired, o Observed) (Step, bool) {
+			step, ok := prepareDowngrade(d, o)
 			return step, ok && step.Action != Wait
 		}), want: "S13",
 	},
 	"OthersDataUnready": {
 		reason: "The first member is changed to an earlier minor when its own data can be read, and the others' not yet",
-		bound:  "Down", mutant: rollReplace(downgraded, func(d Desired, o Observed) (Step, bool) {
-			step, ok := downgraded(d, o)
+		bound:  "Down", mutant: rollReplace("prepareDowngrade", func(d Desired, o Observed) (Step, bool) {
+			step, ok := prepareDowngrade(d, o)
 			waits := ok && step.Action == Wait && o.downgrade() != (Version{})
-			next, _ := updated(d, o)
+			next, _ := updateMember(d, o)
 			if i, known := o.Instance(strings.Join(next.Members, "")); waits && known && i.Endpoint.Storage.Minor == Hop(d, o).Minor {
 				return Step{}, false
 			}
 			return step, ok
 		}), want: "S13: a member is changed to an earlier minor before all data",
 	},
-	"WithoutInterrupted": {
+	"WithoutCancelDowngrade": {
 		reason: "A new member comes while etcd is being downgraded",
-		bound:  "Lost", mutant: rollWithout(interrupted), want: "S13: ",
+		bound:  "Lost", mutant: rollWithout("cancelDowngrade"), want: "S13: ",
 	},
-	"WithoutHalfway": {
+	"WithoutFinishUpdateFirst": {
 		reason: "The cluster's version rises before a member arrives that is being changed back",
-		bound:  "Lost", mutant: rollWithout(halfway), want: "S13: m-1 is started with",
+		bound:  "Lost", mutant: rollWithout("finishUpdateFirst"), want: "S13: m-1 is started with",
 	},
 	"Unraised": {
 		reason: "The next minor comes before etcd uses the one that all run",
-		bound:  "Up", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
-			return updated(d, each(o, func(i *Instance) {
+		bound:  "Up", safety: true, mutant: rollReplace("updateMember", func(d Desired, o Observed) (Step, bool) {
+			return updateMember(d, each(o, func(i *Instance) {
 				i.Endpoint.Storage, i.Volume.Replays = Version{3, i.Endpoint.Version.Minor, 0}, ""
 			}))
 		}), want: "S13: a member is changed to 3.7.3, which is more than one minor",
 	},
 	"DowngradedUnraised": {
 		reason: "etcd is asked to go back from a version to which it has not come",
-		bound:  "Up", mutant: rollReplace(downgraded, func(d Desired, o Observed) (Step, bool) {
-			return downgraded(d, each(o, func(i *Instance) {
+		bound:  "Up", mutant: rollReplace("prepareDowngrade", func(d Desired, o Observed) (Step, bool) {
+			return prepareDowngrade(d, each(o, func(i *Instance) {
 				if i.Endpoint.Downgrade == (Version{}) {
 					i.Endpoint.Storage = Version{3, i.Endpoint.Version.Minor, 0}
 				}
 			}))
 		}), want: "S13: etcd refuses this downgrade",
 	},
-	"WithoutBegunAnew": {
+	"WithoutRewriteWAL": {
 		reason: "3.7 is started on a log of 3.5",
-		bound:  "Up", safety: true, mutant: rollWithout(logRewritten), want: "S13: a member is changed to 3.7.3, which cannot read the log",
+		bound:  "Up", safety: true, mutant: rollWithout("rewriteWAL"), want: "S13: a member is changed to 3.7.3, which cannot read the log",
 	},
-	"MislabelledOff": {
+	"WithoutVersionMismatch": {
 		reason: "An image that holds something else comes to all members",
-		bound:  "Mislabelled", mutant: rollWithout(mislabelled), want: "what does not come up touches a second member",
+		bound:  "Mislabelled", mutant: rollWithout("versionMismatch"), want: "what does not come up touches a second member",
 	},
 	"BackupIgnored": {
 		reason: "A change begins without its snapshot",
-		bound:  "OneGuarded", mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
+		bound:  "OneGuarded", mutant: rollPlanner{phases: Phases, see: func(d Desired, o Observed) (Desired, Observed) {
 			d.BackUp = false
 			return d, o
 		}}, want: "a change of version begins without",
 	},
 	"BackupTakenForGood": {
 		reason: "A snapshot that has failed is taken for one that is verified",
-		bound:  "Guarded", mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
+		bound:  "Guarded", mutant: rollPlanner{phases: Phases, see: func(d Desired, o Observed) (Desired, Observed) {
 			if o.Backup.State == BackupGivenUp {
 				o.Backup.State = BackupVerified
 			}
@@ -185,8 +184,8 @@ var rollMutants = map[string]rollMutant{
 	},
 	"BackupHoldsUp": {
 		reason: "A change that is taken back midway waits for a snapshot",
-		bound:  "Guarded", mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
-			step, ok := updated(d, o)
+		bound:  "Guarded", mutant: rollReplace("updateMember", func(d Desired, o Observed) (Step, bool) {
+			step, ok := updateMember(d, o)
 			i, known := o.Instance(strings.Join(step.Members, ""))
 			if known && d.BackUp && o.Backup.State != BackupVerified && i.Endpoint.Version != step.Version {
 				return Step{Action: BackUp, Reason: BackingUp}, true
@@ -196,7 +195,7 @@ var rollMutants = map[string]rollMutant{
 	},
 	"BackupOfFailedNotTold": {
 		reason: "A snapshot that has failed is waited for, and nothing is said",
-		bound:  "GuardedBroken", mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
+		bound:  "GuardedBroken", mutant: rollPlanner{phases: Phases, see: func(d Desired, o Observed) (Desired, Observed) {
 			if o.Backup.State == BackupGivenUp {
 				o.Backup.State = BackupRuns
 			}
@@ -206,15 +205,15 @@ var rollMutants = map[string]rollMutant{
 
 	"ForgetsNext": {
 		reason: "A Pod that was to be recreated is made as it was",
-		bound:  "Recreated", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsNext: true}}, want: "L1: it goes round",
+		bound:  "Recreated", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsNext: true}}, want: "L1: it goes round",
 	},
 	"ForgetsVersion": {
 		reason: "A member whose image was changed in place comes back as what it was before, which etcd refuses",
-		bound:  "One", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsVersion: true}}, want: "S13: m-0 is started with 3.5",
+		bound:  "One", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsVersion: true}}, want: "S13: m-0 is started with 3.5",
 	},
 	"BegunBefore": {
 		reason: "A log is taken for one that was rewritten while the downgrade was carried out, and not taken back",
-		bound:  "One", mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
+		bound:  "One", mutant: rollPlanner{phases: Phases, see: func(d Desired, o Observed) (Desired, Observed) {
 			return d, each(o, func(i *Instance) {
 				if d.Version.Minor == 7 && i.Volume.Replays == ReplaysAny && i.Endpoint.Downgrade.Minor == 5 {
 					i.Volume.Replays = ReplaysRisen
@@ -224,38 +223,38 @@ var rollMutants = map[string]rollMutant{
 	},
 	"BegunAmongOthers": {
 		reason: "A log that was rewritten is taken for one for ever, though another member goes on to 3.5",
-		bound:  "Lost", safety: true, mutant: rollReplace(recorded, func(d Desired, o Observed) (Step, bool) {
+		bound:  "Lost", safety: true, mutant: rollReplace("recordMembers", func(d Desired, o Observed) (Step, bool) {
 			d.Version.Minor = max(d.Version.Minor, 6)
-			return recorded(d, o)
+			return recordMembers(d, o)
 		}), want: "S13: a member is changed to 3.7.3, which cannot read the log",
 	},
 	"ForgetsFailure": {
 		reason: "What was put back is tried again and again",
-		bound:  "Broken", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsFailure: true}}, want: "L1: it goes round",
+		bound:  "Broken", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsFailure: true}}, want: "L1: it goes round",
 	},
 	"KeepsLeader": {
 		reason: "The cluster is without a leader for an election",
-		bound:  "Lagging", mutant: rollPlanner{rules: rules, operator: rollCareless{keepsLeader: true}}, want: "S15: the leader is ended",
+		bound:  "Lagging", mutant: rollPlanner{phases: Phases, operator: rollCareless{keepsLeader: true}}, want: "S15: the leader is ended",
 	},
 	"IgnoresVersions": {
 		reason: "An operator that is slow puts a member back that runs by then",
-		bound:  "SlowBroken", mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresVersions: true, ignoresUIDs: true}}, want: "a member that runs what it was changed to",
+		bound:  "SlowBroken", mutant: rollPlanner{phases: Phases, operator: rollCareless{ignoresVersions: true, ignoresUIDs: true}}, want: "a member that runs what it was changed to",
 	},
 	"IgnoresIntents": {
 		reason: "Two operators change a member each",
-		bound:  "SlowDown", mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresIntents: true}}, want: "S",
+		bound:  "SlowDown", mutant: rollPlanner{phases: Phases, operator: rollCareless{ignoresIntents: true}}, want: "S",
 	},
 	"ForgetsCalls": {
 		reason: "A downgrade that etcd has not answered for is carried out while members come to run something else",
-		bound:  "SlowDown", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsCalls: true}}, want: "S",
+		bound:  "SlowDown", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsCalls: true}}, want: "S",
 	},
 	"ForgetsSpec": {
 		reason: "An operator that is slow changes a member that needs no change any more, while another one is changed",
-		bound:  "SlowDown", mutant: rollPlanner{rules: rules, operator: rollCareless{forgetsSpec: true}}, want: "S8",
+		bound:  "SlowDown", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsSpec: true}}, want: "S8",
 	},
 	"StartsOver": {
 		reason: "An operator that is slow to start a member changes what it runs by then",
-		bound:  "OneSlow", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{startsOver: true}}, want: "S13",
+		bound:  "OneSlow", safety: true, mutant: rollPlanner{phases: Phases, operator: rollCareless{startsOver: true}}, want: "S13",
 	},
 }
 
@@ -283,13 +282,13 @@ func testMutants(t *testing.T, mutants map[string]rollMutant) {
 	}
 }
 
-func rollWithout(r rule) rollPlanner { return rollPlanner{rules: ringWithout(r).rules} }
+func rollWithout(name string) rollPlanner { return rollPlanner{phases: dropped(Phases, name)} }
 
 // rollLast asks a rule last.
-func rollLast(r rule) rollPlanner {
-	p := rollWithout(r)
-	p.rules = slices.Insert(p.rules, len(p.rules)-1, r)
-	return p
+func rollLast(name string) rollPlanner {
+	return rollPlanner{phases: moved(Phases, name, "discardFormerVolumes")}
 }
 
-func rollReplace(r, by rule) rollPlanner { return rollPlanner{rules: ringReplace(r, by).rules} }
+func rollReplace(name string, by decide) rollPlanner {
+	return rollPlanner{phases: replaced(Phases, name, by)}
+}

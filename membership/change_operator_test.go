@@ -7,7 +7,7 @@ import "slices"
 
 // rollPlanner is what is explored: the rules, and the operator that carries out what they decide.
 type rollPlanner struct {
-	rules    []rule
+	phases   []Phase
 	see      func(Desired, Observed) (Desired, Observed) // nil: what there is
 	operator rollCareless
 }
@@ -61,7 +61,7 @@ func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
 	if p.see != nil {
 		d, o = p.see(d, o)
 	}
-	t := rollDecision{step: plan(p.rules, d, o)}
+	t := rollDecision{step: plan(p.phases, d, o)}
 	for _, i := range o.Instances {
 		if i.Pod.Change == ChangeNone {
 			t.same |= 1 << i.Ordinal

@@ -76,15 +76,15 @@ func (g *rollGlance) refusedPods(o *Observed) {
 var refusalMutants = map[string]rollMutant{
 	"AnnouncesFirst": {
 		reason: "A change is announced before it is known whether it can be made, and taken back since it was not",
-		bound:  "OneRefused", mutant: rollPlanner{rules: rules, operator: rollCareless{announcesFirst: true}}, want: "L1: it goes round",
+		bound:  "OneRefused", mutant: rollPlanner{phases: Phases, operator: rollCareless{announcesFirst: true}}, want: "L1: it goes round",
 	},
 	"AnnouncesFirstOfThree": {
 		reason: "The same of three members",
-		bound:  "Refused", mutant: rollPlanner{rules: rules, operator: rollCareless{announcesFirst: true}}, want: "L1: it goes round",
+		bound:  "Refused", mutant: rollPlanner{phases: Phases, operator: rollCareless{announcesFirst: true}}, want: "L1: it goes round",
 	},
 	"PutsBackFirst": {
 		reason: "A Pod is deleted to be put back, and what its volume says cannot be: it is made as it was, again and again",
-		bound:  "OneRefusedWrong", mutant: rollPlanner{rules: rules, operator: rollCareless{putsBackFirst: true}}, want: "L1: it goes round",
+		bound:  "OneRefusedWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{putsBackFirst: true}}, want: "L1: it goes round",
 	},
 }
 

@@ -63,33 +63,33 @@ func (w *roll) awaits() bool {
 var silentMutants = map[string]rollMutant{
 	"NotTakenBack": {
 		reason: "A node carries out what the spec has not asked for since long before",
-		bound:  "OneSilent", mutant: rollWithout(unarmed), want: "L1: what was ordered on a node",
+		bound:  "OneSilent", mutant: rollWithout("cancelUpdate"), want: "L1: what was ordered on a node",
 	},
 	"NotTakenBackOfThree": {
 		reason: "The same of three members",
-		bound:  "Silent", mutant: rollWithout(unarmed), want: "L1: what was ordered on a node",
+		bound:  "Silent", mutant: rollWithout("cancelUpdate"), want: "L1: what was ordered on a node",
 	},
 	"TakenBackAnyhow": {
 		reason: "What the spec asks for is taken back",
-		bound:  "Silent", safety: true, mutant: rollReplace(unarmed, func(d Desired, o Observed) (Step, bool) {
-			return unarmed(d, each(o, func(i *Instance) { i.Pod.Change = ChangeImage }))
+		bound:  "Silent", safety: true, mutant: rollReplace("cancelUpdate", func(d Desired, o Observed) (Step, bool) {
+			return cancelUpdate(d, each(o, func(i *Instance) { i.Pod.Change = ChangeImage }))
 		}), want: "what the spec asks for is taken back",
 	},
 	"BegunWhileSilent": {
 		reason: "A change is begun that no kubelet would carry out, and the Pod could not be seen to end",
-		bound:  "OneSilent", safety: true, mutant: rollReplace(underWay, func(d Desired, o Observed) (Step, bool) {
-			return underWay(d, each(o, func(i *Instance) { i.Pod.Away = false }))
+		bound:  "OneSilent", safety: true, mutant: rollReplace("waitForUpdate", func(d Desired, o Observed) (Step, bool) {
+			return waitForUpdate(d, each(o, func(i *Instance) { i.Pod.Away = false }))
 		}), want: "S7: a member is changed whose node is silent",
 	},
 	"BegunBesideSilent": {
 		reason: "A member is changed while another one's node may be off",
-		bound:  "Silent", safety: true, mutant: rollReplace(underWay, func(d Desired, o Observed) (Step, bool) {
-			return underWay(d, each(o, func(i *Instance) { i.Pod.Away = i.Pod.Away && i.Pod.Change != ChangeNone }))
+		bound:  "Silent", safety: true, mutant: rollReplace("waitForUpdate", func(d Desired, o Observed) (Step, bool) {
+			return waitForUpdate(d, each(o, func(i *Instance) { i.Pod.Away = i.Pod.Away && i.Pod.Change != ChangeNone }))
 		}), want: "S7: a member is changed while the node of another one is silent",
 	},
 	"TakenBackLate": {
 		reason: "An operator that is slow takes a change back that the node has carried out since",
-		bound:  "OneSilentSlow", safety: true, mutant: rollPlanner{rules: rules, operator: rollCareless{ignoresVersions: true}}, want: "a member that runs what it was changed to",
+		bound:  "OneSilentSlow", safety: true, mutant: rollPlanner{phases: Phases, operator: rollCareless{ignoresVersions: true}}, want: "a member that runs what it was changed to",
 	},
 }
 

@@ -95,8 +95,8 @@ func (w *roll) judgeDisarm(t *rollDecision) string {
 var spaceMutants = map[string]rollMutant{
 	"DisarmedWhileOneIsFull": {
 		reason: "The leader has room, and another member does not",
-		bound:  "Full", safety: true, mutant: rollReplace(disarmed, func(d Desired, o Observed) (Step, bool) {
-			return disarmed(d, each(o, func(i *Instance) {
+		bound:  "Full", safety: true, mutant: rollReplace("disarmNoSpace", func(d Desired, o Observed) (Step, bool) {
+			return disarmNoSpace(d, each(o, func(i *Instance) {
 				if !i.Leads() {
 					i.Endpoint.DBSize = 1
 				}
@@ -105,28 +105,28 @@ var spaceMutants = map[string]rollMutant{
 	},
 	"DisarmedBeforeGrowth": {
 		reason: "The spec asks for room, and no member has it yet",
-		bound:  "Full", safety: true, mutant: rollReplace(disarmed, func(d Desired, o Observed) (Step, bool) {
-			return disarmed(d, each(o, func(i *Instance) { i.Pod.Quota = max(i.Pod.Quota, i.Pod.QuotaToBe) }))
+		bound:  "Full", safety: true, mutant: rollReplace("disarmNoSpace", func(d Desired, o Observed) (Step, bool) {
+			return disarmNoSpace(d, each(o, func(i *Instance) { i.Pod.Quota = max(i.Pod.Quota, i.Pod.QuotaToBe) }))
 		}), want: "S21",
 	},
 	"DisarmedUnheard": {
 		reason: "A member is away, and may be full",
-		bound:  "Full", safety: true, mutant: rollReplace(disarmed, func(d Desired, o Observed) (Step, bool) {
+		bound:  "Full", safety: true, mutant: rollReplace("disarmNoSpace", func(d Desired, o Observed) (Step, bool) {
 			o.Members = slices.DeleteFunc(slices.Clone(o.Members), func(m Member) bool {
 				return slices.ContainsFunc(o.Instances, func(i Instance) bool { return i.ID == m.ID && !i.Serves() })
 			})
-			return disarmed(d, o)
+			return disarmNoSpace(d, o)
 		}), want: "S21",
 	},
 	"NoSpareRoom": {
 		reason: "The alarm comes back with the next large request, and is taken back again and again",
-		bound:  "OneFull", mutant: rollReplace(disarmed, func(d Desired, o Observed) (Step, bool) {
-			return disarmed(d, each(o, func(i *Instance) { i.Endpoint.DBSize = min(i.Endpoint.DBSize, i.Pod.Quota-1) / 2 }))
+		bound:  "OneFull", mutant: rollReplace("disarmNoSpace", func(d Desired, o Observed) (Step, bool) {
+			return disarmNoSpace(d, each(o, func(i *Instance) { i.Endpoint.DBSize = min(i.Endpoint.DBSize, i.Pod.Quota-1) / 2 }))
 		}), want: "L1: it goes round",
 	},
 	"OtherAlarmHarmless": {
 		reason: "CORRUPT is among the alarms, and members are changed as if it were not",
-		bound:  "Full", safety: true, mutant: rollPlanner{rules: rules, see: func(d Desired, o Observed) (Desired, Observed) {
+		bound:  "Full", safety: true, mutant: rollPlanner{phases: Phases, see: func(d Desired, o Observed) (Desired, Observed) {
 			return d, each(o, func(i *Instance) {
 				if len(i.Endpoint.Alarms) > 1 {
 					i.Endpoint.Alarms = slices.DeleteFunc(slices.Clone(i.Endpoint.Alarms), func(a Alarm) bool { return a.Kind == AlarmCorrupt })
@@ -136,17 +136,17 @@ var spaceMutants = map[string]rollMutant{
 	},
 	"OtherChangesToo": {
 		reason: "Where room is being made, a member comes to another version",
-		bound:  "FullWhileChanged", safety: true, mutant: rollReplace(updated, func(d Desired, o Observed) (Step, bool) {
-			return updated(d, each(o, func(i *Instance) { i.Endpoint.Alarms = nil }))
+		bound:  "FullWhileChanged", safety: true, mutant: rollReplace("updateMember", func(d Desired, o Observed) (Step, bool) {
+			return updateMember(d, each(o, func(i *Instance) { i.Endpoint.Alarms = nil }))
 		}), want: "S7: a member is changed while an alarm",
 	},
-	"QuotaTooSmallOff": {
+	"WithoutQuotaTooSmall": {
 		reason: "A quota below the database comes to the first member",
-		bound:  "Full", safety: true, mutant: rollWithout(quotaTooSmall), want: "S22",
+		bound:  "Full", safety: true, mutant: rollWithout("quotaTooSmall"), want: "S22",
 	},
 	"QuotaTooSmallLater": {
 		reason: "It is found out when the first member has got it",
-		bound:  "Full", safety: true, mutant: rollReplace(quotaTooSmall, func(d Desired, o Observed) (Step, bool) {
+		bound:  "Full", safety: true, mutant: rollReplace("quotaTooSmall", func(d Desired, o Observed) (Step, bool) {
 			began := slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Pod.Change == ChangeNone })
 			step, ok := quotaTooSmall(d, o)
 			return step, ok && began
@@ -154,8 +154,8 @@ var spaceMutants = map[string]rollMutant{
 	},
 	"AlarmedAnyhow": {
 		reason: "A higher quota never comes",
-		bound:  "Full", mutant: rollReplace(alarmed, func(d Desired, o Observed) (Step, bool) {
-			return alarmed(d, each(o, func(i *Instance) { i.Pod.Quota = 0 }))
+		bound:  "Full", mutant: rollReplace("alarmRaised", func(d Desired, o Observed) (Step, bool) {
+			return alarmRaised(d, each(o, func(i *Instance) { i.Pod.Quota = 0 }))
 		}), want: "L1: it stalls without a reason",
 	},
 }

@@ -202,7 +202,7 @@ func TestExplore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			x, bad := explore(tc.bound, planner{rules: rules})
+			x, bad := explore(tc.bound, planner{phases: Phases})
 			states.Add(int64(len(x.states)))
 			t.Logf("%s: %d states, %d edges, %d different looks, %.1f s", tc.reason, len(x.states), x.edges, len(x.decided), time.Since(start).Seconds())
 			if bad != nil {

@@ -106,7 +106,7 @@ type explorer struct {
 
 // planner is what is explored: the rules, and the operator that carries out what they decide.
 type planner struct {
-	rules    []rule
+	phases   []Phase
 	see      func(Observed) Observed // nil: what there is
 	operator careless
 }

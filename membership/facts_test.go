@@ -145,8 +145,8 @@ func uncompared(n ...int) change {
 	}
 }
 
-// corruptMember is an alarm that all know of that answer.
-func corruptMember(id ID) change {
+// corruptAlarm is an alarm that all know of that answer.
+func corruptAlarm(id ID) change {
 	return onAll(func(i *Instance) {
 		if i.Endpoint.Answered() {
 			i.Endpoint.Alarms = append(i.Endpoint.Alarms, Alarm{Kind: AlarmCorrupt, Member: id})

@@ -53,7 +53,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("%d alarms", n)
 		}
 		m := member(&etcdserverpb.Member{ID: id, Name: name, PeerURLs: strings.Split(urls, "\n")})
-		step, _ := foreignMember(Desired{}, Observed{Members: []Member{m}, Reach: ReachQuorum})
+		step, _ := unmanagedMember(Desired{}, Observed{Members: []Member{m}, Reach: ReachQuorum})
 		if len(step.Message) > 1024 {
 			t.Errorf("the message has %d bytes", len(step.Message))
 		}

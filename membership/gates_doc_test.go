@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the tables of gates into docs/upgrades.md instead of comparing them")
+var update = flag.Bool("update", false, "write docs/reference/rules.md, and the tables of gates into docs/upgrades.md, instead of comparing them")
 
 // TestGatesDocumented: what people are told about versions is what the code does.
 func TestGatesDocumented(t *testing.T) {

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -13,45 +12,36 @@ func TestMutantsSurvivor(t *testing.T) {
 	three := swapBound{size: 3, survivor: true, lost: 2, states: 100_000, budget: swapBudget{restores: 1}}
 	with := func(b swapBound, faults swapBudget) swapBound { b.budget = faults; return b }
 	safely := func(b swapBound) swapBound { b.safety = true; return b }
-	careless := func(op swapCareless) swapPlanner { return swapPlanner{rules: rules, operator: op} }
-	mutant := func(p planner) swapPlanner { return swapPlanner{rules: p.rules} }
-	behind := func() planner {
-		p := without(copied)
-		n := slices.IndexFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(bootstrapped) })
-		return planner{rules: slices.Insert(slices.Clone(p.rules), n+1, copied)}
-	}
-	all := planner{rules: slices.Clone(rules)}
-	for n, r := range rules {
-		switch nameOf(r) {
-		case nameOf(provisioned), nameOf(bootstrapped):
-			all.rules[n] = ofAll(r)
-		case nameOf(copied):
-			all.rules[n] = func(d Desired, o Observed) (Step, bool) {
-				step, ok := copied(d, o)
-				step.First.Size = d.Size
-				return step, ok
-			}
-		}
+	careless := func(op swapCareless) swapPlanner { return swapPlanner{phases: Phases, operator: op} }
+	mutant := func(p planner) swapPlanner { return swapPlanner{phases: p.phases} }
+	behind := planner{phases: moved(Phases, "copyData", "bootstrap")}
+	all := planner{phases: replaced(Phases, "copyData", func(d Desired, o Observed) (Step, bool) {
+		step, ok := copyData(d, o)
+		step.First.Size = d.Size
+		return step, ok
+	})}
+	for _, name := range []string{"provisionVolumes", "bootstrap"} {
+		all.phases = replaced(all.phases, name, ofAll(decideOf(name)))
 	}
 
 	cases := map[string]swapMutant{
-		"WithoutCopied": {
-			reason: "The first member starts, and nothing makes its data", bound: safely(one), mutant: mutant(without(copied)), want: "R5",
+		"WithoutCopyData": {
+			reason: "The first member starts, and nothing makes its data", bound: safely(one), mutant: mutant(without("copyData")), want: "R5",
 		},
 		"CopiedBehind": {
-			reason: "The data comes after the Pod", bound: safely(one), mutant: mutant(behind()), want: "R5",
+			reason: "The data comes after the Pod", bound: safely(one), mutant: mutant(behind), want: "R5",
 		},
 		"CopyBelieved": {
 			reason: "A copy that goes on is taken for one that is done", bound: one, want: "R5",
-			mutant: mutant(replace(copied, func(d Desired, o Observed) (Step, bool) {
+			mutant: mutant(replace("copyData", func(d Desired, o Observed) (Step, bool) {
 				o.Copy.Done = o.Copy.Begun
-				return copied(d, o)
+				return copyData(d, o)
 			})),
 		},
 		"CopyNotBegun": {
 			reason: "Nothing begins the copy", bound: one, want: "L",
-			mutant: mutant(replace(copied, func(d Desired, o Observed) (Step, bool) {
-				step, ok := copied(d, o)
+			mutant: mutant(replace("copyData", func(d Desired, o Observed) (Step, bool) {
+				step, ok := copyData(d, o)
 				if step.Action == CopyData {
 					step.Action = Wait
 				}
@@ -60,9 +50,9 @@ func TestMutantsSurvivor(t *testing.T) {
 		},
 		"FailureNotTold": {
 			reason: "A copy that cannot be made is waited for", bound: with(one, swapBudget{restores: 1, wipes: 1}), want: "L3",
-			mutant: mutant(replace(copied, func(d Desired, o Observed) (Step, bool) {
+			mutant: mutant(replace("copyData", func(d Desired, o Observed) (Step, bool) {
 				o.Copy.Problem = ""
-				return copied(d, o)
+				return copyData(d, o)
 			})),
 		},
 		"FirstAll": {
@@ -85,8 +75,8 @@ func TestMutantsSurvivor(t *testing.T) {
 		},
 		"RevertsBeforeVolume": {
 			reason: "The former member comes back while the copy holds the new volume", bound: one, want: "R8",
-			mutant: mutant(replace(revertedTo, func(d Desired, o Observed) (Step, bool) {
-				return revertedTo(d, each(o, func(i *Instance) {
+			mutant: mutant(replace("revertRestore", func(d Desired, o Observed) (Step, bool) {
+				return revertRestore(d, each(o, func(i *Instance) {
 					if i.Volume.Terminating && !i.Pod.Exists() {
 						i.Volume = Volume{}
 					}
@@ -96,8 +86,8 @@ func TestMutantsSurvivor(t *testing.T) {
 		"SetAsideNot": {
 			reason: "The former volumes are not set aside, and an operator with an old view starts one while it is copied", want: "R",
 			bound: swapBound{size: 1, survivor: true, anyway: true, safety: true, behind: []staleness{oldCluster}, states: 200_000, budget: swapBudget{restores: 1, delays: 1}},
-			mutant: mutant(replace(formerStopped, func(d Desired, o Observed) (Step, bool) {
-				step, ok := formerStopped(d, o)
+			mutant: mutant(replace("stopFormerMembers", func(d Desired, o Observed) (Step, bool) {
+				step, ok := stopFormerMembers(d, o)
 				return step, ok && step.Action != SetAside
 			})),
 		},
@@ -107,7 +97,7 @@ func TestMutantsSurvivor(t *testing.T) {
 
 // ofAll is a rule of first members that starts all that the spec asks for, as if a snapshot were in
 // a store.
-func ofAll(r rule) rule {
+func ofAll(r decide) decide {
 	stored := func(id string) string { return strings.Replace(id, memberPrefix, "", 1) }
 	return func(d Desired, o Observed) (Step, bool) {
 		if o.Snapshot.member() == "" {

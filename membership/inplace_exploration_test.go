@@ -202,7 +202,7 @@ func TestExploreInPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			x, bad := exploreSwap(tc.bound, swapPlanner{rules: rules})
+			x, bad := exploreSwap(tc.bound, swapPlanner{phases: Phases})
 			states.Add(int64(len(x.states)))
 			t.Logf("%s: %d states, %d edges, %d different looks, %.1f s", tc.reason, len(x.states), x.edges, len(x.decided), time.Since(start).Seconds())
 			if bad != nil {

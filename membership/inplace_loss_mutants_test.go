@@ -24,11 +24,11 @@ func TestMutantsLoss(t *testing.T) {
 	survivor := three(2, 1)
 	survivor.survivor = true
 	careless := func(op swapLossCareless) swapPlanner {
-		return swapPlanner{rules: rules, operator: swapCareless{loss: op}}
+		return swapPlanner{phases: Phases, operator: swapCareless{loss: op}}
 	}
-	mutant := func(p planner) swapPlanner { return swapPlanner{rules: p.rules} }
+	mutant := func(p planner) swapPlanner { return swapPlanner{phases: p.phases} }
 	lost := func(see func(d Desired, o Observed) (Desired, Observed)) swapPlanner {
-		return mutant(replace(lostMajority, func(d Desired, o Observed) (Step, bool) { return lostMajority(see(d, o)) }))
+		return mutant(replace("lostMajority", func(d Desired, o Observed) (Step, bool) { return lostMajority(see(d, o)) }))
 	}
 
 	findSwapMutants(t, map[string]swapMutant{
@@ -95,12 +95,12 @@ func TestMutantsLoss(t *testing.T) {
 			}),
 		},
 		"WithoutLostMajority": {
-			reason: "Nothing is restored", bound: one, mutant: mutant(without(lostMajority)), want: "L",
+			reason: "Nothing is restored", bound: one, mutant: mutant(without("lostMajority")), want: "L",
 		},
 		"NeverBegins": {
 			reason: "What was created waits for what it was created for to be over", bound: one, want: "L",
-			mutant: mutant(replace(replaced, func(d Desired, o Observed) (Step, bool) {
-				step, ok := replaced(d, o)
+			mutant: mutant(replace("restoreInPlace", func(d Desired, o Observed) (Step, bool) {
+				step, ok := restoreInPlace(d, o)
 				return step, ok && !slices.Contains([]Action{Find, Replace}, step.Action)
 			})),
 		},

@@ -16,61 +16,61 @@ func TestMutantsInPlace(t *testing.T) {
 	}
 	twice := swapBound{size: 1, anyway: true, newer: true, discards: 1 << 3, states: 100_000, budget: swapBudget{restores: 2}}
 	wiped := with(one, swapBudget{restores: 1, statusWipes: 1})
-	careless := func(op swapCareless) swapPlanner { return swapPlanner{rules: rules, operator: op} }
-	mutant := func(p planner) swapPlanner { return swapPlanner{rules: p.rules} }
+	careless := func(op swapCareless) swapPlanner { return swapPlanner{phases: Phases, operator: op} }
+	mutant := func(p planner) swapPlanner { return swapPlanner{phases: p.phases} }
 
 	cases := map[string]swapMutant{
-		"WithoutFormerStopped": {
-			reason: "The former members run on", bound: one, mutant: mutant(without(formerStopped)), want: "R1",
+		"WithoutStopFormerMembers": {
+			reason: "The former members run on", bound: one, mutant: mutant(without("stopFormerMembers")), want: "R1",
 		},
 		"SetAsideEarly": {
 			reason: "Volumes are set aside while processes run on them", bound: one, want: "R6",
-			mutant: mutant(replace(formerStopped, func(d Desired, o Observed) (Step, bool) {
+			mutant: mutant(replace("stopFormerMembers", func(d Desired, o Observed) (Step, bool) {
 				if aside := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside == "" }); o.InPlace.Begun && len(aside) > 0 {
 					return Step{Action: SetAside, Members: aside}, true
 				}
-				return formerStopped(d, o)
+				return stopFormerMembers(d, o)
 			})),
 		},
 		"NothingSetAside": {
 			reason: "Nothing keeps an operator with an old view from starting a former member", bound: stale(oldCluster), want: "R1",
-			mutant: mutant(replace(formerStopped, func(d Desired, o Observed) (Step, bool) {
-				step, ok := formerStopped(d, o)
+			mutant: mutant(replace("stopFormerMembers", func(d Desired, o Observed) (Step, bool) {
+				step, ok := stopFormerMembers(d, o)
 				return step, ok && step.Action != SetAside
 			})),
 		},
 		"NotWaitedFor": {
 			reason: "New members start while former ones stop", bound: one, want: "R6",
-			mutant: mutant(replace(formerStopped, func(d Desired, o Observed) (Step, bool) {
+			mutant: mutant(replace("stopFormerMembers", func(d Desired, o Observed) (Step, bool) {
 				o.Former = slices.Clone(o.Former)
 				for n := range o.Former {
 					if o.Former[n].Pod.Terminating {
 						o.Former[n].Pod = Pod{}
 					}
 				}
-				return formerStopped(d, o)
+				return stopFormerMembers(d, o)
 			})),
 		},
 		"StartedAside": {
 			reason: "An operator with an old EtcdCluster takes a former member for its own", bound: stale(oldCluster), want: "R6",
-			mutant: mutant(replace(started, func(d Desired, o Observed) (Step, bool) {
-				return started(d, each(o, func(i *Instance) { i.Volume.Aside = "" }))
+			mutant: mutant(replace("startMembers", func(d Desired, o Observed) (Step, bool) {
+				return startMembers(d, each(o, func(i *Instance) { i.Volume.Aside = "" }))
 			})),
 		},
-		"WithoutRevertedTo": {
-			reason: "A restore that is taken back stays so", bound: one, mutant: mutant(without(revertedTo)), want: "L",
+		"WithoutRevertRestore": {
+			reason: "A restore that is taken back stays so", bound: one, mutant: mutant(without("revertRestore")), want: "L",
 		},
 		"RevertsAtOnce": {
 			reason: "The former members come back beside the new ones", bound: one, want: "R3",
-			mutant: mutant(replace(revertedTo, func(d Desired, o Observed) (Step, bool) {
+			mutant: mutant(replace("revertRestore", func(d Desired, o Observed) (Step, bool) {
 				o.Instances = nil
-				return revertedTo(d, o)
+				return revertRestore(d, o)
 			})),
 		},
 		"ReadmitsWhileTheyStop": {
 			reason: "The former members come back while the new ones stop", bound: one, want: "R8",
-			mutant: mutant(replace(revertedTo, func(d Desired, o Observed) (Step, bool) {
-				return revertedTo(d, each(o, func(i *Instance) {
+			mutant: mutant(replace("revertRestore", func(d Desired, o Observed) (Step, bool) {
+				return revertRestore(d, each(o, func(i *Instance) {
 					if i.Pod.Terminating {
 						i.Pod, i.Volume = Pod{}, Volume{}
 					}
@@ -79,14 +79,14 @@ func TestMutantsInPlace(t *testing.T) {
 		},
 		"KeepsNewVolumes": {
 			reason: "Volumes of the new members are left", bound: one, want: "R8",
-			mutant: mutant(replace(revertedTo, func(d Desired, o Observed) (Step, bool) {
-				return revertedTo(d, each(o, func(i *Instance) { i.Volume = Volume{} }))
+			mutant: mutant(replace("revertRestore", func(d Desired, o Observed) (Step, bool) {
+				return revertRestore(d, each(o, func(i *Instance) { i.Volume = Volume{} }))
 			})),
 		},
 		"WithoutReadmit": {
 			reason: "The former volumes keep their mark", bound: one, want: "R8",
-			mutant: mutant(replace(revertedTo, func(d Desired, o Observed) (Step, bool) {
-				step, ok := revertedTo(d, o)
+			mutant: mutant(replace("revertRestore", func(d Desired, o Observed) (Step, bool) {
+				step, ok := revertRestore(d, o)
 				if step.Action == Readmit {
 					step = Step{Action: Revert, Reason: Reverting}
 				}
@@ -95,31 +95,31 @@ func TestMutantsInPlace(t *testing.T) {
 		},
 		"ReadmitsAll": {
 			reason: "What an earlier restore has set aside comes back with the later one", bound: twice, want: "R8",
-			mutant: mutant(replace(revertedTo, func(d Desired, o Observed) (Step, bool) {
-				return revertedTo(d, markedFor(o, o.InPlace.UID))
+			mutant: mutant(replace("revertRestore", func(d Desired, o Observed) (Step, bool) {
+				return revertRestore(d, markedFor(o, o.InPlace.UID))
 			})),
 		},
 		"DiscardsAll": {
 			reason: "What an earlier restore was to keep is deleted", bound: twice, want: "R7",
-			mutant: mutant(replace(formerDiscarded, func(d Desired, o Observed) (Step, bool) {
-				return formerDiscarded(d, markedFor(o, d.DiscardFormer))
+			mutant: mutant(replace("discardFormerVolumes", func(d Desired, o Observed) (Step, bool) {
+				return discardFormerVolumes(d, markedFor(o, d.DiscardFormer))
 			})),
 		},
 		"DiscardsEarly": {
 			reason: "The former volumes are deleted before the new members have formed", bound: one, want: "R7",
-			mutant: mutant(insert(strayFormer, func(_ Desired, o Observed) (Step, bool) {
+			mutant: mutant(insert("orphanedVolumes", func(_ Desired, o Observed) (Step, bool) {
 				gone := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside != "" })
 				return Step{Action: DiscardFormer, Members: gone}, len(gone) > 0
 			})),
 		},
-		"WithoutFormerDiscarded": {
-			reason: "What is to be deleted stays", bound: twice, mutant: mutant(without(formerDiscarded)), want: "L2",
+		"WithoutDiscardFormerVolumes": {
+			reason: "What is to be deleted stays", bound: twice, mutant: mutant(without("discardFormerVolumes")), want: "L2",
 		},
-		"WithoutReplaced": {
-			reason: "An EtcdRestore is never begun", bound: one, mutant: mutant(without(replaced)), want: "L2",
+		"WithoutRestoreInPlace": {
+			reason: "An EtcdRestore is never begun", bound: one, mutant: mutant(without("restoreInPlace")), want: "L2",
 		},
-		"WithoutStrayFormer": {
-			reason: "A status that was lost begins another cluster beside what was set aside", bound: wiped, mutant: mutant(without(strayFormer)), want: "L",
+		"WithoutOrphanedVolumes": {
+			reason: "A status that was lost begins another cluster beside what was set aside", bound: wiped, mutant: mutant(without("orphanedVolumes")), want: "L",
 		},
 		"EarlierFirstStart": {
 			reason: "What was begun for an EtcdRestore that was taken back is gone on with", want: "R9",
@@ -153,9 +153,9 @@ func TestMutantsInPlace(t *testing.T) {
 		},
 		"BegunSuspended": {
 			reason: "A restore begins that is suspended", bound: swapBound{size: 1, anyway: true, held: true, safety: true, states: 100_000, budget: swapBudget{restores: 1}}, want: "R15",
-			mutant: mutant(replace(replaced, func(d Desired, o Observed) (Step, bool) {
+			mutant: mutant(replace("restoreInPlace", func(d Desired, o Observed) (Step, bool) {
 				o.InPlace.Suspended = false
-				return replaced(d, o)
+				return restoreInPlace(d, o)
 			})),
 		},
 		"BegunFromCache": {
@@ -165,8 +165,8 @@ func TestMutantsInPlace(t *testing.T) {
 		},
 		"NotFound": {
 			reason: "Nothing is looked for while it is suspended", bound: swapBound{size: 1, anyway: true, held: true, states: 100_000, budget: swapBudget{restores: 1}}, want: "L2",
-			mutant: mutant(replace(replaced, func(d Desired, o Observed) (Step, bool) {
-				step, ok := replaced(d, o)
+			mutant: mutant(replace("restoreInPlace", func(d Desired, o Observed) (Step, bool) {
+				step, ok := restoreInPlace(d, o)
 				return step, ok && !o.InPlace.Suspended
 			})),
 		},

@@ -25,13 +25,13 @@ type swapDecision struct {
 
 // swapPlanner is what is explored: the rules, and the operator that carries out what they decide.
 type swapPlanner struct {
-	rules    []rule
+	phases   []Phase
 	operator swapCareless
 }
 
 func (p *swapPlanner) decide(l swapLook, b *swapBound) swapDecision {
 	d, o := l.facts(b, p.operator)
-	t := swapDecision{step: plan(p.rules, d, o), formed: o.Formed(), id: lineage(o.ID()), formers: slices.ContainsFunc(o.Former, func(i Instance) bool { return i.Volume.asideFor(d.DiscardFormer) }), refused: InPlaceRefused(o), fenced: true, high: l.status.next}
+	t := swapDecision{step: plan(p.phases, d, o), formed: o.Formed(), id: lineage(o.ID()), formers: slices.ContainsFunc(o.Former, func(i Instance) bool { return i.Volume.asideFor(d.DiscardFormer) }), refused: InPlaceRefused(o), fenced: true, high: l.status.next}
 	t.waits, _ = InPlaceWaits(d, o)
 	if t.waits == "" && o.InPlace.Suspended && l.status.planned == 0 {
 		t.plan = swapStored(o.Search.Found.ID())

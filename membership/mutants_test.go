@@ -1,8 +1,6 @@
 package membership
 
 import (
-	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,106 +24,106 @@ func TestMutants(t *testing.T) {
 		mutant planner
 		want   string // how the violation begins
 	}{
-		"WithoutForeignInstance": {
+		"WithoutNameConflict": {
 			reason: "What has another owner is waited for instead of reported",
 			bound:  with(one, budget{foreign: 1}),
-			mutant: without(foreignInstance),
+			mutant: without("nameConflict"),
 			want:   "L",
 		},
-		"WithoutMixedClusters": {
+		"WithoutClusterIDMismatch": {
 			reason: "A volume of another cluster decides which data is served",
 			bound:  safety(with(three, budget{deletions: 1, restores: 1})),
-			mutant: without(mixedClusters),
+			mutant: without("clusterIDMismatch"),
 			want:   "S12",
 		},
 		"NobodyIsTold": {
 			reason: "The first members have found each other, and the operator, that reaches none, waits for them without end",
 			bound:  three,
-			mutant: replace(forming, func(d Desired, o Observed) (Step, bool) {
-				return forming(d, each(o, func(i *Instance) { i.Pod.ReadyLong = false }))
+			mutant: replace("waitForForming", func(d Desired, o Observed) (Step, bool) {
+				return waitForForming(d, each(o, func(i *Instance) { i.Pod.ReadyLong = false }))
 			}),
 			want: "L4",
 		},
-		"WithoutHibernated": {
+		"WithoutHibernate": {
 			reason: "Zero replicas are no longer a size",
 			bound:  one,
-			mutant: without(hibernated),
+			mutant: without("hibernate"),
 			want:   "L3",
 		},
-		"WithoutUnstuck": {
+		"WithoutRecreateStuckPod": {
 			reason: "A Pod that cannot pull its image, or was evicted, stays for ever",
 			bound:  spec(one),
-			mutant: without(unstuck),
+			mutant: without("recreateStuckPod"),
 			want:   "L1",
 		},
-		"UnstuckWhateverIsOutdated": {
+		"RecreatesWhateverIsOutdated": {
 			reason: "Members that serve are stopped, all at once, because the spec has changed",
 			bound:  spec(three),
-			mutant: replace(unstuck, func(d Desired, o Observed) (Step, bool) {
-				return unstuck(d, each(o, func(i *Instance) { i.Pod.Problem, i.Endpoint = "none", Endpoint{} }))
+			mutant: replace("recreateStuckPod", func(d Desired, o Observed) (Step, bool) {
+				return recreateStuckPod(d, each(o, func(i *Instance) { i.Pod.Problem, i.Endpoint = "none", Endpoint{} }))
 			}),
 			want: "S15",
 		},
 		"VotelessLeft": {
 			reason: "etcd that has ended before it had voted runs for ever, and no leader is elected",
 			bound:  with(one, budget{mutes: 1}),
-			mutant: replace(unstuck, func(d Desired, o Observed) (Step, bool) {
-				return unstuck(d, each(o, func(i *Instance) { i.Pod.IdleLong = false }))
+			mutant: replace("recreateStuckPod", func(d Desired, o Observed) (Step, bool) {
+				return recreateStuckPod(d, each(o, func(i *Instance) { i.Pod.IdleLong = false }))
 			}),
 			want: "L",
 		},
 		"VotelessNotCleared": {
 			reason: "Its Pod is recreated, again and again, over what it has left",
-			bound:  with(one, budget{mutes: 1}), mutant: planner{rules: rules, operator: careless{clearsNothing: true}}, want: "L",
+			bound:  with(one, budget{mutes: 1}), mutant: planner{phases: Phases, operator: careless{clearsNothing: true}}, want: "L",
 		},
 		"VotelessStopped": {
 			reason: "So is a member that serves",
 			bound:  with(one, budget{mutes: 1}),
-			mutant: replace(unstuck, func(d Desired, o Observed) (Step, bool) {
-				return unstuck(d, each(o, func(i *Instance) { i.Pod.IdleLong, i.Endpoint = i.Pod.Unfenced, Endpoint{} }))
+			mutant: replace("recreateStuckPod", func(d Desired, o Observed) (Step, bool) {
+				return recreateStuckPod(d, each(o, func(i *Instance) { i.Pod.IdleLong, i.Endpoint = i.Pod.Unfenced, Endpoint{} }))
 			}),
 			want: "S15",
 		},
-		"WithoutLostWhileForming": {
+		"WithoutVolumeLostWhileForming": {
 			reason: "A first member starts empty though it may have voted",
 			bound:  safety(with(three, budget{losses: 1})),
-			mutant: without(lostWhileForming),
+			mutant: without("volumeLostWhileForming"),
 			want:   "a volume is provisioned while another one has data",
 		},
 		"LostWhileFormingWithoutIntent": {
 			reason: "That a volume was exchanged shows only in the intent",
 			bound:  with(three, budget{losses: 1}),
-			mutant: replace(lostWhileForming, func(d Desired, o Observed) (Step, bool) {
+			mutant: replace("volumeLostWhileForming", func(d Desired, o Observed) (Step, bool) {
 				o.Bootstrapping = nil
-				return lostWhileForming(d, o)
+				return volumeLostWhileForming(d, o)
 			}),
 			want: "a volume is provisioned while another one has data",
 		},
 		"LostWhileFormingForgetsEarlierStart": {
 			reason: "A first start that an earlier EtcdCluster began goes on with an empty volume",
 			bound:  with(three, budget{losses: 1, deletions: 1}),
-			mutant: replace(lostWhileForming, func(d Desired, o Observed) (Step, bool) {
+			mutant: replace("volumeLostWhileForming", func(d Desired, o Observed) (Step, bool) {
 				d.Token = first(d, o).Token
-				return lostWhileForming(d, o)
+				return volumeLostWhileForming(d, o)
 			}),
 			want: "a volume is provisioned while another one has data",
 		},
-		"WithoutProvisioned": {
+		"WithoutProvisionVolumes": {
 			reason: "First members wait for volumes that are never made",
 			bound:  one,
-			mutant: without(provisioned),
+			mutant: without("provisionVolumes"),
 			want:   "L",
 		},
 		"ProvisionedAgain": {
 			reason: "A lost volume of a formed cluster is made again, empty",
 			bound:  safety(with(three, budget{losses: 1})),
-			mutant: insert(hibernated, func(d Desired, o Observed) (Step, bool) { return provisioned(d, unformed(o)) }),
+			mutant: insert("hibernate", func(d Desired, o Observed) (Step, bool) { return provisionVolumes(d, unformed(o)) }),
 			want:   "a volume is provisioned while another one has data",
 		},
 		"BootstrappedAgain": {
 			reason: "A formed cluster is bootstrapped when no Pod is there",
 			bound:  safety(one),
-			mutant: insert(provisioned, func(d Desired, o Observed) (Step, bool) { return bootstrapped(d, unformed(o)) }),
+			mutant: insert("provisionVolumes", func(d Desired, o Observed) (Step, bool) { return bootstrap(d, unformed(o)) }),
 			want:   "S3",
 		},
 		"LatchForgotten": {
@@ -134,17 +132,23 @@ func TestMutants(t *testing.T) {
 			mutant: seeing(func(o Observed) Observed { o.ClusterID = 0; return o }),
 			want:   "S3",
 		},
-		"WithoutFormed": {
+		"WithoutBootstrap": {
+			reason: "First members have volumes, and never a Pod",
+			bound:  one,
+			mutant: without("bootstrap"),
+			want:   "L",
+		},
+		"WithoutRecordFormed": {
 			reason: "It is never written down that the cluster has formed",
 			bound:  one,
-			mutant: without(formed),
+			mutant: without("recordFormed"),
 			want:   "L3",
 		},
 		"FormedByMajority": {
 			reason: "The latch is set before the last first member has its data: it could never start then",
 			bound:  three,
-			mutant: replace(formed, func(d Desired, o Observed) (Step, bool) {
-				step, _ := formed(d, o)
+			mutant: replace("recordFormed", func(d Desired, o Observed) (Step, bool) {
+				step, _ := recordFormed(d, o)
 				return step, !o.Formed() && o.Reach == ReachQuorum
 			}),
 			want: "L1",
@@ -173,66 +177,66 @@ func TestMutants(t *testing.T) {
 			}),
 			want: "the status takes over",
 		},
-		"WithoutStarted": {
+		"WithoutStartMembers": {
 			reason: "A deleted Pod does not come back",
 			bound:  one,
-			mutant: without(started),
+			mutant: without("startMembers"),
 			want:   "L3",
 		},
-		"WithoutRecorded": {
+		"WithoutRecordMembers": {
 			reason: "A record that could not be written the first time is never written",
 			bound:  one,
-			mutant: planner{rules: without(recorded).rules, operator: careless{reportsFailedRecord: true}},
+			mutant: planner{phases: dropped(Phases, "recordMembers"), operator: careless{reportsFailedRecord: true}},
 			want:   "it says that all is well",
 		},
 		"WithoutLostMajority": {
 			reason: "A quorum is waited for that can never come",
 			bound:  with(one, budget{losses: 1}),
-			mutant: without(lostMajority),
+			mutant: without("lostMajority"),
 			want:   "L3",
 		},
-		"WithoutLostVoter": {
+		"WithoutRemoveLostVoter": {
 			reason: "A member is waited for whose data is gone",
 			bound:  with(three, budget{losses: 1}),
-			mutant: without(lostVoter),
+			mutant: without("removeLostVoter"),
 			want:   "L3",
 		},
 		"WithoutMemberDown": {
 			reason: "A cluster with a member that does not run is called healthy",
 			bound:  with(three, budget{wipes: 1}),
-			mutant: without(memberDown),
+			mutant: without("memberDown"),
 			want:   "it says that all is well",
 		},
-		"WithoutPrepared": {
+		"WithoutPrepareVolumes": {
 			reason: "A size that is never grown to is called healthy",
 			bound:  bound{sizes: []uint8{1, 3}, first: 1, states: 200_000},
-			mutant: without(prepared),
+			mutant: without("prepareVolumes"),
 			want:   "it says that all is well",
 		},
-		"WithoutShrunk": {
+		"WithoutRemoveSurplusVoter": {
 			reason: "A size that is never shrunk to is called healthy",
 			bound:  bound{sizes: []uint8{1, 3}, first: 3, states: 200_000},
-			mutant: without(shrunk),
+			mutant: without("removeSurplusVoter"),
 			want:   "it says that all is well",
 		},
 
 		"LetsClientsInEarly": {
 			reason: "A write is acknowledged by a member that would start empty",
 			bound:  with(one, budget{wipes: 1}),
-			mutant: planner{rules: rules, operator: careless{letsClientsInEarly: true}},
+			mutant: planner{phases: Phases, operator: careless{letsClientsInEarly: true}},
 			want:   "S2",
 		},
 		"FirstPodsAppliedFromCache": {
 			reason: "A Pod that serves is told again to start empty, by an operator that does not know of it",
-			bound:  stale, mutant: planner{rules: rules, operator: careless{bootstrapsFromCache: true, appliesFirstPods: true}}, want: "S2",
+			bound:  stale, mutant: planner{phases: Phases, operator: careless{bootstrapsFromCache: true, appliesFirstPods: true}}, want: "S2",
 		},
 		"FirstPodsCreatedFromCache": {
 			reason: "A member that serves, and whose Pod is away for a moment, is told again to start empty",
-			bound:  stale, mutant: planner{rules: rules, operator: careless{bootstrapsFromCache: true}}, want: "S2",
+			bound:  stale, mutant: planner{phases: Phases, operator: careless{bootstrapsFromCache: true}}, want: "S2",
 		},
 		"FirstVolumesAppliedFromCache": {
 			reason: "What a retained volume says of its data is overwritten, by an operator that does not know of it",
-			bound:  with(one, budget{deletions: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{provisionsFromCache: true}}, want: "what a volume says",
+			bound:  with(one, budget{deletions: 1, delays: 1}), mutant: planner{phases: Phases, operator: careless{provisionsFromCache: true}}, want: "what a volume says",
 		},
 		"ReplacedIsTrusted": {
 			reason: "A member is started on what was restored",
@@ -241,9 +245,9 @@ func TestMutants(t *testing.T) {
 			}),
 			want: "S18",
 		},
-		"WithoutReplacedMajority": {
+		"WithoutQuorumOnReplacedVolumes": {
 			reason: "A cluster that was restored as a whole waits for ever",
-			bound:  with(one, budget{copies: 1}), mutant: without(replacedMajority), want: "L3",
+			bound:  with(one, budget{copies: 1}), mutant: without("quorumOnReplacedVolumes"), want: "L3",
 		},
 		"ReplacedIsLost": {
 			reason: "A cluster that was restored as a whole is called lost",
@@ -265,16 +269,16 @@ func TestMutants(t *testing.T) {
 		},
 		"StartedFromCache": {
 			reason: "A member is started on what was restored since an operator has looked",
-			bound:  with(one, budget{copies: 1, delays: 1}), mutant: planner{rules: rules, operator: careless{startsFromCache: true}}, want: "S18",
+			bound:  with(one, budget{copies: 1, delays: 1}), mutant: planner{phases: Phases, operator: careless{startsFromCache: true}}, want: "S18",
 		},
-		"WithoutChosen": {
+		"WithoutChooseSnapshot": {
 			reason: "No snapshot is looked for, and the cluster starts without it",
-			bound:  from(one), mutant: without(chosen), want: "S20",
+			bound:  from(one), mutant: without("chooseSnapshot"), want: "S20",
 		},
 		"ChosenAgain": {
 			reason: "A newer snapshot takes the place of the one that was chosen, while members are restored from that",
 			bound:  safety(from(with(three, budget{kills: 1}))),
-			mutant: planner{rules: choosingAgain.rules, operator: careless{choosesAgain: true}, see: func(o Observed) Observed {
+			mutant: planner{phases: choosingAgain.phases, operator: careless{choosesAgain: true}, see: func(o Observed) Observed {
 				return each(o, func(i *Instance) { // the volumes are not asked
 					if i.Volume.First.Size > 0 {
 						i.Volume.First.Snapshot = o.Snapshot.ID()
@@ -285,32 +289,32 @@ func TestMutants(t *testing.T) {
 		},
 		"EachFromTheNewest": {
 			reason: "Each member is restored from what is the newest snapshot when its Pod is made",
-			bound:  safety(from(with(three, budget{kills: 1}))), mutant: planner{rules: rules, operator: careless{restoresNewest: true}}, want: "S21",
+			bound:  safety(from(with(three, budget{kills: 1}))), mutant: planner{phases: Phases, operator: careless{restoresNewest: true}}, want: "S21",
 		},
 		"InitContainerDropped": {
 			reason: "The first Pods have no init container: etcd finds no data, and exits",
-			bound:  from(one), mutant: planner{rules: rules, operator: careless{restoresNothing: true}}, want: "L1",
+			bound:  from(one), mutant: planner{phases: Phases, operator: careless{restoresNothing: true}}, want: "L1",
 		},
 		"InitContainerDroppedAndNew": {
 			reason: "The same, and etcd may start empty",
-			bound:  from(one), mutant: planner{rules: rules, operator: careless{restoresNothing: true, startsBlank: true}}, want: "S20",
+			bound:  from(one), mutant: planner{phases: Phases, operator: careless{restoresNothing: true, startsBlank: true}}, want: "S20",
 		},
 		"InitContainerStoppedEarly": {
 			reason: "Pods are told to find their data before they have any",
-			bound:  from(one), mutant: planner{rules: rules, operator: careless{stopsRestoring: true}}, want: "L1",
+			bound:  from(one), mutant: planner{phases: Phases, operator: careless{stopsRestoring: true}}, want: "L1",
 		},
 		"InitContainerKept": {
 			reason: "A member whose disk comes back empty is restored from the snapshot, though it has voted since",
-			bound:  safety(from(with(one, budget{wipes: 1}))), mutant: planner{rules: rules, operator: careless{keepsRestoring: true}}, want: "S2",
+			bound:  safety(from(with(one, budget{wipes: 1}))), mutant: planner{phases: Phases, operator: careless{keepsRestoring: true}}, want: "S2",
 		},
 		"RestoringLetsClientsInEarly": {
 			reason: "A write is acknowledged by a member that would be restored from the snapshot",
-			bound:  safety(from(with(one, budget{wipes: 1}))), mutant: planner{rules: rules, operator: careless{letsClientsInEarly: true}}, want: "S2",
+			bound:  safety(from(with(one, budget{wipes: 1}))), mutant: planner{phases: Phases, operator: careless{letsClientsInEarly: true}}, want: "S2",
 		},
 		"ForgetsToIntend": {
 			reason: "It is not known on which volumes the first members have voted",
 			bound:  with(three, budget{losses: 1}),
-			mutant: planner{rules: rules, operator: careless{forgetsToIntend: true}},
+			mutant: planner{phases: Phases, operator: careless{forgetsToIntend: true}},
 			want:   "a volume is provisioned while another one has data",
 		},
 	}
@@ -332,38 +336,27 @@ func TestMutants(t *testing.T) {
 }
 
 // choosingAgain is without the rule that a choice is for ever.
-var choosingAgain = replace(chosen, func(d Desired, o Observed) (Step, bool) {
+var choosingAgain = replace("chooseSnapshot", func(d Desired, o Observed) (Step, bool) {
 	if found := o.Search.Found; !o.Formed() && found != o.Snapshot && found != (Snapshot{}) {
 		return Step{Action: Choose, Snapshot: found}, true
 	}
 	if !o.Formed() && !o.Search.Begun {
 		return Step{Action: Find}, true
 	}
-	return chosen(d, o)
+	return chooseSnapshot(d, o)
 })
 
 // without one rule.
-func without(r rule) planner {
-	return planner{rules: slices.DeleteFunc(slices.Clone(rules), func(x rule) bool { return nameOf(x) == nameOf(r) })}
-}
+func without(name string) planner { return planner{phases: dropped(Phases, name)} }
 
 // replace a rule.
-func replace(r, by rule) planner {
-	p := planner{rules: slices.Clone(rules)}
-	p.rules[slices.IndexFunc(rules, func(x rule) bool { return nameOf(x) == nameOf(r) })] = by
-	return p
-}
+func replace(name string, by decide) planner { return planner{phases: replaced(Phases, name, by)} }
 
-// insert a rule behind another one.
-func insert(after, r rule) planner {
-	n := slices.IndexFunc(rules, func(x rule) bool { return nameOf(x) == nameOf(after) })
-	return planner{rules: slices.Insert(slices.Clone(rules), n+1, r)}
-}
+// insert a rule behind another one, and ask it whatever the condition of that one's phase.
+func insert(behind string, r decide) planner { return planner{phases: inserted(Phases, behind, r)} }
 
 // seeing other facts than those that are there.
-func seeing(see func(Observed) Observed) planner { return planner{rules: rules, see: see} }
-
-func nameOf(r rule) string { return runtime.FuncForPC(reflect.ValueOf(r).Pointer()).Name() }
+func seeing(see func(Observed) Observed) planner { return planner{phases: Phases, see: see} }
 
 // unformed is the same without anything that tells that the cluster has formed.
 func unformed(o Observed) Observed {

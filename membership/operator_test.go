@@ -21,7 +21,7 @@ func (p *planner) decide(l look) decision {
 	if p.see != nil {
 		o = p.see(o)
 	}
-	t := decision{step: plan(p.rules, d, o), formed: o.Formed(), id: epoch(o.ID()), choice: storedAs(first(d, o).Snapshot), again: o.Bootstrapping != nil}
+	t := decision{step: plan(p.phases, d, o), formed: o.Formed(), id: epoch(o.ID()), choice: storedAs(first(d, o).Snapshot), again: o.Bootstrapping != nil}
 	if t.step.Action == Choose {
 		t.choice = storedAs(t.step.Snapshot.ID())
 	}

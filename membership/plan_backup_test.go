@@ -80,7 +80,7 @@ func TestPlanBackup(t *testing.T) {
 			reason: "All have come to the version on the way: the snapshot of before is looked for again, and not another one made",
 			base:   upgrading(etcd36, etcd37), args: []change{backup(BackupVerified, ""), onAll(replayingNoMore)}, want: update("m-1", etcd37, first),
 		},
-		"LogBegunAnew": {
+		"WALRewritten": {
 			reason: "etcd is told nothing before", base: upgrading(etcd36, etcd37), args: []change{backup(BackupRuns, ""), onAll(replayingRisen)},
 			want: waits("having every member rewrite its log, as etcd does before a downgrade: 3.7.3 could not read what 3.5 has left in it"),
 		},

@@ -4,7 +4,7 @@ import "testing"
 
 func TestPlanBootstrap(t *testing.T) {
 	testPlan(t, map[string]planCase{
-		// lostWhileForming
+		// volumeLostWhileForming
 		"LostWhileForming": {
 			reason: "A first member may have voted on the volume that is gone",
 			base:   fresh,
@@ -51,7 +51,7 @@ func TestPlanBootstrap(t *testing.T) {
 			},
 		},
 
-		// provisioned
+		// provisionVolumes
 		"Provision": {
 			reason: "A fresh cluster gets all its volumes at once",
 			base:   fresh,
@@ -82,7 +82,7 @@ func TestPlanBootstrap(t *testing.T) {
 			want:   Step{Action: Wait, Reason: Terminating, Message: "waiting for the earlier volumes of m-0, m-1, m-2 to be gone"},
 		},
 
-		// bootstrapped
+		// bootstrap
 		"Bootstrap": {
 			reason: "All first members start together",
 			base:   fresh,
@@ -138,7 +138,7 @@ func TestPlanBootstrap(t *testing.T) {
 			},
 		},
 
-		// formed
+		// recordFormed
 		"Formed": {
 			reason: "All first members answer and are in etcd's list, and no other member",
 			base:   formed3,
@@ -187,7 +187,7 @@ func TestPlanBootstrap(t *testing.T) {
 			},
 		},
 
-		// forming
+		// waitForForming
 		"FormingOverdue": {
 			reason: "What does not start by itself needs a person",
 			base:   formed3,

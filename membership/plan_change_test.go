@@ -69,7 +69,7 @@ func TestPlanChange(t *testing.T) {
 			},
 		},
 
-		// underWay
+		// waitForUpdate
 		"Changing": {
 			reason: "One at a time: it still answers from what it ran",
 			base:   upgrading(etcd36, etcd37),

@@ -20,7 +20,7 @@ func TestPlanCorrupt(t *testing.T) {
 		"MinorityNotTheAccused": {
 			reason: "The leader is wrong, and etcd names a right follower: the leadership goes first",
 			base:   formed3,
-			args:   []change{hash(0, 0xbad), corruptMember(0xa1), on(2, func(i *Instance) { i.Endpoint.RaftIndex = 10 })},
+			args:   []change{hash(0, 0xbad), corruptAlarm(0xa1), on(2, func(i *Instance) { i.Endpoint.RaftIndex = 10 })},
 			want: Step{
 				Action: MoveLeader, Members: []string{"m-2"}, ID: 0xa2, Reason: CorruptMember,
 				Message: "moving the leadership from m-0 (its data differs from that of a quorum) to m-2",
@@ -29,7 +29,7 @@ func TestPlanCorrupt(t *testing.T) {
 		"MinorityLedBefore": {
 			reason: "Once another one leads it goes",
 			base:   formed3,
-			args:   []change{hash(0, 0xbad), corruptMember(0xa1), leader(2)},
+			args:   []change{hash(0, 0xbad), corruptAlarm(0xa1), leader(2)},
 			want: Step{
 				Action: Remove, Members: []string{"m-0"}, ID: 0xa0, Reason: CorruptMember,
 				Message: "removing m-0, whose data differs from that of a quorum (m-1, m-2); a new member takes its place",
@@ -117,7 +117,7 @@ func TestPlanCorrupt(t *testing.T) {
 		"OneAgainstOne": {
 			reason: "Nor between two",
 			base:   formed3,
-			args:   []change{hash(1, 0xbad), removed(2), on(2, gone), corruptMember(0xa1)},
+			args:   []change{hash(1, 0xbad), removed(2), on(2, gone), corruptAlarm(0xa1)},
 			want: Step{
 				Action: Stall, Reason: DataDiffers,
 				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0) has the hash 000000e0; m-1 (a1) has the hash 00000bad" + undecided,
@@ -166,7 +166,7 @@ func TestPlanCorrupt(t *testing.T) {
 		"AccusedAndEqual": {
 			reason: "An alarm is no finding: a quorum is equal, and none differs",
 			base:   formed3,
-			args:   []change{corruptMember(0xa1)},
+			args:   []change{corruptAlarm(0xa1)},
 			want: Step{
 				Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember,
 				Message: "taking back the alarm CORRUPT of a1: the data of a quorum is equal (m-0, m-1, m-2), and no voter differs",
@@ -175,7 +175,7 @@ func TestPlanCorrupt(t *testing.T) {
 		"AccusedAndAway": {
 			reason: "It is compared when it is back; until then the others may take writes",
 			base:   formed3,
-			args:   []change{corruptMember(0xa1), away(1)},
+			args:   []change{corruptAlarm(0xa1), away(1)},
 			want: Step{
 				Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember,
 				Message: "taking back the alarm CORRUPT of a1: the data of a quorum is equal (m-0, m-2), and no voter differs",
@@ -184,7 +184,7 @@ func TestPlanCorrupt(t *testing.T) {
 		"AllAccusedAndEqual": {
 			reason: "An alarm without a name goes in the same way",
 			base:   formed3,
-			args:   []change{corruptMember(0)},
+			args:   []change{corruptAlarm(0)},
 			want: Step{
 				Action: Disarm, Alarm: AlarmCorrupt, ID: 0, Reason: CorruptMember,
 				Message: "taking back the alarm CORRUPT, which names no member: the data of a quorum is equal (m-0, m-1, m-2), and no voter differs",
@@ -193,7 +193,7 @@ func TestPlanCorrupt(t *testing.T) {
 		"TwoAccused": {
 			reason: "One alarm after the other",
 			base:   formed3,
-			args:   []change{corruptMember(0xa1), corruptMember(0xa2)},
+			args:   []change{corruptAlarm(0xa1), corruptAlarm(0xa2)},
 			want: Step{
 				Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember,
 				Message: "taking back the alarm CORRUPT of a1: the data of a quorum is equal (m-0, m-1, m-2), and no voter differs",
@@ -202,13 +202,13 @@ func TestPlanCorrupt(t *testing.T) {
 		"AccusedAndRemoved": {
 			reason: "Whose alarm it is was removed: now the alarm goes, before what is left of the member",
 			base:   formed3,
-			args:   []change{corruptMember(0xa1), removed(1)},
+			args:   []change{corruptAlarm(0xa1), removed(1)},
 			want:   Step{Action: Disarm, Alarm: AlarmCorrupt, ID: 0xa1, Reason: CorruptMember, Message: "taking back the alarm of a1, which is no member any more"},
 		},
 		"AccusedLearner": {
 			reason: "It cannot be compared, and has no vote: it goes, whichever serve",
 			base:   formed3,
-			args:   []change{size(4), learner(3), corruptMember(0xa3), on(1, silent)},
+			args:   []change{size(4), learner(3), corruptAlarm(0xa3), on(1, silent)},
 			want: Step{
 				Action: Remove, Members: []string{"m-3"}, ID: 0xa3, Reason: CorruptMember,
 				Message: "removing the learner m-3, whose data differs from the leader's (alarm CORRUPT); another one takes its place",
@@ -217,19 +217,19 @@ func TestPlanCorrupt(t *testing.T) {
 		"AccusedUncompared": {
 			reason: "Nothing is known yet but that etcd has found a difference",
 			base:   formed3,
-			args:   []change{corruptMember(0xa1), uncompared(0, 1, 2)},
+			args:   []change{corruptAlarm(0xa1), uncompared(0, 1, 2)},
 			want:   Step{Action: Wait, Reason: AlarmRaised, Message: alarmRaised + "Waiting until a quorum has been compared"},
 		},
 		"AccusedWithoutQuorumCompared": {
 			reason: "One of three says nothing about the others",
 			base:   formed3,
-			args:   []change{corruptMember(0xa1), uncompared(0), away(1)},
+			args:   []change{corruptAlarm(0xa1), uncompared(0), away(1)},
 			want:   Step{Action: Wait, Reason: AlarmRaised, Message: alarmRaised + "Waiting until a quorum has been compared: m-1 is away"},
 		},
 		"AccusedOnly": {
 			reason: "There is no other one to compare it with",
 			base:   formed1,
-			args:   []change{corruptMember(0xa0)},
+			args:   []change{corruptAlarm(0xa0)},
 			want: Step{
 				Action: Stall, Reason: AlarmRaised,
 				Message: alarmRaised + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (etcdctl alarm disarm), or restore a snapshot (EtcdRestore)",

@@ -86,7 +86,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 		},
 
-		// foreignMember
+		// unmanagedMember
 		"ForeignMember": {
 			reason: "Members that we did not make are reported, by all that is known of them, and left alone",
 			base:   formed3,
@@ -99,7 +99,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 		},
 
-		// alarmed
+		// alarmRaised
 		"NoSpace": {
 			reason: "etcd refuses writes until a person has made room",
 			base:   formed3,
@@ -168,14 +168,14 @@ func TestPlanFormed(t *testing.T) {
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-2 does not answer"},
 		},
 
-		// grown
+		// expandVolumes
 		"Grown": {
 			reason: "Volumes grow under running members, all at once",
 			base:   formed3,
 			args:   []change{on(0, small), on(2, small)},
 			want:   Step{Action: Expand, Members: []string{"m-0", "m-2"}, Reason: Changing, Message: "growing the volumes of m-0, m-2"},
 		},
-		// growing
+		// waitForExpansion
 		"Growing": {
 			reason: "A volume has been asked to grow, and the file system comes last",
 			base:   formed3,

@@ -8,7 +8,7 @@ import (
 
 func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 	testPlan(t, map[string]planCase{
-		// replaced
+		// restoreInPlace
 		"Find": {
 			reason: "The snapshot is found while the cluster goes on",
 			base:   formed3,
@@ -73,7 +73,7 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 			want:   Step{Action: None, Reason: Hibernated, Message: "spec.replicas is 0: nothing runs, the volumes are kept"},
 		},
 
-		// started, markedLate
+		// startMembers, readmitVolumes
 		"NothingStartsAside": {
 			reason: "An operator whose EtcdCluster is of before the restore takes former members for its own",
 			base:   formed3,
@@ -102,7 +102,7 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
 		},
 
-		// formerDiscarded
+		// discardFormerVolumes
 		"Discard": {
 			reason: "What this restore has set aside goes, and not what an earlier one has",
 			base:   restoredInPlace,

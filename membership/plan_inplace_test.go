@@ -4,7 +4,7 @@ import "testing"
 
 func TestPlanInPlace(t *testing.T) {
 	testPlan(t, map[string]planCase{
-		// formerStopped
+		// stopFormerMembers
 		"Stop": {
 			reason: "All former members stop at once",
 			base:   replacing,
@@ -110,7 +110,7 @@ func TestPlanInPlace(t *testing.T) {
 			},
 		},
 
-		// revertedTo
+		// revertRestore
 		"RevertStop": {
 			reason: "The new members stop first",
 			base:   reverting3,
@@ -154,7 +154,7 @@ func TestPlanInPlace(t *testing.T) {
 			want:   Step{Action: Stop, Members: []string{"m-3", "m-4", "m-5"}, Reason: Reverting, Message: "stopping the members that were started from the snapshot (m-3, m-4, m-5): the EtcdRestore was deleted"},
 		},
 
-		// strayFormer
+		// orphanedVolumes
 		"Stray": {
 			reason: "A status that was lost does not tell which data is wanted",
 			base:   aside3,

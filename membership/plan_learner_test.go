@@ -16,7 +16,7 @@ func TestPlanLearner(t *testing.T) {
 	}
 	blank := func(i *Instance) { silent(i); unrecorded(i) }
 	testPlan(t, map[string]planCase{
-		// givenUp
+		// removeLearner
 		"NotWanted": {
 			reason: "The size was taken back while it was joining; it has no vote, so nothing is lost with it",
 			base:   formed3,
@@ -78,7 +78,7 @@ func TestPlanLearner(t *testing.T) {
 			want:   promotes,
 		},
 
-		// joined
+		// startLearner
 		"Join": {
 			reason: "etcd lists it, and its volume is ready",
 			base:   formed3,
@@ -131,7 +131,7 @@ func TestPlanLearner(t *testing.T) {
 			},
 		},
 
-		// promoted
+		// promoteLearner
 		"Promote": {
 			reason: "Whether it has caught up, etcd judges",
 			base:   formed3,
@@ -204,7 +204,7 @@ func TestPlanLearner(t *testing.T) {
 			},
 		},
 
-		// joining
+		// waitForLearner
 		"JoiningBeforeMemberDown": {
 			reason: "A learner that does not come is no member that is down",
 			base:   formed5,

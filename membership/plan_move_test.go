@@ -156,7 +156,7 @@ func TestPlanMove(t *testing.T) {
 			want:   Step{Action: Stop, Members: []string{"m-3"}, Reason: Retiring, Message: "stopping m-3, no members any more"},
 		},
 
-		// cramped
+		// volumeTooSmall
 		"Cramped": {
 			reason: "A member on a volume that is too small would refuse writes, and all others with it",
 			base:   formed3,

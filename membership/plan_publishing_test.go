@@ -23,7 +23,7 @@ func TestPlanPublishing(t *testing.T) {
 	const what = " serves no clients yet: etcd repeats the proposal of its name after 7 s"
 	waits := func(message string) Step { return Step{Action: Wait, Reason: Joining, Message: message + what} }
 	testPlan(t, map[string]planCase{
-		// recorded
+		// recordMembers
 		"Record": {
 			reason: "Its metrics say as well whose data its volume holds, whether its name was published or not",
 			base:   formed3,
@@ -49,7 +49,7 @@ func TestPlanPublishing(t *testing.T) {
 			want:   waits("waiting for members that do not serve: m-2"),
 		},
 
-		// promoted
+		// promoteLearner
 		"Promote": {
 			reason: "It follows the leader, which judges whether it has caught up",
 			base:   formed3,
@@ -99,7 +99,7 @@ func TestPlanPublishing(t *testing.T) {
 			want:   waits("waiting for voters that do not serve, before the learner becomes one: m-2" + what + "; m-1"),
 		},
 
-		// added
+		// addLearner
 		"AddNextOne": {
 			reason: "It is prepared and joins while the one before waits",
 			base:   formed3,
@@ -107,7 +107,7 @@ func TestPlanPublishing(t *testing.T) {
 			want:   Step{Action: AddLearner, Members: []string{"m-4"}, Reason: ScalingUp, Message: "adding m-4 as a learner"},
 		},
 
-		// joining
+		// waitForLearner
 		"FailedNotBeforeSuccessorServes": {
 			reason: "A failed member goes when its successor serves",
 			base:   formed3,
@@ -118,7 +118,7 @@ func TestPlanPublishing(t *testing.T) {
 			},
 		},
 
-		// failedVoter, memberDown
+		// replaceFailedVoter, memberDown
 		"Voter": {
 			reason: "A voter that takes part has not failed, whatever its Pod says, and there is nothing to do",
 			base:   formed5,
@@ -135,7 +135,7 @@ func TestPlanPublishing(t *testing.T) {
 			},
 		},
 
-		// shrunk
+		// removeSurplusVoter
 		"ShrinkNewest": {
 			reason: "It is the one to go",
 			base:   formed3,

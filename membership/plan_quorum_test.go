@@ -33,7 +33,7 @@ func TestPlanQuorum(t *testing.T) {
 	const peers = ", enough for a quorum, and does not serve: the members may not reach each other. Allow port 2380 among the members (NetworkPolicy, service mesh)"
 	crash := func(i *Instance) { killed(i); i.Pod.BackOff, i.Pod.Overdue = false, true }
 	testPlan(t, map[string]planCase{
-		// backedOff
+		// recreateBackedOffPod
 		"BackedOff": {
 			reason: "The quorum depends on two that wait, and both need not",
 			base:   formed3,
@@ -186,7 +186,7 @@ func TestPlanQuorum(t *testing.T) {
 			},
 		},
 
-		// failedVoter, of a volume that came back empty
+		// replaceFailedVoter, of a volume that came back empty
 		"Emptied": {
 			reason: "Its successor's volume comes first",
 			base:   formed3,

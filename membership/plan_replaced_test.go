@@ -17,7 +17,7 @@ func TestPlanReplaced(t *testing.T) {
 		}
 	}
 	testPlan(t, map[string]planCase{
-		// retired
+		// cleanUpRemovedMembers
 		"Stop": {
 			reason: "The Pod of a member that was removed goes, and a volume that is still used is not deleted yet",
 			base:   formed3,
@@ -84,7 +84,7 @@ func TestPlanReplaced(t *testing.T) {
 			want:   Step{Action: Discard, Members: []string{"m-3"}, Reason: Retiring, Message: "deleting the volumes of m-3, no members any more"},
 		},
 
-		// lostVoter
+		// removeLostVoter
 		"Lost": {
 			reason: "One member's data is gone, the rest serves",
 			base:   formed3,
@@ -137,7 +137,7 @@ func TestPlanReplaced(t *testing.T) {
 			want:   Step{Action: Provision, Members: []string{"m-3"}, Version: etcd36, Reason: ScalingUp, Message: "preparing the volumes of m-3"},
 		},
 
-		// failedVoter
+		// replaceFailedVoter
 		"FailedFirstPrepares": {
 			reason: "Nothing is taken away where nothing can be made",
 			base:   formed3,

@@ -20,7 +20,7 @@ func TestPlanSize(t *testing.T) {
 		return Step{Action: AddLearner, Members: []string{name}, Reason: ScalingUp, Message: "adding " + name + " as a learner"}
 	}
 	testPlan(t, map[string]planCase{
-		// shrunk
+		// removeSurplusVoter
 		"Shrink": {
 			reason: "Among equals the newest goes, one at a time",
 			base:   formed3,
@@ -109,7 +109,7 @@ func TestPlanSize(t *testing.T) {
 			},
 		},
 
-		// prepared
+		// prepareVolumes
 		"Grow": {
 			reason: "The volumes of all members to come at once, before etcd hears of any; the first start is not theirs",
 			base:   formed3,
@@ -156,7 +156,7 @@ func TestPlanSize(t *testing.T) {
 			want: prepares("m-3", "m-3"),
 		},
 
-		// added
+		// addLearner
 		"Add": {
 			reason: "A member begins as a learner, which has no vote",
 			base:   formed3,
@@ -201,7 +201,7 @@ func TestPlanSize(t *testing.T) {
 			want:   prepares("m-1", "m-1"),
 		},
 
-		// preparing
+		// waitForVolumes
 		"Preparing": {
 			reason: "No volume is ready",
 			base:   formed3,

@@ -20,7 +20,7 @@ func TestPlanSpace(t *testing.T) {
 		return Step{Action: Update, Members: []string{n}, Version: etcd36, Change: ChangePod, Reason: Changing, Message: message}
 	}
 	testPlan(t, map[string]planCase{
-		// alarmed
+		// alarmRaised
 		"Live": {
 			reason: "What is in use would not have room after a defragmentation either",
 			base:   refusing(64, 60, 64),
@@ -72,7 +72,7 @@ func TestPlanSpace(t *testing.T) {
 			want:   stall("whether every database has room is not known: m-2 does not answer"),
 		},
 
-		// disarmed
+		// disarmNoSpace
 		"Room": {
 			reason: "One alarm after the other",
 			base:   refusing(57, 57, 64),
@@ -112,7 +112,7 @@ func TestPlanSpace(t *testing.T) {
 		"RoomAndCorrupt": {
 			reason: "That data differs is another matter, and comes first",
 			base:   refusing(10, 10, 64),
-			args:   []change{corruptMember(0xa1), uncompared(0, 1, 2)},
+			args:   []change{corruptAlarm(0xa1), uncompared(0, 1, 2)},
 			want:   Step{Action: Wait, Reason: AlarmRaised, Message: "etcd has raised the alarm CORRUPT, and refuses writes: members disagree about the data. Waiting until a quorum has been compared"},
 		},
 

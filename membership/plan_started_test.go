@@ -4,7 +4,7 @@ import "testing"
 
 func TestPlanStarted(t *testing.T) {
 	testPlan(t, map[string]planCase{
-		// started
+		// startMembers
 		"Start": {
 			reason: "A deleted Pod comes back on its volume at once",
 			base:   formed3,
@@ -147,7 +147,7 @@ func TestPlanStarted(t *testing.T) {
 			},
 		},
 
-		// recorded
+		// recordMembers
 		"Record": {
 			reason: "A member that answers proves whose data its volume holds",
 			base:   formed3,

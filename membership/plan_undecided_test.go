@@ -121,7 +121,7 @@ func TestMoveUndecided(t *testing.T) {
 	bound := ringBound{sizes: []uint8{3}, first: 3, calls: 1, states: 300_000, still: true, safety: true, budget: ringBudget{kinds: 2}}
 	t.Run("Rules", func(t *testing.T) {
 		t.Parallel()
-		x, bad := exploreRing(bound, ringPlanner{rules: rules, see: untold(4)})
+		x, bad := exploreRing(bound, ringPlanner{phases: Phases, see: untold(4)})
 		if bad != nil {
 			t.Fatal(bad)
 		}
@@ -132,8 +132,8 @@ func TestMoveUndecided(t *testing.T) {
 			reason: "That a dry run has shown nothing is taken for a volume that can grow: the successor goes",
 			bound:  bound,
 			mutant: func() ringPlanner {
-				p := ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
-					return shrunk(d, each(o, func(i *Instance) { i.Volume.Undecided = false }))
+				p := ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) {
+					return removeSurplusVoter(d, each(o, func(i *Instance) { i.Volume.Undecided = false }))
 				})
 				p.see = untold(4)
 				return p

@@ -16,7 +16,7 @@ import (
 func TestPlanIgnoresNames(t *testing.T) {
 	t.Parallel()
 	b := bound{sizes: []uint8{3}, first: 3, states: 200_000, safety: true, budget: budget{losses: 1}}
-	p := planner{rules: rules}
+	p := planner{phases: Phases}
 	x, bad := explore(b, p)
 	if bad != nil {
 		t.Fatal(bad)
@@ -130,7 +130,7 @@ func promises(d Desired, o Observed, s Step) error {
 	case s.Action == AddLearner && slices.ContainsFunc(o.Members, func(m Member) bool { return m.Learner }):
 		return errors.New("there is a learner already")
 	}
-	if err := errors.Join(promisesChange(d, o, s), promisesMove(d, o, s), promisesHash(o, s), promisesSpace(d, o, s), promisesBackup(d, o, s)); err != nil {
+	if err := errors.Join(promisesChange(d, o, s), promisesMove(d, o, s), promisesHash(o, s), promisesSpace(d, o, s), promisesBackup(d, o, s), promisesPhase(o, s)); err != nil {
 		return err
 	}
 	for _, name := range s.Members {

@@ -1,9 +1,6 @@
 package membership
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 // TestCopiedMutants: what keeps a volume that has come back as another object from being started,
 // written on or deleted, and its member from being given up.
@@ -20,23 +17,23 @@ func TestCopiedMutants(t *testing.T) {
 	testRingMutants(t, map[string]ringMutant{
 		"Trusted": {
 			reason: "A voter starts with less than it has acknowledged", bound: safely,
-			mutant: ringReplace(started, func(d Desired, o Observed) (Step, bool) { return started(d, trusting(o)) }), want: "S18",
+			mutant: ringReplace("startMembers", func(d Desired, o Observed) (Step, bool) { return startMembers(d, trusting(o)) }), want: "S18",
 		},
 		"Lost": {
 			reason: "Its member is removed, and what was restored is of no use", bound: safely,
-			mutant: ringPlanner{rules: rules, see: func(o Observed) Observed {
+			mutant: ringPlanner{phases: Phases, see: func(o Observed) Observed {
 				return each(o, func(i *Instance) { i.Volume.Retired = i.Volume.Replaced })
 			}},
 			want: "S18: a member is given up",
 		},
 		"Discarded": {
 			reason: "It is deleted because its member is none any more", bound: shrunk,
-			mutant: ringReplace(retired, func(d Desired, o Observed) (Step, bool) { return retired(d, trusting(o)) }), want: "S18",
+			mutant: ringReplace("cleanUpRemovedMembers", func(d Desired, o Observed) (Step, bool) { return cleanUpRemovedMembers(d, trusting(o)) }), want: "S18",
 		},
 		"Recorded": {
 			reason: "What runs on the volume of before is written on the one that has come instead", bound: safely,
-			mutant: ringReplace(recorded, func(d Desired, o Observed) (Step, bool) {
-				return recorded(d, each(o, func(i *Instance) {
+			mutant: ringReplace("recordMembers", func(d Desired, o Observed) (Step, bool) {
+				return recordMembers(d, each(o, func(i *Instance) {
 					if i.Volume.Replaced {
 						i.Volume.Replaced, i.Volume.Version = false, Version{3, 7, 0}
 					}
@@ -45,15 +42,15 @@ func TestCopiedMutants(t *testing.T) {
 			want: "S18",
 		},
 		"WithoutVolumeReplaced": {
-			reason: "No condition tells of it", bound: copied, mutant: ringWithout(volumeReplaced), want: "it says that all is well",
+			reason: "No condition tells of it", bound: copied, mutant: ringWithout("volumeReplaced"), want: "it says that all is well",
 		},
 		"AskedFirst": {
 			reason: "A person is asked before the others are started", bound: copied,
-			mutant: ringPlanner{rules: slices.Insert(slices.Clone(rules), ruleIndex(started), volumeReplaced)}, want: "it asks a person before",
+			mutant: ringPlanner{phases: inserted(Phases, "waitForForming", volumeReplaced)}, want: "it asks a person before",
 		},
 		"StartedUnchecked": {
 			reason: "An operator that is behind starts a member on it", bound: behind,
-			mutant: ringPlanner{rules: rules, operator: ringCareless{startsUnchecked: true}}, want: "S18",
+			mutant: ringPlanner{phases: Phases, operator: ringCareless{startsUnchecked: true}}, want: "S18",
 		},
 	})
 }

@@ -14,11 +14,11 @@ func TestDoomedMutants(t *testing.T) {
 	testRingMutants(t, map[string]ringMutant{
 		"DoomedIsLost": {
 			reason: "A member is removed that serves, before anything takes its place",
-			bound:  all, mutant: ringReplace(lostVoter, unkeptVoter), want: "S5: a serving voter is removed, and not",
+			bound:  all, mutant: ringReplace("removeLostVoter", unkeptVoter), want: "S5: a serving voter is removed, and not",
 		},
 		"ClaimGoneIsLost": {
 			reason: "So is one whose claim is gone from under its Pod",
-			bound:  with(all, func(b *ringBound) { b.all, b.strips = false, true }), mutant: ringReplace(lostVoter, unkeptVoter), want: "S5: a serving voter is removed, and not",
+			bound:  with(all, func(b *ringBound) { b.all, b.strips = false, true }), mutant: ringReplace("removeLostVoter", unkeptVoter), want: "S5: a serving voter is removed, and not",
 		},
 		"DoomedStays": {
 			reason: "A member is content with a volume that goes with its Pod",
@@ -33,18 +33,18 @@ func TestDoomedMutants(t *testing.T) {
 		"DoomedBeforeSuccessor": {
 			reason: "One of them goes first, and fewer than wanted are left",
 			bound:  all,
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
+			mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) {
 				if _, moves := moving(d, o); moves {
 					d.Size--
 				}
-				return shrunk(d, o)
+				return removeSurplusVoter(d, o)
 			}),
 			want: "S17: a serving voter goes",
 		},
 		"DoomedWhoeverServes": {
 			reason: "A move is begun while a voter does not serve",
 			bound:  with(all, func(b *ringBound) { b.crashes = true }),
-			mutant: ringReplace(prepared, func(d Desired, o Observed) (Step, bool) { return prepared(d, allServe(o)) }), want: "S17: a move is begun",
+			mutant: ringReplace("prepareVolumes", func(d Desired, o Observed) (Step, bool) { return prepareVolumes(d, allServe(o)) }), want: "S17: a move is begun",
 		},
 		"NeverRanIsDoomed": {
 			reason: "A Pod that no kubelet starts is waited for",
@@ -54,8 +54,8 @@ func TestDoomedMutants(t *testing.T) {
 		"UnfitBeforeDoomed": {
 			reason: "A member goes whose volume stays, before one whose volume may be gone at any time",
 			bound:  moved,
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
-				return shrunk(d, each(o, func(i *Instance) {
+			mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) {
+				return removeSurplusVoter(d, each(o, func(i *Instance) {
 					if i.Volume.Unfit != "" && !i.Volume.Terminating {
 						i.Pod.Forsaken, i.Endpoint = true, Endpoint{}
 					}
@@ -66,8 +66,8 @@ func TestDoomedMutants(t *testing.T) {
 		"DoomedLeaderFirst": {
 			reason: "The leadership moves more often than it has to",
 			bound:  with(all, func(b *ringBound) { b.leads, b.safety = true, true }),
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
-				step, ok := shrunk(d, o)
+			mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) {
+				step, ok := removeSurplusVoter(d, o)
 				for _, i := range o.voters() {
 					if ok && step.Reason == Moving && i.Leads() && o.Doomed(i) {
 						heir, _ := o.Heir(i.Name)
@@ -81,14 +81,14 @@ func TestDoomedMutants(t *testing.T) {
 		"DoomedWithItsLeader": {
 			reason: "The cluster is without a leader for an election",
 			bound:  with(all, func(b *ringBound) { b.leads, b.safety = true, true }),
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) { return shrunk(d, each(o, leadless)) }),
+			mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) { return removeSurplusVoter(d, each(o, leadless)) }),
 			want:   "S15: the leader",
 		},
 		"LostThrowsAway": {
 			reason: "What was made for the successor goes, because the member is lost meanwhile and is yet to be removed",
 			bound:  all,
-			mutant: ringReplace(retired, func(d Desired, o Observed) (Step, bool) {
-				return retired(d, each(o, func(i *Instance) { // its volume is there, and not being deleted
+			mutant: ringReplace("cleanUpRemovedMembers", func(d Desired, o Observed) (Step, bool) {
+				return cleanUpRemovedMembers(d, each(o, func(i *Instance) { // its volume is there, and not being deleted
 					if m := o.Member(i.ID); m != nil && !m.Learner && o.lost(*i) {
 						i.Volume.UID, i.Volume.Terminating, i.Volume.ClusterID, i.Volume.MemberID = "there", false, o.ClusterID, i.ID
 					}
@@ -98,12 +98,12 @@ func TestDoomedMutants(t *testing.T) {
 		},
 		"SpendsGoing": {
 			reason: "A learner stays for ever, for its volume is being deleted and cannot be given to it",
-			bound:  with(all, func(b *ringBound) { b.first, b.size = 2, 3 }), mutant: ringPlanner{rules: rules, operator: ringCareless{spendsGoing: true}}, want: "L",
+			bound:  with(all, func(b *ringBound) { b.first, b.size = 2, 3 }), mutant: ringPlanner{phases: Phases, operator: ringCareless{spendsGoing: true}}, want: "L",
 		},
 		"StartsRemoved": {
 			reason: "The only member is stopping and is not asked, so that a removed one that has its volume still is started",
 			bound:  ringBound{sizes: []uint8{1}, first: 2, still: true, calls: 1, states: 300_000, budget: ringBudget{specs: 1, kills: 1}},
-			mutant: ringReplace(started, func(d Desired, o Observed) (Step, bool) { o.Remembered = false; return started(d, o) }), want: "S9: a removed member",
+			mutant: ringReplace("startMembers", func(d Desired, o Observed) (Step, bool) { o.Remembered = false; return startMembers(d, o) }), want: "S9: a removed member",
 		},
 	})
 }

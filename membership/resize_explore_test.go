@@ -356,7 +356,7 @@ func TestExploreResize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			x, bad := exploreRing(tc.bound, ringPlanner{rules: rules})
+			x, bad := exploreRing(tc.bound, ringPlanner{phases: Phases})
 			states.Add(int64(len(x.states)))
 			t.Logf("%s: %d states, %d edges, %d different looks, at most %d steps and %d names to the end, %.1f s", tc.reason, len(x.states), x.edges, len(x.decided), x.worst.steps, x.worst.names, time.Since(start).Seconds())
 			if bad != nil {
@@ -370,7 +370,7 @@ func TestExploreResize(t *testing.T) {
 func TestRingPacks(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Behind", "Hands", "Corrupt", "MovedBehind"} {
-		x, bad := exploreRing(ringBounds[name].bound, ringPlanner{rules: rules})
+		x, bad := exploreRing(ringBounds[name].bound, ringPlanner{phases: Phases})
 		if bad != nil {
 			t.Fatal(bad)
 		}

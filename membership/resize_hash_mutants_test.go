@@ -12,20 +12,20 @@ func TestHashMutants(t *testing.T) {
 	safely.safety = true
 	growing.sizes, growing.size, growing.safety, growing.beyond = []uint8{4}, 4, true, true
 	// compared is what a rule sees that takes all voters for compared, and for equal.
-	compared := func(r rule) rule {
+	compared := func(r decide) decide {
 		return func(d Desired, o Observed) (Step, bool) {
 			return r(d, each(o, func(i *Instance) { i.Hash = Hash{Revision: 1} }))
 		}
 	}
 	testRingMutants(t, map[string]ringMutant{
-		"WithoutCorrupt": {
+		"WithoutCorruptMember": {
 			reason: "A member whose data is wrong stays",
-			bound:  three, mutant: ringWithout(corrupt), want: "it says that all is well",
+			bound:  three, mutant: ringWithout("corruptMember"), want: "it says that all is well",
 		},
 		"TrustsTheAlarm": {
 			reason: "The member goes that etcd names",
 			bound:  safely,
-			mutant: ringReplace(corrupt, func(d Desired, o Observed) (Step, bool) {
+			mutant: ringReplace("corruptMember", func(d Desired, o Observed) (Step, bool) {
 				if alarms := o.corruptAlarms(); len(alarms) == 1 && alarms[0] != 0 && o.Member(alarms[0]) != nil {
 					for _, i := range o.voters() {
 						if i.ID == alarms[0] && o.mayRemove(i) {
@@ -33,7 +33,7 @@ func TestHashMutants(t *testing.T) {
 						}
 					}
 				}
-				return corrupt(d, o)
+				return corruptMember(d, o)
 			}),
 			want: "S19: a member whose data is right",
 		},
@@ -49,19 +49,19 @@ func TestHashMutants(t *testing.T) {
 		},
 		"ChecksAlways": {
 			reason: "A member that etcd's check has ended is ended by it again and again, and cannot be compared",
-			bound:  killed, mutant: ringPlanner{rules: rules, operator: ringCareless{checksAlways: true}}, want: "L",
+			bound:  killed, mutant: ringPlanner{phases: Phases, operator: ringCareless{checksAlways: true}}, want: "L",
 		},
 		"LeadershipStays": {
 			reason: "The member that is wrong leads until it goes",
 			bound:  three,
-			mutant: ringReplace(corrupt, func(d Desired, o Observed) (Step, bool) { return corrupt(d, each(o, leadless)) }),
+			mutant: ringReplace("corruptMember", func(d Desired, o Observed) (Step, bool) { return corruptMember(d, each(o, leadless)) }),
 			want:   "S15: the leader is removed",
 		},
 		"LearnerStays": {
 			reason: "A learner that was fed by the one that is wrong gets its vote when that is gone",
 			bound:  growing,
-			mutant: ringReplace(corrupt, func(d Desired, o Observed) (Step, bool) {
-				step, ok := corrupt(d, o)
+			mutant: ringReplace("corruptMember", func(d Desired, o Observed) (Step, bool) {
+				step, ok := corruptMember(d, o)
 				if m := o.Member(step.ID); ok && step.Action == Remove && m != nil && m.Learner {
 					groups, _ := o.compared()
 					if len(groups) > 1 && o.right() != nil {
@@ -75,25 +75,25 @@ func TestHashMutants(t *testing.T) {
 		},
 		"AddedUncompared": {
 			reason: "A learner is added whatever feeds it",
-			bound:  growing, mutant: ringReplace(added, compared(added)), want: "S20: a learner is to be fed",
+			bound:  growing, mutant: ringReplace("addLearner", compared(addLearner)), want: "S20: a learner is to be fed",
 		},
 		"PromotedUncompared": {
 			reason: "A learner that was fed by one that has gone wrong since it was added gets its vote",
-			bound:  growing, mutant: ringReplace(promoted, compared(promoted)), want: "S20: a learner that was fed",
+			bound:  growing, mutant: ringReplace("promoteLearner", compared(promoteLearner)), want: "S20: a learner that was fed",
 		},
 		"ShrunkUncompared": {
 			reason: "A member goes that would be needed to tell which of the others is right",
-			bound:  resized, mutant: ringReplace(shrunk, compared(shrunk)), want: "S15: so little is left",
+			bound:  resized, mutant: ringReplace("removeSurplusVoter", compared(removeSurplusVoter)), want: "S15: so little is left",
 		},
 		"StaleComparison": {
 			reason: "A comparison is gone by that was made before a member has started, or is fed",
-			bound:  growing, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresStarts: true}}, want: "S20: a learner that was fed",
+			bound:  growing, mutant: ringPlanner{phases: Phases, operator: ringCareless{ignoresStarts: true}}, want: "S20: a learner that was fed",
 		},
 		"DisarmedUncompared": {
 			reason: "Writes are let in again before it is known that the voters are equal",
 			bound:  three,
-			mutant: ringReplace(corrupt, func(d Desired, o Observed) (Step, bool) {
-				step, ok := corrupt(d, o)
+			mutant: ringReplace("corruptMember", func(d Desired, o Observed) (Step, bool) {
+				step, ok := corruptMember(d, o)
 				if step.Reason == AlarmRaised {
 					return Step{Action: Disarm, ID: o.corruptAlarms()[0], Reason: CorruptMember, Message: "unheard"}, true
 				}
@@ -104,8 +104,8 @@ func TestHashMutants(t *testing.T) {
 		"NeverDisarmed": {
 			reason: "The alarm outlives what it was about",
 			bound:  three,
-			mutant: ringReplace(corrupt, func(d Desired, o Observed) (Step, bool) {
-				step, ok := corrupt(d, o)
+			mutant: ringReplace("corruptMember", func(d Desired, o Observed) (Step, bool) {
+				step, ok := corruptMember(d, o)
 				return step, ok && step.Action != Disarm
 			}),
 			want: "L",

@@ -1,9 +1,6 @@
 package membership
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 // TestLateMutants is TestResizeMutants of members that take part before they serve clients.
 func TestLateMutants(t *testing.T) {
@@ -20,7 +17,7 @@ func TestLateMutants(t *testing.T) {
 		"SecondPromoted": {
 			reason: "Of two voters one does not serve, and both are needed",
 			bound:  late([]uint8{2}, 1, ringBudget{specs: 1}),
-			mutant: ringReplace(promoted, latePromotedIf(func(o Observed, i Instance) bool {
+			mutant: ringReplace("promoteLearner", latePromotedIf(func(o Observed, i Instance) bool {
 				return i.Volume.Recorded() && !i.Pod.Unfenced && !i.Pod.Terminating && o.mayGrow()
 			})),
 			want: "S6: the second of two",
@@ -28,7 +25,7 @@ func TestLateMutants(t *testing.T) {
 		"PromotedUnfenced": {
 			reason: "A voter is still told that it may start empty",
 			bound:  losing,
-			mutant: ringReplace(promoted, latePromotedIf(func(o Observed, i Instance) bool {
+			mutant: ringReplace("promoteLearner", latePromotedIf(func(o Observed, i Instance) bool {
 				return i.Volume.Recorded() && !i.Pod.Terminating && len(o.voters()) > 1 && o.mayGrow()
 			})),
 			want: "S2",
@@ -37,10 +34,10 @@ func TestLateMutants(t *testing.T) {
 			reason: "A voter of which it was not written down that it has data is never told to find that",
 			bound:  safely,
 			mutant: func() ringPlanner {
-				p := ringReplace(promoted, latePromotedIf(func(o Observed, i Instance) bool {
+				p := ringReplace("promoteLearner", latePromotedIf(func(o Observed, i Instance) bool {
 					return !i.Pod.Terminating && len(o.voters()) > 1 && o.mayGrow()
 				}))
-				p.rules = slices.DeleteFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(recorded) })
+				p.phases = dropped(p.phases, "recordMembers")
 				return p
 			}(),
 			want: "S2",
@@ -48,8 +45,8 @@ func TestLateMutants(t *testing.T) {
 		"PromotedWhoSaysNothing": {
 			reason: "A learner that has stopped since looks like one that does not serve yet",
 			bound:  crashing,
-			mutant: ringReplace(promoted, func(d Desired, o Observed) (Step, bool) {
-				return promoted(d, each(o, func(i *Instance) {
+			mutant: ringReplace("promoteLearner", func(d Desired, o Observed) (Step, bool) {
+				return promoteLearner(d, each(o, func(i *Instance) {
 					if m := o.Member(i.ID); m != nil && m.Learner && i.Pod.Exists() && i.Endpoint.Member() == 0 {
 						i.Endpoint.Publishing = i.ID
 					}
@@ -60,15 +57,15 @@ func TestLateMutants(t *testing.T) {
 		"PromotedBeforeItHasData": {
 			reason: "A learner that has yet to get its data looks like one that has it",
 			bound:  late([]uint8{3}, 2, ringBudget{specs: 1}),
-			mutant: ringReplace(promoted, func(d Desired, o Observed) (Step, bool) {
-				return promoted(d, each(o, func(i *Instance) { i.Endpoint.Publishing = i.Endpoint.Member() }))
+			mutant: ringReplace("promoteLearner", func(d Desired, o Observed) (Step, bool) {
+				return promoteLearner(d, each(o, func(i *Instance) { i.Endpoint.Publishing = i.Endpoint.Member() }))
 			}),
 			want: "S6: a learner without data",
 		},
 		"CountsAsServing": {
 			reason: "The next one is promoted, and with it it is not known whether there would be a quorum",
 			bound:  late([]uint8{4}, 2, ringBudget{specs: 1}),
-			mutant: ringPlanner{rules: rules, see: func(o Observed) Observed {
+			mutant: ringPlanner{phases: Phases, see: func(o Observed) Observed {
 				return each(o, func(i *Instance) {
 					if i.Publishes() {
 						i.Endpoint.MemberID, i.Endpoint.Leader = i.ID, 0xff
@@ -81,8 +78,8 @@ func TestLateMutants(t *testing.T) {
 		"ShrunkByItself": {
 			reason: "A member that came in the place of another goes again, as one that does not serve",
 			bound:  late([]uint8{3}, 3, ringBudget{kinds: 1}),
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
-				return shrunk(d, each(o, func(i *Instance) { i.Endpoint.Publishing = 0 }))
+			mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) {
+				return removeSurplusVoter(d, each(o, func(i *Instance) { i.Endpoint.Publishing = 0 }))
 			}),
 			want: "S17",
 		},
@@ -90,7 +87,7 @@ func TestLateMutants(t *testing.T) {
 }
 
 // latePromotedIf is promoted with other conditions for a learner that takes part.
-func latePromotedIf(ok func(Observed, Instance) bool) rule {
+func latePromotedIf(ok func(Observed, Instance) bool) decide {
 	return func(_ Desired, o Observed) (Step, bool) {
 		for _, i := range o.learners() {
 			if (i.Serves() || i.Publishes()) && ok(o, i) {

@@ -15,28 +15,28 @@ func TestMoveMutants(t *testing.T) {
 		},
 		"MovesWhoeverServes": {
 			reason: "A move is begun while a voter does not serve",
-			bound:  crashing(moved), mutant: ringReplace(prepared, func(d Desired, o Observed) (Step, bool) { return prepared(d, allServe(o)) }), want: "S17: a move is begun",
+			bound:  crashing(moved), mutant: ringReplace("prepareVolumes", func(d Desired, o Observed) (Step, bool) { return prepareVolumes(d, allServe(o)) }), want: "S17: a move is begun",
 		},
 		"SuccessorWhoeverServes": {
 			reason: "A successor comes though a voter does not serve",
 			bound:  crashing(sized(5, moved)),
-			mutant: ringReplace(added, func(d Desired, o Observed) (Step, bool) { return added(d, allServe(o)) }),
+			mutant: ringReplace("addLearner", func(d Desired, o Observed) (Step, bool) { return addLearner(d, allServe(o)) }),
 			want:   "S17: a successor comes",
 		},
 		"MovesAmidstShrinking": {
 			reason: "A learner that is not needed any more gets its vote, for a member is to move",
 			bound:  ringBound{sizes: []uint8{1, 3}, first: 1, calls: 1, states: 300_000, still: true, budget: ringBudget{kinds: 1, specs: 2}},
-			mutant: ringReplace(givenUp, func(d Desired, o Observed) (Step, bool) {
+			mutant: ringReplace("removeLearner", func(d Desired, o Observed) (Step, bool) {
 				d.Size = len(o.voters()) + 1
-				return givenUp(d, o)
+				return removeLearner(d, o)
 			}),
 			want: "S17: one more member",
 		},
 		"SuccessorGivenUp": {
 			reason: "A successor is taken for one member too many",
 			bound:  moved,
-			mutant: ringReplace(givenUp, func(d Desired, o Observed) (Step, bool) {
-				return givenUp(d, each(o, func(i *Instance) {
+			mutant: ringReplace("removeLearner", func(d Desired, o Observed) (Step, bool) {
+				return removeLearner(d, each(o, func(i *Instance) {
 					if m := o.Member(i.ID); m != nil && !m.Learner {
 						i.Volume.Unfit = ""
 					}
@@ -47,8 +47,8 @@ func TestMoveMutants(t *testing.T) {
 		"UnfitLearnerVotes": {
 			reason: "The spec has changed again, and the successor comes to where it is not wanted",
 			bound:  moved,
-			mutant: ringReplace(givenUp, func(d Desired, o Observed) (Step, bool) {
-				return givenUp(d, each(o, func(i *Instance) {
+			mutant: ringReplace("removeLearner", func(d Desired, o Observed) (Step, bool) {
+				return removeLearner(d, each(o, func(i *Instance) {
 					if m := o.Member(i.ID); m != nil && m.Learner {
 						i.Volume.Unfit = ""
 					}
@@ -69,8 +69,8 @@ func TestMoveMutants(t *testing.T) {
 		"UnfitSparesStay": {
 			reason: "A second volume is made beside one that is of no use",
 			bound:  moved,
-			mutant: ringReplace(retired, func(d Desired, o Observed) (Step, bool) {
-				return retired(d, each(o, func(i *Instance) {
+			mutant: ringReplace("cleanUpRemovedMembers", func(d Desired, o Observed) (Step, bool) {
+				return cleanUpRemovedMembers(d, each(o, func(i *Instance) {
 					if i.Volume.Spare {
 						i.Volume.Unfit = ""
 					}
@@ -81,16 +81,16 @@ func TestMoveMutants(t *testing.T) {
 		"NewestGoes": {
 			reason: "The successor goes, and the member it came for stays",
 			bound:  func() ringBound { b := moved; b.safety = true; return b }(),
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
-				return shrunk(d, each(o, func(i *Instance) { i.Volume.Unfit = "" }))
+			mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) {
+				return removeSurplusVoter(d, each(o, func(i *Instance) { i.Volume.Unfit = "" }))
 			}),
 			want: "S17: a voter where",
 		},
 		"LeaderFirst": {
 			reason: "The leadership moves more often than it has to",
 			bound:  func() ringBound { b := sized(2, moved); b.leads, b.safety = true, true; return b }(),
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) {
-				step, ok := shrunk(d, o)
+			mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) {
+				step, ok := removeSurplusVoter(d, o)
 				for _, i := range o.voters() {
 					if ok && step.Reason == Moving && i.Leads() && i.Volume.Unfit != "" {
 						heir, _ := o.Heir(i.Name)
@@ -106,5 +106,5 @@ func TestMoveMutants(t *testing.T) {
 
 // sees is the planner that takes the members for what change makes of them.
 func sees(change func(*Instance)) ringPlanner {
-	return ringPlanner{rules: rules, see: func(o Observed) Observed { return each(o, change) }}
+	return ringPlanner{phases: Phases, see: func(o Observed) Observed { return each(o, change) }}
 }

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -24,49 +23,49 @@ func TestResizeMutants(t *testing.T) {
 	calls := func(n int, b ringBound) ringBound { b.calls = n; return b }
 
 	testRingMutants(t, map[string]ringMutant{
-		"WithoutStarted": {
+		"WithoutStartMembers": {
 			reason: "A member whose Pod is gone does not come back",
-			bound:  with(lossy, ringBudget{kills: 1}), mutant: ringWithout(started), want: "L",
+			bound:  with(lossy, ringBudget{kills: 1}), mutant: ringWithout("startMembers"), want: "L",
 		},
-		"WithoutRecorded": {
+		"WithoutRecordMembers": {
 			reason: "A learner that has started is never known to hold its data",
-			bound:  resized, mutant: ringWithout(recorded), want: "L",
+			bound:  resized, mutant: ringWithout("recordMembers"), want: "L",
 		},
 		"WithoutLostMajority": {
 			reason: "A quorum is waited for that can never come",
-			bound:  beyond(with(lossy, ringBudget{losses: 2, kills: 2})), mutant: ringWithout(lostMajority), want: "L3",
+			bound:  beyond(with(lossy, ringBudget{losses: 2, kills: 2})), mutant: ringWithout("lostMajority"), want: "L3",
 		},
 		"WithoutQuorumLost": {
 			reason: "Members are made though it is not known which there are",
-			bound:  resized, mutant: ringWithout(quorumLost), want: "S11",
+			bound:  resized, mutant: ringWithout("quorumLost"), want: "S11",
 		},
-		"WithoutForeignMember": {
+		"WithoutUnmanagedMember": {
 			reason: "A learner is added beside one that a person has added",
-			bound:  with(resized, ringBudget{specs: 1, hands: 1}), mutant: ringWithout(foreignMember), want: "it says that all is well",
+			bound:  with(resized, ringBudget{specs: 1, hands: 1}), mutant: ringWithout("unmanagedMember"), want: "it says that all is well",
 		},
-		"WithoutRetired": {
+		"WithoutCleanUpRemovedMembers": {
 			reason: "A removed member leaves Pod and volume behind",
-			bound:  resized, mutant: ringWithout(retired), want: "it says that all is well",
+			bound:  resized, mutant: ringWithout("cleanUpRemovedMembers"), want: "it says that all is well",
 		},
 		"RetiredWithoutList": {
 			reason: "What cannot be seen to be a member is taken for none",
 			bound:  resized,
-			mutant: ringPlanner{rules: slices.Insert(slices.Clone(rules), ruleIndex(lostMajority), retired)},
+			mutant: ringPlanner{phases: inserted(Phases, "quorumOnReplacedVolumes", cleanUpRemovedMembers)},
 			want:   "S11",
 		},
 		"DiscardedTooEarly": {
 			reason: "A former member's volume is deleted while it may still be needed",
-			bound:  crashing(from(5, to(with(resized, ringBudget{specs: 1}), 3))), mutant: ringReplace(retired, func(d Desired, o Observed) (Step, bool) { return retired(d, allServe(o)) }), want: "S10",
+			bound:  crashing(from(5, to(with(resized, ringBudget{specs: 1}), 3))), mutant: ringReplace("cleanUpRemovedMembers", func(d Desired, o Observed) (Step, bool) { return cleanUpRemovedMembers(d, allServe(o)) }), want: "S10",
 		},
-		"WithoutLostVoter": {
+		"WithoutRemoveLostVoter": {
 			reason: "A voter whose data is gone is waited for",
-			bound:  with(lossy, ringBudget{losses: 1, kills: 1}), mutant: ringWithout(lostVoter), want: "L3",
+			bound:  with(lossy, ringBudget{losses: 1, kills: 1}), mutant: ringWithout("removeLostVoter"), want: "L3",
 		},
 		"LostVoterWhoeverServes": {
 			reason: "A voter is removed whose data is gone, though the others are no quorum",
 			bound:  crashing(with(lossy, ringBudget{losses: 1, kills: 1})),
-			mutant: ringReplace(lostVoter, func(d Desired, o Observed) (Step, bool) {
-				return lostVoter(d, each(allServe(o), func(i *Instance) {
+			mutant: ringReplace("removeLostVoter", func(d Desired, o Observed) (Step, bool) {
+				return removeLostVoter(d, each(allServe(o), func(i *Instance) {
 					if o.Member(i.ID) != nil && o.lost(*i) {
 						i.Endpoint = Endpoint{}
 					}
@@ -78,22 +77,22 @@ func TestResizeMutants(t *testing.T) {
 			reason: "The successor of a lost voter comes first: etcd refuses it",
 			bound:  with(lossy, ringBudget{losses: 1, kills: 1}), mutant: addedFirst(), want: "L",
 		},
-		"WithoutGivenUp": {
+		"WithoutRemoveLearner": {
 			reason: "A learner whose volume is gone is waited for",
-			bound:  from(2, with(lossy, ringBudget{specs: 1, losses: 1})), mutant: ringWithout(givenUp), want: "L",
+			bound:  from(2, with(lossy, ringBudget{specs: 1, losses: 1})), mutant: ringWithout("removeLearner"), want: "L",
 		},
-		"WithoutJoined": {
+		"WithoutStartLearner": {
 			reason: "A learner gets no Pod",
-			bound:  resized, mutant: ringWithout(joined), want: "L3",
+			bound:  resized, mutant: ringWithout("startLearner"), want: "L3",
 		},
-		"WithoutPromoted": {
+		"WithoutPromoteLearner": {
 			reason: "A learner never gets a vote",
-			bound:  resized, mutant: ringWithout(promoted), want: "L3",
+			bound:  resized, mutant: ringWithout("promoteLearner"), want: "L3",
 		},
 		"PromotedWhoeverServes": {
 			reason: "If the new voter fails, there is no quorum",
 			bound:  crashing(to(with(resized, ringBudget{specs: 1}), 3, 5)),
-			mutant: ringReplace(promoted, promotedIf(func(_ Observed, i Instance) bool {
+			mutant: ringReplace("promoteLearner", promotedIf(func(_ Observed, i Instance) bool {
 				return i.Volume.Recorded() && !i.Pod.Unfenced && !i.Pod.Terminating
 			})),
 			want: "S6",
@@ -101,7 +100,7 @@ func TestResizeMutants(t *testing.T) {
 		"PromotedDown": {
 			reason: "etcd remembers that a learner had caught up",
 			bound:  crashing(grown),
-			mutant: ringReplace(promoted, func(_ Desired, o Observed) (Step, bool) {
+			mutant: ringReplace("promoteLearner", func(_ Desired, o Observed) (Step, bool) {
 				for _, i := range o.learners() {
 					if i.Volume.Recorded() && !i.Pod.Unfenced && o.mayGrow() {
 						return Step{Action: Promote, Members: []string{i.Name}, ID: i.ID, Reason: Joining, Message: "any"}, true
@@ -114,7 +113,7 @@ func TestResizeMutants(t *testing.T) {
 		"PromotedUnfenced": {
 			reason: "A voter is still told that it may start empty",
 			bound:  grown,
-			mutant: ringReplace(promoted, promotedIf(func(o Observed, i Instance) bool {
+			mutant: ringReplace("promoteLearner", promotedIf(func(o Observed, i Instance) bool {
 				return i.Volume.Recorded() && !i.Pod.Terminating && o.mayGrow()
 			})),
 			want: "S2",
@@ -123,63 +122,63 @@ func TestResizeMutants(t *testing.T) {
 			reason: "A voter of which it was not written down that it has data is never told to find that",
 			bound:  safely(grown),
 			mutant: func() ringPlanner {
-				p := ringReplace(promoted, promotedIf(func(o Observed, i Instance) bool { return !i.Pod.Terminating && o.mayGrow() }))
-				p.rules = slices.DeleteFunc(p.rules, func(r rule) bool { return nameOf(r) == nameOf(recorded) })
+				p := ringReplace("promoteLearner", promotedIf(func(o Observed, i Instance) bool { return !i.Pod.Terminating && o.mayGrow() }))
+				p.phases = dropped(p.phases, "recordMembers")
 				return p
 			}(),
 			want: "S2",
 		},
-		"WithoutJoining": {
+		"WithoutWaitForLearner": {
 			reason: "A cluster with a learner is called healthy",
-			bound:  resized, mutant: ringWithout(joining), want: "it says that all is well",
+			bound:  resized, mutant: ringWithout("waitForLearner"), want: "it says that all is well",
 		},
-		"WithoutPrepared": {
+		"WithoutPrepareVolumes": {
 			reason: "The volumes are not made of members to come",
-			bound:  resized, mutant: ringWithout(prepared), want: "it says that all is well",
+			bound:  resized, mutant: ringWithout("prepareVolumes"), want: "it says that all is well",
 		},
-		"WithoutFailedVoter": {
+		"WithoutReplaceFailedVoter": {
 			reason: "A member that never comes back is never replaced",
-			bound:  wiped, mutant: ringWithout(failedVoter), want: "L",
+			bound:  wiped, mutant: ringWithout("replaceFailedVoter"), want: "L",
 		},
 		"FailedVoterWithoutSpare": {
 			reason: "A member is taken away though no other can be made",
 			bound:  wiped,
-			mutant: ringReplace(failedVoter, func(d Desired, o Observed) (Step, bool) { d.Ephemeral = true; return failedVoter(d, o) }),
+			mutant: ringReplace("replaceFailedVoter", func(d Desired, o Observed) (Step, bool) { d.Ephemeral = true; return replaceFailedVoter(d, o) }),
 			want:   "S15: a member is taken away",
 		},
-		"WithoutShrunk": {
+		"WithoutRemoveSurplusVoter": {
 			reason: "Too many members are called healthy",
-			bound:  resized, mutant: ringWithout(shrunk), want: "it says that all is well",
+			bound:  resized, mutant: ringWithout("removeSurplusVoter"), want: "it says that all is well",
 		},
 		"ShrunkWhoeverServes": {
 			reason: "A serving voter is removed, and one that does not serve stays",
-			bound:  crashing(resized), mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) { return shrunk(d, allServe(o)) }), want: "S5",
+			bound:  crashing(resized), mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) { return removeSurplusVoter(d, allServe(o)) }), want: "S5",
 		},
 		"ShrunkWithItsLeader": {
 			reason: "The cluster is without a leader for an election",
 			bound:  func() ringBound { b := resized; b.leads = true; return b }(),
-			mutant: ringReplace(shrunk, func(d Desired, o Observed) (Step, bool) { return shrunk(d, each(o, leadless)) }),
+			mutant: ringReplace("removeSurplusVoter", func(d Desired, o Observed) (Step, bool) { return removeSurplusVoter(d, each(o, leadless)) }),
 			want:   "S15: the leader",
 		},
-		"WithoutAdded": {
+		"WithoutAddLearner": {
 			reason: "Etcd never hears of the members to come",
-			bound:  resized, mutant: ringWithout(added), want: "it says that all is well",
+			bound:  resized, mutant: ringWithout("addLearner"), want: "it says that all is well",
 		},
 		"AddedTwice": {
 			reason: "One learner more than etcd allows",
 			bound:  safely(resized),
-			mutant: ringReplace(givenUp, func(d Desired, o Observed) (Step, bool) {
+			mutant: ringReplace("removeLearner", func(d Desired, o Observed) (Step, bool) {
 				if spares := o.spares(); len(o.learners()) > 0 && len(spares) > 0 && spares[0].ready() {
 					return Step{Action: AddLearner, Members: []string{spares[0].Name}, Reason: ScalingUp, Message: "another one"}, true
 				}
-				return givenUp(d, o)
+				return removeLearner(d, o)
 			}),
 			want: "S4",
 		},
 		"AddedUnprepared": {
 			reason: "A learner is added for which nothing may ever be made",
 			bound:  safely(resized),
-			mutant: ringReplace(prepared, func(d Desired, o Observed) (Step, bool) {
+			mutant: ringReplace("prepareVolumes", func(d Desired, o Observed) (Step, bool) {
 				if len(o.voters()) < d.Size && len(o.learners()) == 0 && len(o.Fresh) > 0 {
 					return Step{Action: AddLearner, Members: o.Fresh[:1], Reason: ScalingUp, Message: "at once"}, true
 				}
@@ -187,18 +186,18 @@ func TestResizeMutants(t *testing.T) {
 			}),
 			want: "S4",
 		},
-		"WithoutPreparing": {
+		"WithoutWaitForVolumes": {
 			reason: "A cluster that waits for volumes is called healthy",
-			bound:  resized, mutant: ringWithout(preparing), want: "it says that all is well",
+			bound:  resized, mutant: ringWithout("waitForVolumes"), want: "it says that all is well",
 		},
 		"WithoutMemberDown": {
 			reason: "A cluster with a member that does not serve is called healthy",
-			bound:  crashing(resized), mutant: ringWithout(memberDown), want: "it says that all is well",
+			bound:  crashing(resized), mutant: ringWithout("memberDown"), want: "it says that all is well",
 		},
 		"GivenVolumesCountAsSpare": {
 			reason: "What a learner may have written becomes another member's beginning",
 			bound:  safely(from(1, with(resized, ringBudget{specs: 3}))),
-			mutant: ringPlanner{rules: rules, see: func(o Observed) Observed {
+			mutant: ringPlanner{phases: Phases, see: func(o Observed) Observed {
 				return each(o, func(i *Instance) { i.Volume.Spare = i.Volume.Spare || i.Volume.Joins != 0 })
 			}},
 			want: "S4",
@@ -206,31 +205,31 @@ func TestResizeMutants(t *testing.T) {
 
 		"StartsUnfenced": {
 			reason: "A voter whose disk was wiped starts empty",
-			bound:  with(wiped, ringBudget{losses: 1, kills: 1}), mutant: ringPlanner{rules: rules, operator: ringCareless{startsUnfenced: true}}, want: "S2",
+			bound:  with(wiped, ringBudget{losses: 1, kills: 1}), mutant: ringPlanner{phases: Phases, operator: ringCareless{startsUnfenced: true}}, want: "S2",
 		},
 		"NeverFences": {
 			reason: "A learner that may start empty never becomes a voter",
-			bound:  resized, mutant: ringPlanner{rules: rules, operator: ringCareless{neverFences: true}}, want: "L3",
+			bound:  resized, mutant: ringPlanner{phases: Phases, operator: ringCareless{neverFences: true}}, want: "L3",
 		},
 		"IgnoresVersions": {
 			reason: "An operator that is behind stops the member that the Pod of a member to come has become",
-			bound:  behind, mutant: ringPlanner{rules: rules, operator: ringCareless{ignoresVersions: true}}, want: "S15",
+			bound:  behind, mutant: ringPlanner{phases: Phases, operator: ringCareless{ignoresVersions: true}}, want: "S15",
 		},
 		"ReusesNames": {
 			reason: "A learner that goes before it has started leaves its name to the next, to which an operator that is behind gives what was its",
-			bound:  behind, mutant: ringPlanner{rules: rules, operator: ringCareless{reusesNames: true}}, want: "S9",
+			bound:  behind, mutant: ringPlanner{phases: Phases, operator: ringCareless{reusesNames: true}}, want: "S9",
 		},
 		"JoinsUnchecked": {
 			reason: "An operator that is behind tells a voter that it may start empty",
-			bound:  with(grown, ringBudget{specs: 1, losses: 1, delays: 1}), mutant: ringPlanner{rules: rules, operator: ringCareless{joinsUnchecked: true}}, want: "S2",
+			bound:  with(grown, ringBudget{specs: 1, losses: 1, delays: 1}), mutant: ringPlanner{phases: Phases, operator: ringCareless{joinsUnchecked: true}}, want: "S2",
 		},
 		"MakesUnchecked": {
 			reason: "An operator that is behind makes the Pod of a member to come for a voter whose own is away",
-			bound:  with(from(2, to(grown, 2, 3)), ringBudget{specs: 1, kills: 1, delays: 1}), mutant: ringPlanner{rules: rules, operator: ringCareless{makesUnchecked: true}}, want: "L",
+			bound:  with(from(2, to(grown, 2, 3)), ringBudget{specs: 1, kills: 1, delays: 1}), mutant: ringPlanner{phases: Phases, operator: ringCareless{makesUnchecked: true}}, want: "L",
 		},
 		"WithoutIntent": {
 			reason: "Two changes under way, each of them right when it was decided",
-			bound:  safely(calls(2, crashing(with(resized, ringBudget{specs: 2, losses: 1})))), mutant: ringPlanner{rules: rules}, want: "S15",
+			bound:  safely(calls(2, crashing(with(resized, ringBudget{specs: 2, losses: 1})))), mutant: ringPlanner{phases: Phases}, want: "S15",
 		},
 	})
 }
@@ -262,18 +261,10 @@ func testRingMutants(t *testing.T, cases map[string]ringMutant) {
 	}
 }
 
-func ruleIndex(r rule) int {
-	return slices.IndexFunc(rules, func(x rule) bool { return nameOf(x) == nameOf(r) })
-}
+func ringWithout(name string) ringPlanner { return ringPlanner{phases: dropped(Phases, name)} }
 
-func ringWithout(r rule) ringPlanner {
-	return ringPlanner{rules: slices.DeleteFunc(slices.Clone(rules), func(x rule) bool { return nameOf(x) == nameOf(r) })}
-}
-
-func ringReplace(r, by rule) ringPlanner {
-	p := ringPlanner{rules: slices.Clone(rules)}
-	p.rules[ruleIndex(r)] = by
-	return p
+func ringReplace(name string, by decide) ringPlanner {
+	return ringPlanner{phases: replaced(Phases, name, by)}
 }
 
 // allServe is the same where every member serves.
@@ -298,7 +289,7 @@ func allServe(o Observed) Observed {
 }
 
 // promotedIf is promoted with other conditions for a learner that serves.
-func promotedIf(ok func(Observed, Instance) bool) rule {
+func promotedIf(ok func(Observed, Instance) bool) decide {
 	return func(_ Desired, o Observed) (Step, bool) {
 		for _, i := range o.learners() {
 			if i.Serves() && ok(o, i) {
@@ -318,7 +309,7 @@ func leadless(i *Instance) {
 
 // addedFirst makes the successors of lost voters before these go.
 func addedFirst() ringPlanner {
-	more := func(r rule) rule {
+	more := func(r decide) decide {
 		return func(d Desired, o Observed) (Step, bool) {
 			for _, i := range o.voters() {
 				if o.lost(i) {
@@ -328,21 +319,21 @@ func addedFirst() ringPlanner {
 			return r(d, o)
 		}
 	}
-	p := ringPlanner{rules: slices.Clone(rules)}
-	for _, r := range []rule{retired, givenUp, prepared, preparing} {
-		p.rules[ruleIndex(r)] = more(r)
+	phases := Phases
+	for _, name := range []string{"cleanUpRemovedMembers", "removeLearner", "prepareVolumes", "waitForVolumes"} {
+		phases = replaced(phases, name, more(decideOf(name)))
 	}
-	p.rules[ruleIndex(added)] = more(func(d Desired, o Observed) (Step, bool) {
+	phases = replaced(phases, "addLearner", more(func(d Desired, o Observed) (Step, bool) {
 		if spares := o.spares(); len(o.voters()) < d.Size && len(o.learners()) == 0 && len(spares) > 0 && spares[0].ready() {
 			return Step{Action: AddLearner, Members: []string{spares[0].Name}, Reason: ScalingUp, Message: "adding " + spares[0].Name}, true
 		}
-		return added(d, o)
-	})
-	p.rules[ruleIndex(lostVoter)] = func(d Desired, o Observed) (Step, bool) {
+		return addLearner(d, o)
+	}))
+	phases = replaced(phases, "removeLostVoter", func(d Desired, o Observed) (Step, bool) {
 		if len(o.voters()) <= d.Size {
 			return Step{}, false
 		}
-		return lostVoter(d, o)
-	}
-	return p
+		return removeLostVoter(d, o)
+	})
+	return ringPlanner{phases: phases}
 }

@@ -6,7 +6,7 @@ package membership
 
 // ringPlanner is what is explored: the rules, and the operator that carries out what they decide.
 type ringPlanner struct {
-	rules    []rule
+	phases   []Phase
 	see      func(Observed) Observed // nil: what there is
 	operator ringCareless
 }
@@ -38,7 +38,7 @@ func (p *ringPlanner) decide(g ringGlance, retain bool) ringDecision {
 	if p.see != nil {
 		o = p.see(o)
 	}
-	t := ringDecision{step: plan(p.rules, d, o)}
+	t := ringDecision{step: plan(p.phases, d, o)}
 	if t.step.Acts() {
 		for _, name := range t.step.Members {
 			if name == "" { // no member

@@ -64,7 +64,7 @@ type ringWorlds map[ringState]bool
 // conforms tells how a trace that begins at rest leaves the model; nil where it does not. So much
 // may go wrong on the way.
 func conforms(trace []traceEntry, budget ringBudget) *ringStory {
-	r := ringTrace{x: newRingExplorer(ringBound{leads: true, still: true, claims: true, late: true, calls: 1}, ringPlanner{rules: rules})}
+	r := ringTrace{x: newRingExplorer(ringBound{leads: true, still: true, claims: true, late: true, calls: 1}, ringPlanner{phases: Phases})}
 	first := slices.IndexFunc(trace, func(e traceEntry) bool { return e.Observed.Reach == ReachQuorum }) // one look may come to nothing
 	if first < 0 {
 		return &ringStory{violation: "etcd was never reached"}

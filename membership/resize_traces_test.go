@@ -80,7 +80,7 @@ func effectsOf(trace []traceEntry) []string {
 // modelled is a trace of the model itself: a cluster changes its size when it has come to rest, and
 // nothing goes wrong.
 func modelled(sizes ...uint8) []traceEntry {
-	x := newRingExplorer(ringBound{leads: true}, ringPlanner{rules: rules})
+	x := newRingExplorer(ringBound{leads: true}, ringPlanner{phases: Phases})
 	w := ringOf(int(sizes[0]))
 	var trace []traceEntry
 	for _, size := range sizes {

@@ -13,7 +13,7 @@ func deleting(d Desired, _ Observed) (Step, bool) {
 	return Step{Action: None, Reason: Deleting, Message: "the cluster is being deleted"}, d.Deleting
 }
 
-func foreignInstance(_ Desired, o Observed) (Step, bool) {
+func nameConflict(_ Desired, o Observed) (Step, bool) {
 	pods := names(o.Instances, func(i Instance) bool { return i.Pod.Foreign })
 	volumes := names(o.Instances, func(i Instance) bool { return i.Volume.Foreign })
 	var whose []string
@@ -29,9 +29,9 @@ func foreignInstance(_ Desired, o Observed) (Step, bool) {
 	}, len(whose) > 0
 }
 
-// mixedClusters: data of two etcd clusters meets under one name, for example because a volume was
-// restored from elsewhere. Which of them is right only a person can know.
-func mixedClusters(_ Desired, o Observed) (Step, bool) {
+// clusterIDMismatch: data of two etcd clusters meets under one name, for example because a volume
+// was restored from elsewhere. Which of them is right only a person can know.
+func clusterIDMismatch(_ Desired, o Observed) (Step, bool) {
 	said := map[ID][]string{}
 	if o.ClusterID != 0 {
 		said[o.ClusterID] = append(said[o.ClusterID], "the status")
@@ -58,9 +58,9 @@ func mixedClusters(_ Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// hibernated: the volumes of what is stopped must be there when it wakes. One that is being deleted
+// hibernate: the volumes of what is stopped must be there when it wakes. One that is being deleted
 // goes with its Pod.
-func hibernated(d Desired, o Observed) (Step, bool) {
+func hibernate(d Desired, o Observed) (Step, bool) {
 	if d.Size > 0 {
 		return Step{}, false
 	}
@@ -90,11 +90,11 @@ func hibernated(d Desired, o Observed) (Step, bool) {
 	return Step{Action: None, Reason: Hibernated, Message: "spec.replicas is 0: nothing runs, the volumes are kept"}, true
 }
 
-// unstuck: a Pod that has ended for good never starts again by itself. And whatever one waits for
-// that was made from a spec that has been mended since (an image, a node, a flag that etcd
-// understands), it does not come. What is put off comes later than it would in a new Pod. No
+// recreateStuckPod: a Pod that has ended for good never starts again by itself. And whatever one
+// waits for that was made from a spec that has been mended since (an image, a node, a flag that
+// etcd understands), it does not come. What is put off comes later than it would in a new Pod. No
 // process of them serves anything, so nothing is lost with them.
-func unstuck(d Desired, o Observed) (Step, bool) {
+func recreateStuckPod(d Desired, o Observed) (Step, bool) {
 	idle := func(i Instance) bool {
 		harmless := !i.Volume.Terminating && !i.Volume.Replaced // no data goes with it, and it can start again
 		if d.Ephemeral {

@@ -44,11 +44,11 @@ func firstMembers(f First, o Observed) []Instance {
 	return members
 }
 
-// lostWhileForming: a first member may have started and voted on the volume that is gone. Started
-// again on an empty one, under the same ID, it could elect a leader that lacks what was written
-// (etcd#10254). Nothing was served yet.
-func lostWhileForming(d Desired, o Observed) (Step, bool) {
-	if o.Formed() || d.Ephemeral {
+// volumeLostWhileForming: a first member may have started and voted on the volume that is gone.
+// Started again on an empty one, under the same ID, it could elect a leader that lacks what was
+// written (etcd#10254). Nothing was served yet.
+func volumeLostWhileForming(d Desired, o Observed) (Step, bool) {
+	if d.Ephemeral {
 		return Step{}, false
 	}
 	f := first(d, o)
@@ -64,8 +64,8 @@ func lostWhileForming(d Desired, o Observed) (Step, bool) {
 	}, len(lost) > 0
 }
 
-func provisioned(d Desired, o Observed) (Step, bool) {
-	if o.Formed() || d.Ephemeral {
+func provisionVolumes(d Desired, o Observed) (Step, bool) {
+	if d.Ephemeral {
 		return Step{}, false
 	}
 	f := first(d, o)
@@ -80,11 +80,8 @@ func provisioned(d Desired, o Observed) (Step, bool) {
 	}, len(missing) > 0
 }
 
-// bootstrapped: all first members at once, each told of all the others.
-func bootstrapped(d Desired, o Observed) (Step, bool) {
-	if o.Formed() {
-		return Step{}, false
-	}
+// bootstrap: all first members at once, each told of all the others.
+func bootstrap(d Desired, o Observed) (Step, bool) {
 	f := first(d, o)
 	missing := names(firstMembers(f, o), func(i Instance) bool { return !i.Pod.Exists() })
 	return Step{
@@ -93,11 +90,11 @@ func bootstrapped(d Desired, o Observed) (Step, bool) {
 	}, len(missing) > 0
 }
 
-// formed: every first member answers with its ID, and etcd's own list has these members and no
-// other. A majority would be enough for etcd, but then the last one could not be told from one that
-// lost its data.
-func formed(d Desired, o Observed) (Step, bool) {
-	if o.Formed() || o.Reach != ReachQuorum {
+// recordFormed: every first member answers with its ID, and etcd's own list has these members and
+// no other. A majority would be enough for etcd, but then the last one could not be told from one
+// that lost its data.
+func recordFormed(d Desired, o Observed) (Step, bool) {
+	if o.Reach != ReachQuorum {
 		return Step{}, false
 	}
 	f := first(d, o)
@@ -147,10 +144,7 @@ func idle(d Desired, o Observed) []Instance {
 	return members
 }
 
-func forming(d Desired, o Observed) (Step, bool) {
-	if o.Formed() {
-		return Step{}, false
-	}
+func waitForForming(d Desired, o Observed) (Step, bool) {
 	var waiting []Instance
 	overdue := false
 	f := first(d, o)

@@ -58,9 +58,9 @@ func running(o Observed) []Version {
 	return versions
 }
 
-// mislabelled: what runs is not what the image's name says. Other images of that name hold the
+// versionMismatch: what runs is not what the image's name says. Other images of that name hold the
 // same. A member that is to get another image anyway is not held up: that is what mends it.
-func mislabelled(_ Desired, o Observed) (Step, bool) {
+func versionMismatch(_ Desired, o Observed) (Step, bool) {
 	var wrong []string
 	for _, i := range o.voters() {
 		if v := i.Pod.Version; v != (Version{}) && v != i.Endpoint.Version && i.Pod.Change == ChangeNone && !i.changing() && !i.Pod.Terminating {
@@ -73,9 +73,9 @@ func mislabelled(_ Desired, o Observed) (Step, bool) {
 	}, len(wrong) > 0
 }
 
-// underWay: an answer is not yet success. etcd may answer from what it was changed to, and end a
-// moment later.
-func underWay(d Desired, o Observed) (Step, bool) {
+// waitForUpdate: an answer is not yet success. etcd may answer from what it was changed to, and end
+// a moment later.
+func waitForUpdate(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: Changing}
 	var waiting []Instance
 	var parts []string
@@ -161,7 +161,7 @@ func (o Observed) behind(i Instance) uint64 {
 	return 0
 }
 
-func noPath(d Desired, o Observed) (Step, bool) {
+func versionNotAllowed(d Desired, o Observed) (Step, bool) {
 	_, err := Path(running(o), d.Version)
 	step := Step{Action: Stall, Reason: VersionNotAllowed}
 	if err != nil {
@@ -170,8 +170,8 @@ func noPath(d Desired, o Observed) (Step, bool) {
 	return step, err != nil
 }
 
-// updated: the next member, followers first and the leader last, the earliest version first.
-func updated(d Desired, o Observed) (Step, bool) {
+// updateMember: the next member, followers first and the leader last, the earliest version first.
+func updateMember(d Desired, o Observed) (Step, bool) {
 	voters := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Pod.Change == ChangeNone || o.full() && !i.widens() })
 	if len(voters) == 0 {
 		return Step{}, false
@@ -277,16 +277,16 @@ func then(d Desired, o Observed, rest []Instance) string {
 	return next
 }
 
-// grown: a volume grows under a running member, where its storage class can do that.
-func grown(d Desired, o Observed) (Step, bool) {
+// expandVolumes: a volume grows under a running member, where its storage class can do that.
+func expandVolumes(d Desired, o Observed) (Step, bool) {
 	small := names(o.voters(), func(i Instance) bool { return i.Volume.Small && i.Volume.Unfit == "" && i.Volume.Stays() })
 	return Step{Action: Expand, Members: small, Reason: Changing, Message: "growing the volumes of " + list(small)}, len(small) > 0 && !d.Ephemeral
 }
 
-// growing: the file system comes last, and the kubelet sees to it. Where a driver hangs, or lets
-// the file system grow only when the volume is mounted again, that takes a person, and the cluster
-// keeps no turn meanwhile.
-func growing(_ Desired, o Observed) (Step, bool) {
+// waitForExpansion: the file system comes last, and the kubelet sees to it. Where a driver hangs,
+// or lets the file system grow only when the volume is mounted again, that takes a person, and the
+// cluster keeps no turn meanwhile.
+func waitForExpansion(_ Desired, o Observed) (Step, bool) {
 	waiting := names(o.voters(), func(i Instance) bool { return i.Volume.Growing })
 	step := Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to have grown"}
 	var stuck []string

@@ -10,9 +10,10 @@ import (
 // differs from the leader, and a wrong leader accuses those that are right. A finding is what the
 // hashes of all voters at one revision say, where a quorum of them is equal.
 
-// corrupt: a member that differs from a quorum of equal ones goes. Where there is no such quorum,
-// it cannot be told which of them is right, and nothing is done before a person has decided.
-func corrupt(_ Desired, o Observed) (Step, bool) {
+// corruptMember: a member that differs from a quorum of equal ones goes. Where there is no such
+// quorum, it cannot be told which of them is right, and nothing is done before a person has
+// decided.
+func corruptMember(_ Desired, o Observed) (Step, bool) {
 	groups, rest := o.compared()
 	right, alarms := o.right(), o.corruptAlarms()
 	switch {

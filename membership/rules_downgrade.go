@@ -7,10 +7,10 @@ import (
 
 // The rules of going back to an earlier minor, and of members that come or go on the way.
 
-// downgraded: etcd itself makes the data readable for the earlier minor, before the first member
-// runs that. While some still run it there is nothing to prepare: etcd has not begun to use what is
-// new.
-func downgraded(d Desired, o Observed) (Step, bool) {
+// prepareDowngrade: etcd itself makes the data readable for the earlier minor, before the first
+// member runs that. While some still run it there is nothing to prepare: etcd has not begun to use
+// what is new.
+func prepareDowngrade(d Desired, o Observed) (Step, bool) {
 	lowest, _ := span(running(o))
 	hop, under := Hop(d, o), o.downgrade()
 	switch {
@@ -47,10 +47,10 @@ func (o Observed) downgrade() Version {
 	return Version{}
 }
 
-// halfway: a member on its way to another version arrives before members come or go, and before a
-// downgrade is taken back. When the last member of the earlier minor goes, the cluster's version
-// rises, and a member that is just being changed to that minor could not start.
-func halfway(d Desired, o Observed) (Step, bool) {
+// finishUpdateFirst: a member on its way to another version arrives before members come or go, and
+// before a downgrade is taken back. When the last member of the earlier minor goes, the cluster's
+// version rises, and a member that is just being changed to that minor could not start.
+func finishUpdateFirst(_ Desired, o Observed) (Step, bool) {
 	var waiting []Instance
 	for _, i := range o.voters() {
 		// On a volume that is terminating that is not written any more, and elsewhere not before it
@@ -63,20 +63,17 @@ func halfway(d Desired, o Observed) (Step, bool) {
 	return Step{
 		Action: Wait, Reason: Changing,
 		Message: "waiting for the members that are being changed, before others come or go: " + problems(waiting),
-	}, len(waiting) > 0 && incomplete(d, o)
+	}, len(waiting) > 0
 }
 
-// interrupted: a new member cannot come while etcd is being downgraded, and a lost member must be
-// replaced first. Those that run the earlier minor already go on with it: it is a mixed cluster
+// cancelDowngrade: a new member cannot come while etcd is being downgraded, and a lost member must
+// be replaced first. Those that run the earlier minor already go on with it: it is a mixed cluster
 // then, as in the middle of an upgrade.
-func interrupted(d Desired, o Observed) (Step, bool) {
-	if o.downgrade() == (Version{}) {
-		return Step{}, false
-	}
+func cancelDowngrade(_ Desired, o Observed) (Step, bool) {
 	return Step{
 		Action: CancelDowngrade, Reason: Downgrading,
 		Message: "taking back the downgrade until the members are complete again",
-	}, incomplete(d, o)
+	}, o.downgrade() != (Version{})
 }
 
 // incomplete reports whether members are to come or to go.

@@ -9,11 +9,11 @@ import (
 
 // The rules of a cluster that has formed. Whatever they do, no member starts empty.
 
-// started: a Pod that is gone comes back at once as the same member on its volume. It takes no
+// startMembers: a Pod that is gone comes back at once as the same member on its volume. It takes no
 // membership change, so all of them start together, and it is right without a quorum too: it is how
 // a quorum comes back. They run what ran on the volume last, which etcd can always read; a new
 // version is an upgrade, with rules of its own.
-func started(d Desired, o Observed) (Step, bool) {
+func startMembers(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Start, Reason: Starting}
 	for _, i := range o.Instances {
 		if i.Pod.Exists() || i.Volume.Terminating || i.Volume.Aside != "" || o.removed(i) || !o.holds(i) {
@@ -43,8 +43,8 @@ func (o Observed) removed(i Instance) bool {
 	})
 }
 
-// recorded: the process that runs on a volume says whose data it is; nothing else proves it better.
-// A new member may have no name in etcd's list, and serve no clients, for seven seconds
+// recordMembers: the process that runs on a volume says whose data it is; nothing else proves it
+// better. A new member may have no name in etcd's list, and serve no clients, for seven seconds
 // (Endpoint.Publishing). Its peer URL tells its identity as well, and its metrics tell whose volume
 // it has, even before it has got any data (Endpoint.Fetching): it goes on with what it has begun
 // there then, and does not begin again. What they say counts for no more than that: what is being
@@ -53,7 +53,7 @@ func (o Observed) removed(i Instance) bool {
 // What comes next on a volume goes when the member has answered since, and proved that it runs
 // well. Where it is the Pod of before that answers, because its end is not seen yet or the operator
 // was interrupted before it began, that is looked at past the cache first.
-func recorded(d Desired, o Observed) (Step, bool) {
+func recordMembers(d Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.Member())
 		return m != nil && (m.Name == i.Name || m.Name == "" && m.ID == i.ID) && i.Volume.Exists() && !i.Volume.Terminating &&
@@ -172,14 +172,14 @@ func quorumLost(d Desired, o Observed) (Step, bool) {
 		step.Reason, step.Message = Unreachable, "no member answers: "+problems(o.known())
 	}
 	if stalled, ok := o.disconnected(d, step, o.knownVoters()); ok {
-		return stalled, o.Reach != ReachQuorum
+		return stalled, true
 	}
 	step = needsPerson(step, o.known())
 	step.Message += triedInstead(d, o.known())
-	return step, o.Reach != ReachQuorum
+	return step, true
 }
 
-func foreignMember(_ Desired, o Observed) (Step, bool) {
+func unmanagedMember(_ Desired, o Observed) (Step, bool) {
 	var foreign []string
 	for _, m := range o.Members {
 		known := names(o.Instances, func(i Instance) bool { return i.ID == m.ID })

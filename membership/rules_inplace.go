@@ -90,14 +90,14 @@ func InPlaceWaits(d Desired, o Observed) (why string, passes bool) {
 	}
 }
 
-// withdrawn: nothing more is done for a restore that is about to be taken back.
-func withdrawn(_ Desired, o Observed) (Step, bool) {
+// restoreDeleted: nothing more is done for a restore that is about to be taken back.
+func restoreDeleted(_ Desired, o Observed) (Step, bool) {
 	return Step{Action: Wait, Reason: Reverting, Message: "EtcdRestore " + o.InPlace.Name + " was deleted: the former members come back"}, o.InPlace.Withdrawn
 }
 
-// formerStopped: no process of a former member ever runs again, nor beside the new members. Their
-// volumes are set aside once none runs, and nothing new is made before that.
-func formerStopped(d Desired, o Observed) (Step, bool) {
+// stopFormerMembers: no process of a former member ever runs again, nor beside the new members.
+// Their volumes are set aside once none runs, and nothing new is made before that.
+func stopFormerMembers(d Desired, o Observed) (Step, bool) {
 	if o.InPlace.Reverted {
 		return Step{}, false
 	}
@@ -130,9 +130,9 @@ func InPlaceSetsAside(o Observed) []string {
 	return append(names(o.Former, toSetAside), names(o.Instances, toSetAside)...)
 }
 
-// revertedTo: the new members go with their volumes, which nothing but the snapshot was ever
+// revertRestore: the new members go with their volumes, which nothing but the snapshot was ever
 // written to, and then the former ones come back. Clients are let in by neither until that is done.
-func revertedTo(_ Desired, o Observed) (Step, bool) {
+func revertRestore(_ Desired, o Observed) (Step, bool) {
 	if !o.InPlace.Reverted {
 		return Step{}, false
 	}
@@ -168,13 +168,13 @@ type Copy struct {
 	Problem string
 }
 
-// copied: where the cluster starts from the data of a former member, the first member has its data
-// before it has a Pod.
-func copied(d Desired, o Observed) (Step, bool) {
+// copyData: where the cluster starts from the data of a former member, the first member has its
+// data before it has a Pod.
+func copyData(d Desired, o Observed) (Step, bool) {
 	f := first(d, o)
 	s := ParseSnapshot(f.Snapshot)
 	waiting := names(firstMembers(f, o), func(i Instance) bool { return !i.Pod.Exists() })
-	if o.Formed() || s.member() == "" || len(waiting) == 0 || o.Copy.Done {
+	if s.member() == "" || len(waiting) == 0 || o.Copy.Done {
 		return Step{}, false
 	}
 	step := Step{Action: Wait, Members: waiting, First: f, Version: d.Version, Reason: Restoring}
@@ -203,9 +203,9 @@ func chosenIsThere(o Observed, s Snapshot) bool {
 	})
 }
 
-// strayFormer: volumes were set aside, and nothing tells for what: the EtcdCluster was deleted, or
-// its status, while it was restored in place. Which data it is to have only a person can know.
-func strayFormer(d Desired, o Observed) (Step, bool) {
+// orphanedVolumes: volumes were set aside, and nothing tells for what: the EtcdCluster was deleted,
+// or its status, while it was restored in place. Which data it is to have only a person can know.
+func orphanedVolumes(d Desired, o Observed) (Step, bool) {
 	aside := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside != "" })
 	return Step{
 		Action: Stall, Reason: DataLost, Members: aside,
@@ -214,10 +214,10 @@ func strayFormer(d Desired, o Observed) (Step, bool) {
 	}, len(aside) > 0 && !o.InPlace.Begun && !o.InPlace.Reverted && !o.Formed()
 }
 
-// markedLate: the mark of a restore in place that was taken back was asked for before that, and has
-// come since, on the volume of a member. Nothing would start there. What belongs to another restore
-// is no member's by now.
-func markedLate(_ Desired, o Observed) (Step, bool) {
+// readmitVolumes: the mark of a restore in place that was taken back was asked for before that, and
+// has come since, on the volume of a member. Nothing would start there. What belongs to another
+// restore is no member's by now.
+func readmitVolumes(_ Desired, o Observed) (Step, bool) {
 	late := names(o.Instances, func(i Instance) bool {
 		return i.Volume.Stays() && i.Volume.Aside != "" && i.Volume.Recorded() && i.Volume.ClusterID == o.ID()
 	})
@@ -227,9 +227,9 @@ func markedLate(_ Desired, o Observed) (Step, bool) {
 	}, len(late) > 0
 }
 
-// replaced: the snapshot is found while the cluster goes on, and only then it is written down that
-// all members are replaced.
-func replaced(d Desired, o Observed) (Step, bool) {
+// restoreInPlace: the snapshot is found while the cluster goes on, and only then it is written down
+// that all members are replaced.
+func restoreInPlace(d Desired, o Observed) (Step, bool) {
 	why, _ := InPlaceWaits(d, o)
 	switch {
 	case !o.InPlace.asked() || why != "":
@@ -253,9 +253,9 @@ func (v Volume) asideFor(uid string) bool { return uid != "" && v.Aside == uid }
 // person as that of a member that was removed before.
 func (v Volume) Discarded(uid string) bool { return v.asideFor(uid) && !v.Retired }
 
-// formerDiscarded: the volumes of former members go where the EtcdRestore asks for that, once all
-// is well without them.
-func formerDiscarded(d Desired, o Observed) (Step, bool) {
+// discardFormerVolumes: the volumes of former members go where the EtcdRestore asks for that, once
+// all is well without them.
+func discardFormerVolumes(d Desired, o Observed) (Step, bool) {
 	gone := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Discarded(d.DiscardFormer) })
 	return Step{
 		Action: DiscardFormer, Members: gone, Reason: Retiring,

@@ -6,9 +6,9 @@ import "slices"
 // most, and no other membership change but the removal of what is lost until it is one or the
 // other.
 
-// givenUp: a learner that is wanted no more, or that cannot become a voter. Removing it takes
+// removeLearner: a learner that is wanted no more, or that cannot become a voter. Removing it takes
 // nothing from the quorum.
-func givenUp(d Desired, o Observed) (Step, bool) {
+func removeLearner(d Desired, o Observed) (Step, bool) {
 	_, moves := moving(d, o)
 	for _, i := range o.learners() {
 		step := Step{Action: Remove, Members: []string{i.Name}, ID: i.ID}
@@ -45,9 +45,9 @@ func lostLearner(d Desired, o Observed, i Instance) bool {
 	return !i.Volume.Stays() || i.Volume.Recorded() || !i.Volume.Spare && i.Volume.Joins != i.ID
 }
 
-// joined: a learner gets its Pod, told of all members as etcd lists them now. Earlier it would
-// exit: etcd has to list a member before it can join.
-func joined(d Desired, o Observed) (Step, bool) {
+// startLearner: a learner gets its Pod, told of all members as etcd lists them now. Earlier it
+// would exit: etcd has to list a member before it can join.
+func startLearner(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		if o.holds(i) || i.Pod.Exists() && (!i.Pod.Provisions || i.Pod.Terminating) {
 			continue
@@ -60,13 +60,13 @@ func joined(d Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-// promoted: etcd itself judges whether the learner has caught up. It does not ask whether it still
-// runs, nor what becomes of the quorum if it does not; and a voter must never start empty. One that
-// follows the leader need not serve clients yet: it counts as failing for those that come after it
-// until it does. The second of two must, for without it nothing is decided. A learner cannot be
-// compared itself (etcd answers HashKV on voters alone): its data is right if the voters are equal
-// still after it has got it.
-func promoted(d Desired, o Observed) (Step, bool) {
+// promoteLearner: etcd itself judges whether the learner has caught up. It does not ask whether it
+// still runs, nor what becomes of the quorum if it does not; and a voter must never start empty.
+// One that follows the leader need not serve clients yet: it counts as failing for those that come
+// after it until it does. The second of two must, for without it nothing is decided. A learner
+// cannot be compared itself (etcd answers HashKV on voters alone): its data is right if the voters
+// are equal still after it has got it.
+func promoteLearner(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		fit := i.Serves() || i.Publishes() && len(o.voters()) > 1
 		if !fit || !i.Volume.Recorded() || i.Volume.Replaced || i.Pod.Unfenced || i.Pod.Terminating || !o.mayGrow() {
@@ -88,11 +88,8 @@ func promoted(d Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-func joining(d Desired, o Observed) (Step, bool) {
+func waitForLearner(d Desired, o Observed) (Step, bool) {
 	learners := o.learners()
-	if len(learners) == 0 {
-		return Step{}, false
-	}
 	if i, ok := failed(d, o); ok && !o.mayGrow() && learners[0].Serves() {
 		return replaces(i), true // neither would ever come to an end otherwise, and the learner is its successor
 	}

@@ -9,8 +9,8 @@ import (
 // The rules of volumes that members are to leave: they are not what the spec asks for, and cannot
 // become that, and the spec wants their members to be replaced for it; or they are being deleted,
 // and they go with the Pods that use them. One successor is prepared, joins and gets its vote, and
-// then one of them goes (shrunk), the least valuable first and the leader last. So there are never
-// fewer voters than wanted, and one more at most.
+// then one of them goes (removeSurplusVoter), the least valuable first and the leader last. So
+// there are never fewer voters than wanted, and one more at most.
 
 // Doomed reports whether the member has its data for as long as its Pod lives, and not for longer.
 // Its claim is marked for deletion, and the finalizer kubernetes.io/pvc-protection keeps it until
@@ -82,8 +82,8 @@ func (o Observed) outgrows(d Desired) bool {
 	return d.Room > 0 && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Endpoint.DBSize >= d.Room })
 }
 
-// cramped: found out before anything is begun.
-func cramped(d Desired, o Observed) (Step, bool) {
+// volumeTooSmall: found out before anything is begun.
+func volumeTooSmall(d Desired, o Observed) (Step, bool) {
 	stay := names(o.voters(), func(i Instance) bool { return o.leaves(i) != "" })
 	way := "Set spec.storage.size back, or spec.options.quotaBackendSize higher"
 	if !slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Volume.Unfit != "" }) {

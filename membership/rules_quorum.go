@@ -5,17 +5,17 @@ import "slices"
 // The rules of a cluster without a quorum whose data is there: what brings it back sooner, and what
 // keeps it away.
 
-// backedOff: a kubelet that starts etcd again and again waits longer each time, and the wait
-// belongs to the Pod: a new one starts at once, as the same member on its volume. That is done
+// recreateBackedOffPod: a kubelet that starts etcd again and again waits longer each time, and the
+// wait belongs to the Pod: a new one starts at once, as the same member on its volume. That is done
 // where the quorum depends on it, and for all that wait. Those that have ended of their own accord,
 // and Pods that were created a moment ago, are left to their kubelets.
-func backedOff(d Desired, o Observed) (Step, bool) {
+func recreateBackedOffPod(d Desired, o Observed) (Step, bool) {
 	// A learner has no vote. And no member is ready without a quorum, which the operator may not
 	// reach.
 	members := o.knownVoters()
 	unseen := o.Reach == ReachNone && slices.ContainsFunc(members, func(i Instance) bool { return i.Pod.Ready })
 	enough := len(names(members, func(i Instance) bool { return i.Endpoint.Answered() })) >= Quorum(len(members))
-	if o.Reach == ReachQuorum || d.Ephemeral || unseen || enough { // in memory, data goes with the Pod
+	if d.Ephemeral || unseen || enough { // in memory, data goes with the Pod
 		return Step{}, false
 	}
 	waits := func(i Instance) bool {

@@ -15,9 +15,9 @@ import (
 // InDoubt reports whether only a person can tell what the volume is good for.
 func (v Volume) InDoubt() bool { return v.Replaced && v.Stays() && !v.Retired }
 
-// withheld: the Pod of a member was made for its own volume, and has yet to start on the one that
-// has come instead.
-func withheld(_ Desired, o Observed) (Step, bool) {
+// stopOnReplacedVolume: the Pod of a member was made for its own volume, and has yet to start on
+// the one that has come instead.
+func stopOnReplacedVolume(_ Desired, o Observed) (Step, bool) {
 	early := names(o.Instances, func(i Instance) bool {
 		return i.Volume.InDoubt() && i.Pod.Exists() && i.Pod.NeverRan && !i.Pod.Terminating && i.Endpoint.Member() == 0
 	})
@@ -27,12 +27,12 @@ func withheld(_ Desired, o Observed) (Step, bool) {
 	}, len(early) > 0
 }
 
-// replacedMajority: without what only a person can accept there is no quorum, and with it there is
-// one. Members that have their data are waited for first where the membership is a guess: they will
-// tell.
-func replacedMajority(d Desired, o Observed) (Step, bool) {
+// quorumOnReplacedVolumes: without what only a person can accept there is no quorum, and with it
+// there is one. Members that have their data are waited for first where the membership is a guess:
+// they will tell.
+func quorumOnReplacedVolumes(d Desired, o Observed) (Step, bool) {
 	members := o.knownVoters()
-	if o.Reach == ReachQuorum || o.guesses(members) {
+	if o.guesses(members) {
 		return Step{}, false
 	}
 	held := len(names(members, o.holds))

@@ -95,10 +95,10 @@ const spareForWAL = 128 << 20
 // firstOfWAL is the least size of the write-ahead log of a member: one segment.
 const firstOfWAL = 64 << 20
 
-// chosen: the snapshot for all first members, before there is anything of them.
-func chosen(d Desired, o Observed) (Step, bool) {
+// chooseSnapshot: the snapshot for all first members, before there is anything of them.
+func chooseSnapshot(d Desired, o Observed) (Step, bool) {
 	f := first(d, o)
-	if o.Formed() || !d.Restore && f.Snapshot == "" {
+	if !d.Restore && f.Snapshot == "" {
 		return Step{}, false
 	}
 	stall := func(message string) (Step, bool) {

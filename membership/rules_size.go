@@ -11,9 +11,9 @@ import (
 // A lost member is removed before its successor is added: etcd refuses to add a member to three of
 // which one is down.
 
-// retired: a former member loses its Pod, and its volume as the spec says, once all voters serve.
-// So does a spare that is not needed, on which nothing has ever run.
-func retired(d Desired, o Observed) (Step, bool) {
+// cleanUpRemovedMembers: a former member loses its Pod, and its volume as the spec says, once all
+// voters serve. So does a spare that is not needed, on which nothing has ever run.
+func cleanUpRemovedMembers(d Desired, o Observed) (Step, bool) {
 	surplus := map[string]bool{}
 	wanted := wanting(d, o) + len(names(o.voters(), o.lost)) // what was made for the place of a lost member is needed when it is removed
 	for n, i := range o.spares() {
@@ -42,9 +42,9 @@ func retired(d Desired, o Observed) (Step, bool) {
 	return step, len(discard) > 0
 }
 
-// lostVoter: its data is gone and never comes back. It is removed whatever the size, before its
-// successor comes: etcd adds no member to three of which one is down.
-func lostVoter(_ Desired, o Observed) (Step, bool) {
+// removeLostVoter: its data is gone and never comes back. It is removed whatever the size, before
+// its successor comes: etcd adds no member to three of which one is down.
+func removeLostVoter(_ Desired, o Observed) (Step, bool) {
 	goes := slices.DeleteFunc(o.voters(), func(i Instance) bool { return !o.lost(i) || !o.mayRemove(i) })
 	if len(goes) == 0 {
 		return Step{}, false
@@ -56,10 +56,10 @@ func lostVoter(_ Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// failedVoter: it has not come back for as long as the spec wants to wait. Its successor's volume
-// is there before it goes, so that where nothing can be made nothing is taken away; and other
-// failed members stay while another one can be added first.
-func failedVoter(d Desired, o Observed) (Step, bool) {
+// replaceFailedVoter: it has not come back for as long as the spec wants to wait. Its successor's
+// volume is there before it goes, so that where nothing can be made nothing is taken away; and
+// other failed members stay while another one can be added first.
+func replaceFailedVoter(d Desired, o Observed) (Step, bool) {
 	i, ok := failed(d, o)
 	if !ok || !d.Ephemeral && !slices.ContainsFunc(o.spares(), Instance.ready) {
 		return Step{}, false
@@ -74,9 +74,9 @@ func replaces(i Instance) Step {
 	}
 }
 
-// shrunk: the least valuable member goes, its leadership first. Those that stay are compared
-// before: where one of them is wrong, the one that goes may be needed to tell.
-func shrunk(d Desired, o Observed) (Step, bool) {
+// removeSurplusVoter: the least valuable member goes, its leadership first. Those that stay are
+// compared before: where one of them is wrong, the one that goes may be needed to tell.
+func removeSurplusVoter(d Desired, o Observed) (Step, bool) {
 	voters := o.byValue()
 	if len(voters) <= d.Size {
 		return Step{}, false
@@ -177,10 +177,10 @@ func notServing(members []Instance) []Instance {
 	return slices.DeleteFunc(slices.Clone(members), Instance.Serves)
 }
 
-// prepared: the volumes of all members to come are made at once, each with a Pod in which no etcd
-// runs, before etcd hears of any: only what changes the quorum has to be done one by one, and a
-// size that cannot be reached is found out here.
-func prepared(d Desired, o Observed) (Step, bool) {
+// prepareVolumes: the volumes of all members to come are made at once, each with a Pod in which no
+// etcd runs, before etcd hears of any: only what changes the quorum has to be done one by one, and
+// a size that cannot be reached is found out here.
+func prepareVolumes(d Desired, o Observed) (Step, bool) {
 	if d.Ephemeral {
 		return Step{}, false
 	}
@@ -200,8 +200,9 @@ func prepared(d Desired, o Observed) (Step, bool) {
 	return step, len(missing) > 0
 }
 
-// added: as a learner, which has no vote until it has caught up. It takes its data from the leader.
-func added(d Desired, o Observed) (Step, bool) {
+// addLearner: as a learner, which has no vote until it has caught up. It takes its data from the
+// leader.
+func addLearner(d Desired, o Observed) (Step, bool) {
 	i, moves := moving(d, o)
 	if len(o.voters()) >= d.Size && (!moves || !o.allServe()) || len(o.learners()) > 0 || !o.mayGrow() {
 		return Step{}, false
@@ -222,7 +223,7 @@ func added(d Desired, o Observed) (Step, bool) {
 	return step, name != ""
 }
 
-func preparing(d Desired, o Observed) (Step, bool) {
+func waitForVolumes(d Desired, o Observed) (Step, bool) {
 	spares := o.spares()
 	if wanting(d, o) == 0 || len(spares) == 0 || slices.ContainsFunc(spares, Instance.ready) {
 		return Step{}, false

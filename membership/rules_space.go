@@ -43,9 +43,9 @@ func (o Observed) alarms() []Alarm {
 	return slices.Compact(raised)
 }
 
-// disarmed: every member has room. Each of them raises the alarm by itself; a learner has become a
-// voter before.
-func disarmed(d Desired, o Observed) (Step, bool) {
+// disarmNoSpace: every member has room. Each of them raises the alarm by itself; a learner has
+// become a voter before.
+func disarmNoSpace(d Desired, o Observed) (Step, bool) {
 	if !o.full() || slices.ContainsFunc(o.voters(), func(i Instance) bool { return !i.Serves() || !d.roomy(i, i.Endpoint.DBSize) }) {
 		return Step{}, false
 	}
@@ -81,15 +81,15 @@ func (i Instance) widens() bool {
 // roomComes reports whether room is being made: a volume grows, or a member is to come up with a
 // higher quota, or was changed and has not answered yet.
 func (o Observed) roomComes(d Desired) bool {
-	_, grows := grown(d, o)
+	_, grows := expandVolumes(d, o)
 	return grows || slices.ContainsFunc(o.voters(), func(i Instance) bool {
 		return i.widens() || i.Volume.Growing || i.Pod.Changing || i.changing() && !i.Serves()
 	})
 }
 
-// grownFirst: a quota that is higher than what a volume has would fill its disk.
-func grownFirst(d Desired, o Observed) (Step, bool) {
-	step, ok := grown(d, o)
+// expandVolumesFirst: a quota that is higher than what a volume has would fill its disk.
+func expandVolumesFirst(d Desired, o Observed) (Step, bool) {
+	step, ok := expandVolumes(d, o)
 	return step, ok && o.full()
 }
 
@@ -124,14 +124,14 @@ func (d Desired) leastQuota(size int64) int64 {
 	return max(size+size/9+1, size+d.spare(0))
 }
 
-func alarmed(d Desired, o Observed) (Step, bool) {
+func alarmRaised(d Desired, o Observed) (Step, bool) {
 	if o.full() && o.roomComes(d) {
 		return Step{}, false // the rules of changes follow
 	}
 	return Step{
 		Action: Stall, Reason: AlarmRaised,
 		Message: "etcd has raised the alarm NOSPACE, and refuses writes: " + d.whatToFree(o) + o.leavePods(),
-	}, len(o.alarms()) > 0
+	}, true
 }
 
 // whatToFree says how large the databases are, and what gives them room.

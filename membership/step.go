@@ -94,6 +94,8 @@ type Step struct {
 	Snapshot Snapshot
 	Reason   Reason // the same in condition, event and log
 	Message  string // for people; the same as long as the facts are
+	// Rule is the name of the rule that decided. Plan sets it; empty where Plan has not decided.
+	Rule string
 }
 
 // First is a first start: what its members must agree about so that they form one cluster with one

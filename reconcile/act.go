@@ -253,7 +253,7 @@ func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue t
 // take carries out the step.
 func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if step.Acts() {
-		log.FromContext(ctx).V(1).Info("Taking step", "step", step.Action, "reason", step.Reason, "members", step.Members)
+		log.FromContext(ctx).V(1).Info("Taking step", "step", step.Action, "rule", step.Rule, "reason", step.Reason, "members", step.Members)
 	}
 	switch step.Action {
 	case membership.None, membership.Wait, membership.Stall:

@@ -21,7 +21,7 @@ func (w world) copied(to, from string) {
 func TestCopied(t *testing.T) {
 	asks := func(claims, command string) membership.Step {
 		return membership.Step{
-			Action: membership.Stall, Reason: membership.VolumeReplaced,
+			Action: membership.Stall, Rule: "volumeReplaced", Reason: membership.VolumeReplaced,
 			Message: "PersistentVolumeClaim " + claims + " was restored or copied, and belongs to no member. Copy what you need from it, and delete it: kubectl delete pvc " + command + " -n ns",
 		}
 	}

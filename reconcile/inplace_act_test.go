@@ -901,7 +901,7 @@ func TestTakenBackPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := membership.Plan(desired(w.cluster), seen.Observed)
-	want := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
+	want := membership.Step{Action: membership.None, Rule: "healthy", Reason: membership.Healthy, Message: "3 healthy members"}
 	if diff := cmp.Diff(want, step); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -36,6 +36,7 @@ type Outlook struct {
 // Upcoming is a step to come, in the words of the status.
 type Upcoming struct {
 	Action  membership.Action `json:"action"`
+	Rule    string            `json:"rule,omitempty"` // that decided; empty where it was none of the planner's
 	Reason  membership.Reason `json:"reason"`
 	Message string            `json:"message"`
 }
@@ -82,7 +83,7 @@ func Preview(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (Out
 		}
 	}
 	if step.Reason != membership.Healthy && step.Reason != membership.Hibernated {
-		o.Step = &Upcoming{Action: step.Action, Reason: step.Reason, Message: step.Message}
+		o.Step = &Upcoming{Action: step.Action, Rule: step.Rule, Reason: step.Reason, Message: step.Message}
 	}
 	return o, err
 }

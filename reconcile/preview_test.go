@@ -43,6 +43,7 @@ func TestPreview(t *testing.T) {
 		reason  string
 		args    func(*Previous)
 		step    string // what it begins with: action, reason, message
+		rule    string // that decides the step; empty: not asked
 		objects []string
 	}{
 		"AsLeft": {reason: "annotations, and nothing else", args: func(*Previous) {}, objects: applied},
@@ -176,6 +177,7 @@ func TestPreview(t *testing.T) {
 			reason:  "a member whose Pod was deleted gets one, as ever",
 			args:    func(p *Previous) { remove(p, "Pod", "db-1") },
 			step:    "Start Starting: ",
+			rule:    "startMembers",
 			objects: []string{service, "PersistentVolumeClaim db-0 Applied", "Pod db-0 Applied", "PersistentVolumeClaim db-1 Applied", "PersistentVolumeClaim db-2 Applied", "Pod db-2 Applied"},
 		},
 		"GivenUpAndDown": {
@@ -194,6 +196,7 @@ func TestPreview(t *testing.T) {
 				p.Cluster.Spec.Suspend, p.Cluster.Spec.Options = true, &api.Options{SnapshotCount: new(int64(1000))}
 			},
 			step: "None Suspended: suspended by spec.suspend; without it: recreating the Pod of db-",
+			rule: "updateMember",
 		},
 		"Hibernated": {
 			reason: "of one that sleeps no Pod is made, and its volumes get what they lack",
@@ -221,6 +224,9 @@ func TestPreview(t *testing.T) {
 			}
 			if !strings.HasPrefix(step, tc.step) || tc.step == "" && step != "" {
 				t.Errorf("%s: the step is %q, want one that begins with %q", tc.reason, step, tc.step)
+			}
+			if tc.rule != "" && (o.Step == nil || o.Step.Rule != tc.rule) {
+				t.Errorf("%s: the step is %+v, want one that rule %s decides", tc.reason, o.Step, tc.rule)
 			}
 			var objects []string
 			for _, change := range o.Objects {

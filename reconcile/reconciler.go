@@ -262,11 +262,11 @@ func soonAfterConflict(err error) (ctrl.Result, error) {
 // that is no error.
 func outcome(ctx context.Context, step membership.Step, err error) (membership.Step, error) {
 	if instead, ok := obstacle(err, step); ok {
-		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "members", step.Members, "error", err.Error())
+		log.FromContext(ctx).V(1).Info("Step meets an obstacle", "step", step.Action, "rule", step.Rule, "members", step.Members, "error", err.Error())
 		return instead, nil
 	}
 	if err == nil && step.Acts() {
-		log.FromContext(ctx).Info("Took step", "step", step.Action, "reason", step.Reason, "members", step.Members)
+		log.FromContext(ctx).Info("Took step", "step", step.Action, "rule", step.Rule, "reason", step.Reason, "members", step.Members)
 	}
 	return step, err
 }

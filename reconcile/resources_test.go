@@ -85,14 +85,14 @@ func TestDeferredResize(t *testing.T) {
 		return &api.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}}
 	}
 	const what = "waiting for db-0 to be given the cpu and memory that it was changed to"
-	waits := membership.Step{Action: membership.Wait, Reason: membership.Changing, Message: what}
+	waits := membership.Step{Action: membership.Wait, Rule: "waitForUpdate", Reason: membership.Changing, Message: what}
 	stalls := waits
 	stalls.Action = membership.Stall
 	stalls.Message += ". The node of db-0 has no room for them now: make room there, or set spec.resources back"
 	update := func(change membership.Change, message string) membership.Step {
 		return membership.Step{
 			Action: membership.Update, Members: []string{"db-0"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Change: change,
-			Reason: membership.Changing, Message: message,
+			Rule: "updateMember", Reason: membership.Changing, Message: message,
 		}
 	}
 	cases := map[string]struct {

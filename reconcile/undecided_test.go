@@ -33,7 +33,7 @@ func forbiddenBy(resource, name, why string) error {
 // many. db-0 to db-2 are on volumes of 1Gi, 2Gi are asked for, and db-3 votes on a new volume.
 func TestUndecidedGrowth(t *testing.T) {
 	const waits = "waiting for the API server to tell whether the volumes of db-0, db-1, db-2 can grow, before one of db-0, db-1, db-2, db-3 is removed"
-	wait := membership.Step{Action: membership.Wait, Reason: membership.Moving, Message: waits}
+	wait := membership.Step{Action: membership.Wait, Rule: "removeSurplusVoter", Reason: membership.Moving, Message: waits}
 	cases := map[string]struct {
 		reason string
 		answer error
@@ -42,7 +42,7 @@ func TestUndecidedGrowth(t *testing.T) {
 		"Cannot": {
 			reason: "the class does not expand", answer: forbiddenBy("persistentvolumeclaims", "db-0", mustSupportResize),
 			want: membership.Step{
-				Action: membership.Remove, Members: []string{"db-2"}, ID: 0xa2, Reason: membership.Moving,
+				Action: membership.Remove, Members: []string{"db-2"}, ID: 0xa2, Rule: "removeSurplusVoter", Reason: membership.Moving,
 				Message: "removing db-2 (its volume has 1Gi, and cannot grow to 2Gi): spec.replicas is 3; then db-0, db-1",
 			},
 		},
@@ -169,7 +169,7 @@ func TestUndecidedImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := membership.Step{
-		Action: membership.Wait, Reason: membership.Changing,
+		Action: membership.Wait, Rule: "updateMember", Reason: membership.Changing,
 		Message: "waiting for the API server to tell whether a policy sees the image of db-0 when it is changed in place",
 	}
 	if diff := cmp.Diff(want, membership.Plan(desired(w.cluster), seen.Observed)); diff != "" {

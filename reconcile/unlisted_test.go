@@ -17,7 +17,7 @@ import (
 func TestUnlabelled(t *testing.T) {
 	all := []string{"db-0", "db-1", "db-2"}
 	rest := []string{"db-0", "db-2"}
-	healthy := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
+	healthy := membership.Step{Action: membership.None, Rule: "healthy", Reason: membership.Healthy, Message: "3 healthy members"}
 	type result struct {
 		Step         membership.Step
 		Pods, Claims []string
@@ -36,7 +36,7 @@ func TestUnlabelled(t *testing.T) {
 			mutate: func(w world) { w.pods["db-1"].Labels, w.pods["db-1"].OwnerReferences = nil, nil },
 			want: result{membership.Step{
 				Action: membership.Start, Members: []string{"db-1"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16},
-				Reason: membership.Starting, Message: "starting db-1 on the volumes that hold their data",
+				Rule: "startMembers", Reason: membership.Starting, Message: "starting db-1 on the volumes that hold their data",
 			}, rest, all},
 		},
 		"OtherData": {
@@ -46,7 +46,7 @@ func TestUnlabelled(t *testing.T) {
 				w.claims["db-2"].Annotations[api.AnnotationMemberID] = "beef"
 			},
 			want: result{membership.Step{
-				Action: membership.Provision, Members: []string{"db-3"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Reason: membership.Moving,
+				Action: membership.Provision, Members: []string{"db-3"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Rule: "prepareVolumes", Reason: membership.Moving,
 				Message: "preparing the volume of db-3, to take the place of db-2, whose volume is gone",
 			}, all, []string{"db-0", "db-1"}},
 		},
@@ -110,11 +110,11 @@ func TestClaimCacheBehind(t *testing.T) {
 	}{
 		"Behind": {
 			reason: "its claim is there",
-			want:   membership.Step{Action: membership.AddLearner, Members: []string{"db-3"}, Reason: membership.ScalingUp, Message: "adding db-3 as a learner"},
+			want:   membership.Step{Action: membership.AddLearner, Members: []string{"db-3"}, Rule: "addLearner", Reason: membership.ScalingUp, Message: "adding db-3 as a learner"},
 		},
 		"Gone": {
 			reason: "a user has deleted its claim", gone: true,
-			want: membership.Step{Action: membership.Stop, Members: []string{"db-3"}, Reason: membership.Retiring, Message: "stopping db-3, no members any more"},
+			want: membership.Step{Action: membership.Stop, Members: []string{"db-3"}, Rule: "cleanUpRemovedMembers", Reason: membership.Retiring, Message: "stopping db-3, no members any more"},
 		},
 	}
 	for name, tc := range cases {
@@ -159,7 +159,7 @@ func TestMembersClaimCacheBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
+	want := membership.Step{Action: membership.None, Rule: "healthy", Reason: membership.Healthy, Message: "3 healthy members"}
 	if diff := cmp.Diff(want, membership.Plan(desired(w.cluster), seen.Observed)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

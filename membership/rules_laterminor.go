@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// outgrown: etcd of a later minor has served on the data of a member, unseen: the operator was
-// away, or the kubelet's word was, and its Pod is gone since. That cannot be told from one that has
-// never run, and what does not come up is put back. Then etcd itself is the judge: where the
+// recordLaterMinor: etcd of a later minor has served on the data of a member, unseen: the operator
+// was away, or the kubelet's word was, and its Pod is gone since. That cannot be told from one that
+// has never run, and what does not come up is put back. Then etcd itself is the judge: where the
 // cluster's version has risen it ends at once, serves nothing, and says why (MustDetectDowngrade in
 // server/etcdserver/version, schema.Validate in server/storage/schema). While any voter runs the
 // earlier minor the version does not rise, so it may be the last one that is changed, or the only
@@ -17,7 +17,7 @@ import (
 // not so: nothing is written down, and the member is replaced like any other that is down.
 //
 // What has run is written down then, and stays: it is never put back over that again.
-func outgrown(d Desired, o Observed) (Step, bool) {
+func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		v := i.Volume
 		if d.Ephemeral || i.Endpoint.Member() != 0 || i.Pod.Terminating || i.Pod.Foreign || !v.Recorded() || v.Terminating || v.Replaced {

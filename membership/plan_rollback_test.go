@@ -2,14 +2,14 @@ package membership
 
 import "testing"
 
-// TestPlanPutBack is for changes that do not work, and for those that are not begun.
-func TestPlanPutBack(t *testing.T) {
+// TestPlanRollback is for changes that do not work, and for those that are not begun.
+func TestPlanRollback(t *testing.T) {
 	abandoned := Step{
 		Action: Stall, Reason: ChangeFailed,
 		Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was put back, and all members run what they ran before; set the spec right, or back",
 	}
 	testPlan(t, map[string]planCase{
-		// putBack
+		// rollback
 		"Image": {
 			reason: "It gets back what its volume ran last, and the others are not touched",
 			base:   upgrading(etcd36, etcd37),
@@ -92,7 +92,7 @@ func TestPlanPutBack(t *testing.T) {
 			},
 		},
 
-		// abandoned
+		// updateFailed
 		"GivenUp": {
 			reason: "It was put back and is back, and the spec still asks for it",
 			base:   upgrading(etcd36, etcd37),
@@ -118,7 +118,7 @@ func TestPlanPutBack(t *testing.T) {
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
 		},
 
-		// mislabelled
+		// versionMismatch
 		"Mislabelled": {
 			reason: "The first that was changed shows what the image holds, and the others stay",
 			base:   upgrading(etcd36, etcd37),
@@ -157,7 +157,7 @@ func TestPlanPutBack(t *testing.T) {
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
 		},
 
-		// noPath
+		// versionNotAllowed
 		"NoPath": {
 			reason: "There is no way, and what there is instead is said",
 			base:   upgrading(etcd35, Version{3, 6, 4}),

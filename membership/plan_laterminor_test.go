@@ -12,8 +12,8 @@ func outgrownBy(minor int) func(*Instance) {
 	}
 }
 
-// TestPlanRaised is for members on whose data a later minor has served unseen.
-func TestPlanRaised(t *testing.T) {
+// TestPlanLaterMinor is for members on whose data a later minor has served unseen.
+func TestPlanLaterMinor(t *testing.T) {
 	testPlan(t, map[string]planCase{
 		"Said": {
 			reason: "It was put back to what does not read its data any more, as etcd itself says",

@@ -23,7 +23,7 @@ func downgrading(minor int) change {
 	})
 }
 
-func TestPlanHalfway(t *testing.T) {
+func TestPlanFinishUpdateFirst(t *testing.T) {
 	two := func() (Desired, Observed) {
 		d, o := formed3()
 		d.Size, o.Instances, o.Members = 2, o.Instances[:2], o.Members[:2]

@@ -9,10 +9,10 @@ import (
 // The rules of a change that does not work: it stops at the member on which it was tried, which is
 // put back to what it has served with.
 
-// putBack: a member that was changed and does not come up, or not for long, gets back what it had;
+// rollback: a member that was changed and does not come up, or not for long, gets back what it had;
 // no other was touched. Which version has run on its data is recorded at the first answer, and
 // stays: only what etcd can read any time is taken back then.
-func putBack(_ Desired, o Observed) (Step, bool) {
+func rollback(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		if !i.changing() || !i.inVain() || i.Endpoint.Answered() || i.Endpoint.Member() != 0 && !i.idle() || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
 			continue
@@ -25,10 +25,10 @@ func putBack(_ Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-// unarmed: nothing is heard of the node of a member whose image was changed, and what ran before
-// answers still. The node would carry the change out when it is back. Where the spec asks for
-// something else by then, it is taken back before.
-func unarmed(_ Desired, o Observed) (Step, bool) {
+// cancelUpdate: nothing is heard of the node of a member whose image was changed, and what ran
+// before answers still. The node would carry the change out when it is back. Where the spec asks
+// for something else by then, it is taken back before.
+func cancelUpdate(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		armed := i.Pod.Away && i.Pod.Changing && !i.Pod.Resizing && i.Endpoint.Answered() && i.Endpoint.Version == i.Volume.Version
 		if !armed || i.Pod.Change == ChangeNone || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
@@ -93,9 +93,9 @@ func (i Instance) news() string {
 	}
 }
 
-// abandoned: the change that is asked for was tried and taken back, and is tried again when the
+// updateFailed: the change that is asked for was tried and taken back, and is tried again when the
 // spec asks for another one.
-func abandoned(d Desired, o Observed) (Step, bool) {
+func updateFailed(d Desired, o Observed) (Step, bool) {
 	step := Step{
 		Action: Stall, Reason: ChangeFailed,
 		Message: d.GivenUp + ". It was put back, and all members run what they ran before; set the spec right, or back",

@@ -50,11 +50,11 @@ func (o Observed) replay() []Instance {
 	})
 }
 
-// logRewritten: before the first member runs 3.7, etcd prepares a downgrade to 3.5, for which every
+// rewriteWAL: before the first member runs 3.7, etcd prepares a downgrade to 3.5, for which every
 // member saves a snapshot, and takes it back. No member is started again for that, and nothing but
 // 3.6 runs meanwhile. To start 3.6 again would help only where the cluster's version of 3.5 is
 // still in the log, and not against what came after it.
-func logRewritten(d Desired, o Observed) (Step, bool) {
+func rewriteWAL(d Desired, o Observed) (Step, bool) {
 	lowest, highest := span(running(o))
 	hop, under, replay := Hop(d, o), o.downgrade(), o.replay()
 	switch {

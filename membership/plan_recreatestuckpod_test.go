@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestUnstuck(t *testing.T) {
+func TestRecreateStuckPod(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		ephemeral bool
@@ -35,7 +35,7 @@ func TestUnstuck(t *testing.T) {
 			if tc.answers {
 				i.Endpoint.MemberID = 1
 			}
-			step, ok := unstuck(Desired{Ephemeral: tc.ephemeral}, Observed{Instances: []Instance{i}})
+			step, ok := recreateStuckPod(Desired{Ephemeral: tc.ephemeral}, Observed{Instances: []Instance{i}})
 			if diff := cmp.Diff(tc.want, step.Members); diff != "" || ok != (tc.want != nil) {
 				t.Errorf("%s: %t, -want +got:\n%s", tc.reason, ok, diff)
 			}

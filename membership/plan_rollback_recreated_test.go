@@ -2,8 +2,8 @@ package membership
 
 import "testing"
 
-// TestPlanPutBackRecreated is for changes that recreate a Pod, and do not work.
-func TestPlanPutBackRecreated(t *testing.T) {
+// TestPlanRollbackRecreated is for changes that recreate a Pod, and do not work.
+func TestPlanRollbackRecreated(t *testing.T) {
 	testPlan(t, map[string]planCase{
 		"Options": {
 			reason: "Its Pod was recreated with options with which etcd does not start, and it has served with others",

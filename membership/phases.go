@@ -1,0 +1,101 @@
+package membership
+
+// Phases in the order of their authority: the first rule that decides wins, so the order is the
+// policy.
+var Phases = []Phase{
+	{"guards", "", nil, []Rule{
+		{"deleting", "An EtcdCluster that is being deleted gets nothing new.", deleting},
+		{"nameConflict", "A Pod or PersistentVolumeClaim with a name of the cluster has another owner.", nameConflict},
+		{"restoreDeleted", "A restore in place takes no further step when its EtcdRestore is deleted.", restoreDeleted},
+		{"stopFormerMembers", "A restore in place stops the former members and sets their volumes aside before anything new is created.", stopFormerMembers},
+		{"revertRestore", "A restore in place that is taken back removes the new members before the former ones return.", revertRestore},
+		{"orphanedVolumes", "Volumes are set aside for a restore in place that the status does not know.", orphanedVolumes},
+		{"clusterIDMismatch", "Volumes and members report several etcd cluster IDs, and only a person can choose one.", clusterIDMismatch},
+		{"hibernate", "With spec.replicas 0 all Pods are deleted and all volumes are kept.", hibernate},
+		{"restoreInPlace", "An EtcdRestore begins once its snapshot is found.", restoreInPlace},
+	}},
+	{"repairs", "", nil, []Rule{
+		{"recordLaterMinor", "The volume of a member records that a later minor of etcd has run on its data.", recordLaterMinor},
+		{"rollback", "A member that does not come up after an update gets back what it served with.", rollback},
+		{"cancelUpdate", "An update that a silent node has not seen is taken back when the spec no longer asks for it.", cancelUpdate},
+		{"recreateStuckPod", "A Pod that has ended for good, or cannot start and was made from an earlier spec, is recreated.", recreateStuckPod},
+		{"stopOnReplacedVolume", "A Pod that has not started yet is deleted when its PersistentVolumeClaim is not the recorded one.", stopOnReplacedVolume},
+	}},
+	{"forming", "The cluster has never formed.", neverFormed, []Rule{
+		{"volumeLostWhileForming", "The volume of a first member is gone, and that member may have voted already.", volumeLostWhileForming},
+		{"chooseSnapshot", "The snapshot that all first members start from is chosen once.", chooseSnapshot},
+		{"provisionVolumes", "The volumes of all first members are created together.", provisionVolumes},
+		{"copyData", "The first member gets the data of a former member before its Pod is created.", copyData},
+		{"bootstrap", "The Pods of all first members are created together.", bootstrap},
+		{"recordFormed", "The status records that the cluster has formed when etcd lists exactly the first members.", recordFormed},
+		{"waitForForming", "The first members have not found each other yet.", waitForForming},
+	}},
+	{"starts", "The cluster has formed.", nil, []Rule{
+		{"startMembers", "A volume that holds a member's data gets its Pod.", startMembers},
+		{"readmitVolumes", "A member's volume loses a mark that a restore in place set after it was taken back.", readmitVolumes},
+		{"recordMembers", "A member that answers proves whose data its volume holds.", recordMembers},
+	}},
+	{"quorum", "No quorum answers.", withoutQuorum, []Rule{
+		{"recreateBackedOffPod", "A new Pod starts at once, without the kubelet's CrashLoopBackOff.", recreateBackedOffPod},
+		{"quorumOnReplacedVolumes", "A quorum depends on restored or copied volumes, which only a person can accept.", quorumOnReplacedVolumes},
+		{"lostMajority", "Too few members have their data for a quorum.", lostMajority},
+		{"quorumLost", "Enough members have their data for a quorum, and do not answer yet.", quorumLost},
+	}},
+	{"cleanup", "A quorum answers.", nil, []Rule{
+		{"unmanagedMember", "etcd lists a member that Quorate did not create.", unmanagedMember},
+		{"corruptMember", "A member whose data differs from that of a quorum is removed.", corruptMember},
+		{"cleanUpRemovedMembers", "Pods and volumes of members that etcd no longer lists are deleted.", cleanUpRemovedMembers},
+	}},
+	{"membership", "Members are to come or to go.", incomplete, []Rule{
+		{"finishUpdateFirst", "A member that is being updated comes back before membership changes.", finishUpdateFirst},
+		{"cancelDowngrade", "etcd adds no member during a downgrade.", cancelDowngrade},
+		{"removeLostVoter", "A voter whose data is gone is removed before its successor is added.", removeLostVoter},
+	}},
+	{"learner", "A learner exists.", hasLearner, []Rule{
+		{"removeLearner", "A learner that is not needed, or cannot become a voter, is removed.", removeLearner},
+		{"startLearner", "A learner that etcd lists gets its Pod.", startLearner},
+		{"promoteLearner", "A learner that has caught up becomes a voter.", promoteLearner},
+		{"waitForLearner", "Other members come and go only after the learner votes or is removed.", waitForLearner},
+	}},
+	{"size", "No learner exists.", nil, []Rule{
+		{"prepareVolumes", "The volumes of all members to come are created together.", prepareVolumes},
+		{"replaceFailedVoter", "A voter that is down for spec.recovery.replaceAfter is removed once its successor's volume is ready.", replaceFailedVoter},
+		{"removeSurplusVoter", "The least healthy voter is removed when there are more than wanted.", removeSurplusVoter},
+		{"addLearner", "The next member joins as a learner when there are fewer voters than wanted.", addLearner},
+		{"waitForVolumes", "The volume of the next member is not ready yet.", waitForVolumes},
+	}},
+	{"alarms", "An alarm of etcd is raised.", hasAlarm, []Rule{
+		{"disarmNoSpace", "The alarm NOSPACE is taken back when every member has room.", disarmNoSpace},
+		{"alarmRaised", "etcd refuses writes, and nothing under way makes room.", alarmRaised},
+	}},
+	{"waits", "", nil, []Rule{
+		{"volumeReplaced", "A PersistentVolumeClaim is not the recorded one, and only a person can accept it.", volumeReplaced},
+		{"memberDown", "A voter does not answer.", memberDown},
+	}},
+	{"updates", "All voters serve.", nil, []Rule{
+		{"volumeTooSmall", "The database is larger than a new volume allows.", volumeTooSmall},
+		{"versionMismatch", "An image runs another version of etcd than its tag says.", versionMismatch},
+		{"waitForUpdate", "The member that was updated last is ready before the next one is updated.", waitForUpdate},
+		{"updateFailed", "An update that was rolled back is not tried again before the spec changes.", updateFailed},
+		{"quotaTooSmall", "The database would reach the quota that the spec asks for.", quotaTooSmall},
+		{"rewriteWAL", "Members rewrite a WAL with entries of etcd 3.5, which 3.7 cannot read.", rewriteWAL},
+		{"prepareDowngrade", "etcd makes its data readable for the earlier minor before a member runs it.", prepareDowngrade},
+		{"versionNotAllowed", "No path leads from the running version to spec.version.", versionNotAllowed},
+		{"expandVolumesFirst", "The volumes of a full database grow before a quota that needs them.", expandVolumesFirst},
+		{"updateMember", "One member at a time comes to what the spec asks for, the leader last.", updateMember},
+		{"expandVolumes", "Volumes that are smaller than spec.storage.size grow together.", expandVolumes},
+		{"waitForExpansion", "A volume has not reached its new size yet.", waitForExpansion},
+	}},
+	{"rest", "", nil, []Rule{
+		{"discardFormerVolumes", "An EtcdRestore asks for the volumes of the former members to be deleted.", discardFormerVolumes},
+		{"healthy", "Nothing is left to do.", healthy},
+	}},
+}
+
+func neverFormed(_ Desired, o Observed) bool { return !o.Formed() }
+
+func withoutQuorum(_ Desired, o Observed) bool { return o.Reach != ReachQuorum }
+
+func hasLearner(_ Desired, o Observed) bool { return len(o.learners()) > 0 }
+
+func hasAlarm(_ Desired, o Observed) bool { return len(o.alarms()) > 0 }
