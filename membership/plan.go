@@ -15,6 +15,7 @@ var rules = []rule{
 	hibernated,       // zero replicas: stop all, keep all volumes
 	replaced,         // a restore in place begins, once there is a snapshot for it
 	outgrown,         // a later minor has run on a member's data, unseen: it is written down
+	expired,          // members that trust expired authorities alone start again, all at once
 	putBack,          // a changed member that does not come up gets back what it ran before
 	unarmed,          // a change that a silent node has yet to hear of is taken back, where the spec was set back
 	unstuck,          // a Pod that runs nothing and has ended, or was made from an older spec: recreate it
