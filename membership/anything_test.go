@@ -17,6 +17,11 @@ func anything(seed []byte) (Desired, Observed) {
 	if d.BackUp = r.IntN(2) == 0; d.BackUp {
 		backup(BackupState(r.IntN(int(BackupForeign)+1)), "stored")(&d, &o)
 	}
+	for n := range o.Instances {
+		if i := &o.Instances[n]; i.Pod.Exists() && r.IntN(16) == 0 {
+			i.Pod.Expired = "the authority expired"
+		}
+	}
 	return d, o
 }
 

@@ -161,6 +161,9 @@ type Pod struct {
 	Cleared bool
 	// Restoring: it has yet to make the data of its member of a snapshot, before etcd is started.
 	Restoring bool
+	// Expired is why all that its member trusts at a port has expired, in words that follow a
+	// colon; empty where it has not. It takes no new connection there.
+	Expired string
 	// Provisions: no etcd runs in it. It is there for the volume to be made, and the image to be
 	// pulled, on the node on which the member is to run. Provisioned: that is done.
 	Provisions, Provisioned bool

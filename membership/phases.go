@@ -16,6 +16,7 @@ var Phases = []Phase{
 	}},
 	{"repairs", "", nil, []Rule{
 		{"recordLaterMinor", "The volume of a member records that a later minor of etcd has run on its data.", recordLaterMinor},
+		{"recreateExpired", "Members that trust only an authority that has expired are recreated together.", recreateExpired},
 		{"rollback", "A member that does not come up after an update gets back what it served with.", rollback},
 		{"cancelUpdate", "An update that a silent node has not seen is taken back when the spec no longer asks for it.", cancelUpdate},
 		{"recreateStuckPod", "A Pod that has ended for good, or cannot start and was made from an earlier spec, is recreated.", recreateStuckPod},

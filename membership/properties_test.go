@@ -173,8 +173,10 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("nothing is proved")
 	case s.Action == Stop && (!i.Pod.Exists() || i.Pod.Terminating):
 		return errors.New("it is stopped twice")
-	case s.Action == Stop && d.Size > 0 && (m != nil || s.Reason != Retiring) && i.Endpoint.Answered():
+	case s.Action == Stop && d.Size > 0 && (m != nil || s.Reason != Retiring) && i.Endpoint.Answered() && i.Pod.Expired == "":
 		return errors.New("it is stopped though it serves")
+	case s.Action == Stop && s.Reason == Changing && (i.Pod.Expired == "" || d.Ephemeral || i.Volume.Terminating || i.Volume.Replaced):
+		return errors.New("it trusts who is valid, or its data goes with its Pod")
 	case s.Reason == BackOff && (o.Reach == ReachQuorum || !i.Pod.BackOff || i.Pod.Young):
 		return errors.New("its kubelet's back-off is nothing to act on")
 	case s.Reason == BackOff && (d.Ephemeral || i.Volume.Terminating):

@@ -40,12 +40,12 @@ func restores(pod *corev1.Pod) bool {
 // clears reports whether a Pod has an init container that removes a data directory with which etcd
 // would never vote.
 func clears(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == render.ContainerBegin })
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == render.ContainerClearUnvoted })
 }
 
-// beginProblem is why that does not come to its end; empty where it does.
-func beginProblem(pod *corev1.Pod) string {
-	return initProblem(pod, render.ContainerBegin, "cannot be started")
+// clearProblem is why that does not come to its end; empty where it does.
+func clearProblem(pod *corev1.Pod) string {
+	return initProblem(pod, render.ContainerClearUnvoted, "cannot be started")
 }
 
 // restoreProblem is why the init container that restores a member does not come to its end; empty

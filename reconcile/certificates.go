@@ -1,12 +1,10 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -62,9 +59,15 @@ type credentials struct {
 	unread bool
 	// warning is what a person has to do, though the cluster goes on.
 	warning *certificatesError
+	// lapsed is that an authority has expired and issues nothing; nil where none has.
+	lapsed *certificatesError
 	// client and peer are the fingerprints of the authorities; empty where these are lost, or not
 	// Quorate's.
 	client, peer string
+	// expired has the parts of the revision of a Pod for trust (render.PartClientTrust) of which
+	// it is known that a Pod with another one trusts expired authorities alone, and the words for
+	// that.
+	expired map[string]string
 	// clientRotation and peerRotation are what is told of their rotations.
 	clientRotation, peerRotation rotationReport
 
@@ -106,7 +109,7 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {
 		return known, nil
 	}
-	found := &credentials{cluster: c.UID, generation: c.Generation, again: now.Add(r.nextLook(c))}
+	found := &credentials{cluster: c.UID, generation: c.Generation, again: now.Add(r.nextLook(c)), expired: map[string]string{}}
 	l := &inspection{r: r, c: c, now: now, found: found, writes: !c.Spec.Suspend && c.DeletionTimestamp.IsZero()}
 	err := errors.Join(l.clients(ctx), l.peers(ctx))
 	var wrong *certificatesError
@@ -254,66 +257,4 @@ func soonRenewed(c *api.EtcdCluster, seen observed, now time.Time) time.Duration
 		return atRest
 	}
 	return max(seen.credentials.again.Sub(now), afterConflict)
-}
-
-// inForce is what the status tells of TLS.
-func inForce(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
-	s := &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: c.ClientTLSMode()}, Peer: api.TLSPlaneStatus{Mode: c.PeerTLSMode()}}
-	if c.Status.TLS != nil { // what members trust does not change by being lost
-		was := c.Status.TLS.DeepCopy()
-		was.Client.Mode, was.Peer.Mode = s.Client.Mode, s.Peer.Mode
-		s = was
-	}
-	if found == nil {
-		return s
-	}
-	s.Client.Authority, s.Peer.Authority = cmp.Or(found.client, s.Client.Authority), cmp.Or(found.peer, s.Peer.Authority)
-	found.clientRotation.writeTo(&s.Client)
-	found.peerRotation.writeTo(&s.Peer)
-	return s
-}
-
-// trustsAnother reports whether members are to start with another authority than the status has.
-func trustsAnother(c *api.EtcdCluster, found *credentials) bool {
-	was, is := c.Status.TLS, inForce(c, found)
-	return was != nil && (otherTrust(was.Client, is.Client) || otherTrust(was.Peer, is.Peer))
-}
-
-func otherTrust(was, is api.TLSPlaneStatus) bool {
-	return was.Authority != "" && was.Authority != is.Authority || !slices.Equal(was.Trusts, is.Trusts)
-}
-
-// reportTrust writes down what members are to trust, before the first Pod starts with it: an
-// operator that comes after this one would take the authority for lost.
-func (r *Reconciler) reportTrust(ctx context.Context, c *api.EtcdCluster, found *credentials) (ctrl.Result, error) {
-	next := c.Status.DeepCopy()
-	next.TLS = inForce(c, found)
-	if err := r.report(ctx, c, *next); !apierrors.IsConflict(err) && err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: afterChange}, nil
-}
-
-// barred is why no member is made or changed: its certificates are not as they must be.
-func barred(seen observed) error {
-	if seen.credentials == nil {
-		return nil
-	}
-	return seen.credentials.barred
-}
-
-// warns is what a person has to do, though the cluster goes on; nil where that is nothing.
-func (f *credentials) warns() *certificatesError {
-	if f == nil {
-		return nil
-	}
-	return f.warning
-}
-
-// warned is the step of a cluster at rest, with what a person has to do.
-func warned(seen observed, step membership.Step) membership.Step {
-	if warning := seen.credentials.warns(); warning != nil && step.Action == membership.None && (step.Reason == membership.Healthy || step.Reason == membership.Hibernated) {
-		return warning.step()
-	}
-	return step
 }

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
-	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/pki"
 	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
@@ -114,7 +111,10 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, rotationRepo
 	if lost != "" {
 		return "", rotationReport{}, l.withoutAuthority(ctx, p, lost)
 	}
-	if h.issues.Ends().Before(l.now.Add(authorityEnds)) {
+	switch {
+	case h.expired:
+		l.warn(api.ReasonAuthorityLost, l.expired(p, h))
+	case h.issues.Ends().Before(l.now.Add(authorityEnds)):
 		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: its rotation must be over before then (status.tls, docs/tls.md#rotation)",
 			p.authority, p.spec, pki.Instant(h.issues.Ends())))
 	}
@@ -127,7 +127,25 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, rotationRepo
 		published = published && written
 	}
 	told, err := l.rotate(ctx, p, h, published)
+	switch {
+	case h.expired && err == nil:
+		l.found.lapsed = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h)}
+	case h.expired && !apierrors.IsConflict(err):
+		err = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h) + ". That does not succeed: " + podstatus.FirstLine(err.Error())}
+	case published && h.outlived(l.now):
+		l.found.expired[p.part] = fmt.Sprintf("the certificate authority before the one in Secret %s (%s) expired at %s", p.authority, p.spec, pki.Instant(h.former[0].NotAfter))
+	}
 	return h.issues.Fingerprint(), told, err
+}
+
+// expired says what comes next where the authority has expired.
+func (l *inspection) expired(p plane, h *authoritySecret) string {
+	next := "now, and the Pods that trust this one alone are recreated at once"
+	if !l.writes {
+		next = "when spec.suspend is false"
+	}
+	return fmt.Sprintf("the certificate authority in Secret %s (%s) expired at %s, and with it all that it has issued: another one takes its place %s (docs/tls.md#when-an-authority-has-expired)",
+		p.authority, p.spec, pki.Instant(h.issues.Ends()), next)
 }
 
 // authorityEnds is how long before the end of an authority a person is told.
@@ -168,10 +186,8 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 	}
 	if secret == nil {
 		lost = "is missing"
-	} else if h, err = readAuthoritySecret(secret, l.now); err != nil {
-		lost = "cannot be used: " + err.Error()
-	} else if p.status.Authority != "" && !h.follows(p.known()) {
-		lost = "holds an authority that the members do not trust"
+	} else if h, lost, err = l.sound(ctx, p, secret); err != nil {
+		return nil, "", err
 	}
 	if lost == "" {
 		return h, "", nil
@@ -202,11 +218,33 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 	if p.asked != "" { // it is a new one
 		made.Data[api.SecretRotation] = []byte(p.asked)
 	}
-	if err := l.write(ctx, nil, p.authority, made.Data, "Created the certificate authority in Secret "+p.authority); err != nil {
+	if err := l.write(ctx, nil, p.authority, made.Data, issuing("Created the certificate authority in Secret "+p.authority)); err != nil {
 		return nil, "", err
 	}
 	h, err = readAuthoritySecret(made, l.now)
 	return h, "", err
+}
+
+// sound reads the Secret of an authority, and says why it counts as lost. What cannot be used is
+// nil.
+func (l *inspection) sound(ctx context.Context, p plane, secret *corev1.Secret) (h *authoritySecret, lost string, _ error) {
+	h, unusable := readAuthoritySecret(secret, l.now)
+	if unusable == nil && h.unreadable != nil {
+		known, err := l.reread(ctx, p, h)
+		if err != nil {
+			return nil, "", err
+		}
+		if !known {
+			h, unusable = nil, h.unreadable
+		}
+	}
+	switch {
+	case unusable != nil:
+		lost = "cannot be used: " + unusable.Error()
+	case p.status.Authority != "" && !h.follows(p.status, p.known()):
+		lost = "holds an authority that the members do not trust"
+	}
+	return h, lost, nil
 }
 
 // hasPods reports whether the cluster has any Pod, as the API server itself says.
@@ -216,101 +254,6 @@ func (l *inspection) hasPods(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("list Pods: %w", err)
 	}
 	return len(pods.Items) > 0, nil
-}
-
-// issue sees to it that a Secret has what the authority has issued, good for as long as it takes to
-// renew it, and reports whether it has. What cannot be renewed is used as long as it is good, and
-// that is told.
-func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s issuedSecret) (written bool, _ error) {
-	secret, err := l.ours(ctx, s.name, l.issuedBy(append(p.known(), pki.Fingerprints(a.PEM())...), s), l.replaceable(s.name))
-	if err != nil {
-		return false, err
-	}
-	var data map[string][]byte
-	if secret != nil {
-		data = secret.Data
-	}
-	next, why := map[string][]byte{}, error(nil)
-	maps.Copy(next, data)
-	issued := false
-	for _, leaf := range s.certificates {
-		again, stale := a.Stale(data, leaf.files, leaf.use, l.now, l.lifetime())
-		if stale == nil {
-			l.lookBy(again)
-			continue
-		}
-		why, next[leaf.files.CA] = stale, a.PEM()
-		if again, stale = a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); stale == nil { // what is trusted is all that was wrong
-			l.lookBy(again)
-			continue
-		}
-		cert, key, err := a.Issue(leaf.name, leaf.use, data[leaf.files.Key], l.now, l.lifetime())
-		if err != nil {
-			return false, l.unissued(a, p, s, data, stale, fmt.Errorf("issue Secret %s: %w", s.name, err))
-		}
-		why, issued, next[leaf.files.Cert], next[leaf.files.Key] = stale, true, cert, key
-		if _, refused := a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); refused != nil { // else it is issued for ever
-			return false, &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s cannot be issued: what the authority in Secret %s issues would be refused (%v): %s",
-				s.name, p.authority, refused, recreateAdvice(p))}
-		}
-	}
-	if why == nil {
-		return true, nil
-	}
-	if l.writes {
-		err = l.write(ctx, secret, s.name, next, issuedNote(secret, s.name, issued, why))
-	} else {
-		err = l.missing(s.name)
-	}
-	if err == nil || apierrors.IsConflict(err) {
-		return err == nil, err
-	}
-	if !l.writes {
-		if _, good := l.good(a, p, s, data); good {
-			err = errors.New("which is not done while spec.suspend is true")
-		}
-	}
-	return false, l.unissued(a, p, s, data, why, err)
-}
-
-// issuedNote is the event of a Secret that is written: it was not there, or a certificate in it was
-// reissued, or what it trusts is updated.
-func issuedNote(secret *corev1.Secret, name string, issued bool, why error) string {
-	switch {
-	case secret != nil && issued:
-		return "Reissued the certificate in Secret " + name + ": " + why.Error()
-	case secret != nil:
-		return "Updated " + api.SecretCA + " of Secret " + name
-	default:
-		return "Issued the certificate in Secret " + name
-	}
-}
-
-// unissued is what comes of a certificate that could not be reissued: the error, or a warning while
-// what is there is good.
-func (l *inspection) unissued(a *pki.Authority, p plane, s issuedSecret, data map[string][]byte, why, err error) error {
-	ends, good := l.good(a, p, s, data)
-	if !good {
-		return err
-	}
-	l.lookBy(l.now.Add(unreadyLook))
-	l.warn(api.ReasonCertificates, fmt.Sprintf("the certificate in Secret %s is to be reissued (%v), %s; it expires at %s", s.name, why, podstatus.FirstLine(err.Error()), pki.Instant(ends)))
-	return nil
-}
-
-// good reports whether all certificates of a Secret can be used as they are, and until when.
-func (l *inspection) good(a *pki.Authority, p plane, s issuedSecret, data map[string][]byte) (first time.Time, _ bool) {
-	known := append(p.known(), pki.Fingerprints(a.PEM())...)
-	for _, leaf := range s.certificates {
-		ends, wrong := pki.Check(data, leaf.files, leaf.use, l.now)
-		if wrong != nil || !trustsOnly(data[leaf.files.CA], known) {
-			return first, false
-		}
-		if first.IsZero() || ends.Before(first) {
-			first = ends
-		}
-	}
-	return first, true
 }
 
 // withoutAuthority uses what is there, and tells until when that is good.
@@ -341,40 +284,5 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 		}
 	}
 	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or, %s", lost, pki.Instant(first), l.rotateAdvice(p)))
-	return nil
-}
-
-// missing is why a Secret is not written.
-func (l *inspection) missing(name string) error {
-	return &certificatesError{api.ReasonCertificates, "Secret " + name + " is missing or cannot be used, and Quorate writes nothing while spec.suspend is true"}
-}
-
-// write a Secret over what was seen; where none was seen, only if there still is none.
-func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string, data map[string][]byte, note string) error {
-	secret := render.Secret(l.c, name, data)
-	if seen == nil {
-		secret.WithResourceVersion(apply.OnlyIfAbsent)
-	} else {
-		secret.WithUID(seen.UID).WithResourceVersion(seen.ResourceVersion).WithType(seen.Type)
-	}
-	err := l.r.Client.Apply(ctx, secret, client.FieldOwner(api.Manager), client.ForceOwnership)
-	switch {
-	case apierrors.IsForbidden(err):
-		l.refused = true
-		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)", name, podstatus.FirstLine(err.Error()), l.r.grant(l.c))}
-	case apierrors.IsInvalid(err): // it is immutable
-		advice := "delete it, and it is created again"
-		if seen != nil && equality.Semantic.DeepEqual(seen.Data, data) { // an authority, for one, is not issued again
-			advice = "create it again with the same data, and not immutable"
-		}
-		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the API server refuses to change Secret %s: %s (%s)", name, advice, podstatus.FirstLine(err.Error()))}
-	case err != nil:
-		return fmt.Errorf("apply Secret %s: %w", name, err)
-	}
-	if note != "" {
-		l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonIssued, "Issue", "%s", note)
-	}
 	return nil
 }

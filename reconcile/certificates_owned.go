@@ -39,7 +39,7 @@ func (l *inspection) ours(ctx context.Context, name string, proven func(map[stri
 	case unowned && !known:
 		return nil, unknown
 	case unowned && l.writes:
-		err := l.write(ctx, secret, name, secret.Data, "Took over Secret "+name+", which had no owner")
+		err := l.write(ctx, secret, name, secret.Data, issuing("Took over Secret "+name+", which had no owner"))
 		if apierrors.IsConflict(err) {
 			return nil, err
 		}

@@ -566,6 +566,15 @@ func TestWarned(t *testing.T) {
 	if diff := cmp.Diff(goesOn, warned(seen, goesOn)); diff != "" {
 		t.Errorf("work that goes on is not told: -want, +got\n%s", diff)
 	}
+	seen.credentials.lapsed = &certificatesError{api.ReasonAuthorityLost, "the authority in Secret db-client-ca expired"}
+	silent := membership.Step{Action: membership.None, Reason: membership.Suspended, Message: "suspended by spec.suspend; without it: no member answers"}
+	if diff := cmp.Diff(seen.credentials.lapsed.step(), warned(seen, silent)); diff != "" {
+		t.Errorf("why no member answers is not told: -want, +got\n%s", diff)
+	}
+	stop := membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Message: "stopping db-0"}
+	if diff := cmp.Diff(stop, warned(seen, stop)); diff != "" {
+		t.Errorf("what is done is not told: -want, +got\n%s", diff)
+	}
 }
 
 // TestOutWithTLS: a kubelet has no certificate with which to ask whether a member serves clients,

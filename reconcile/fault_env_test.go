@@ -4,6 +4,7 @@ package reconcile_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"slices"
 	"sync"
@@ -83,6 +84,11 @@ func (f *fault) between(r *reconcile.Reconciler) {
 	dial := r.Dial
 	r.Dial = func(host string, port int) (membership.Client, error) {
 		c, err := dial(host, port)
+		return &faultyEtcd{real: c, fault: f}, err
+	}
+	secure := r.DialTLS
+	r.DialTLS = func(host string, port int, config *tls.Config) (membership.Client, error) {
+		c, err := secure(host, port, config)
 		return &faultyEtcd{real: c, fault: f}, err
 	}
 }

@@ -170,7 +170,8 @@ func (c *faultyEtcd) Members(ctx context.Context) ([]membership.Member, error) {
 
 // host is the member's name in its peer URL: etcd knows its name only once it has started.
 func host(peerURL string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(peerURL, "http://"), ".")
+	_, address, _ := strings.Cut(peerURL, "://")
+	name, _, _ := strings.Cut(address, ".")
 	return name
 }
 

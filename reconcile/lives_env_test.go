@@ -64,6 +64,7 @@ var lives = map[string]life{
 	"mend":    {reason: "flags with which etcd does not start, which are put back, and then others", run: mend(3)},
 	"mend1":   {reason: "the same while no other serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
+	"rotate":  {reason: "both certificate authorities are rotated, and no step waits for applications", run: rotate},
 	"restore": {reason: "started from a stored snapshot", forgets: true, run: restore},
 	"inplace": {reason: "put back to a stored snapshot while it serves", run: putInPlace},
 	"survive": {reason: "put back to what the one member has that is left", run: survive},
@@ -73,8 +74,8 @@ var lives = map[string]life{
 }
 
 // born creates a cluster, waits for it and writes to it; clients go on with that where the stage is
-// to have some.
-func (s *stage) born(c *api.EtcdCluster) data {
+// to have some, as with says.
+func (s *stage) born(c *api.EtcdCluster, with ...func(*history.Config)) data {
 	s.Helper()
 	contract.Watch(s, c)
 	s.create(c)
@@ -82,7 +83,7 @@ func (s *stage) born(c *api.EtcdCluster) data {
 	s.ready(c)
 	s.write(c, kept)
 	if s.loaded {
-		s.clients = s.load(c, light)
+		s.clients = s.load(c, append([]func(*history.Config){light}, with...)...)
 	}
 	return kept
 }
@@ -257,6 +258,25 @@ func relocate(s *stage, f *fault) (*api.EtcdCluster, data) {
 		return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == 1 && c.Status.Members[0].Name != "db-0"
 	})
 	s.on(c, hostlet.Expandable, "1Gi")
+	s.write(c, kept)
+	return c, kept
+}
+
+func rotate(s *stage, f *fault) (*api.EtcdCluster, data) {
+	s.secured = true
+	c := s.cluster("db", 3)
+	c.Spec.TLS.Client.RotationWait = new(api.Duration("0s"))
+	kept := s.born(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c)) })
+	was, tls := identityOf(c), c.Status.TLS.DeepCopy()
+	f.arm()
+	s.change(c, func() { c.Spec.TLS.Client.RotateAuthority, c.Spec.TLS.Peer.RotateAuthority = "a", "a" })
+	s.await(c, "rotated", func() bool {
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && rotatedTo("a", c.Status.TLS.Client) && rotatedTo("a", c.Status.TLS.Peer)
+	})
+	if c.Status.TLS.Client.Authority == tls.Client.Authority || c.Status.TLS.Peer.Authority == tls.Peer.Authority {
+		s.Errorf("the authorities are the same: %+v", c.Status.TLS)
+	}
+	s.same(c, was)
 	s.write(c, kept)
 	return c, kept
 }

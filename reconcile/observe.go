@@ -70,8 +70,11 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	now := time.Now()
 	seen.begun = r.begun(c, now)
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
+	found := r.keys.of(c)
 	for n := range seen.Instances {
-		seen.Instances[n].Pod.Cleared = seen.Instances[n].Pod.Cleared || r.AgentImage == "" // there is nothing to run the agent of
+		i := &seen.Instances[n]
+		i.Pod.Cleared = i.Pod.Cleared || r.AgentImage == "" // there is nothing to run the agent of
+		i.Pod.Expired = found.expiredFor(c, seen.pods[i.Name])
 	}
 	seen.Former = seen.former.facts(c, r.limits(c, now))
 	seen.proves = r.prove(c, &seen, now)

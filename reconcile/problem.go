@@ -25,7 +25,7 @@ func podProblem(pod *corev1.Pod) string {
 	if problem := restoreProblem(pod); problem != "" {
 		return problem
 	}
-	if problem := beginProblem(pod); problem != "" {
+	if problem := clearProblem(pod); problem != "" {
 		return problem
 	}
 	s := containerStatus(pod)

@@ -20,6 +20,11 @@ import (
 //
 // etcd reads what it trusts at its start alone. So in the first and the last step the planner
 // recreates the Pods, like those of which the spec has changed (render.PartClientTrust).
+//
+// Where the one that issues is lost in step Reissue, a rotation begins again, and previous.crt
+// stays in ca.crt until its end. Where it has expired, nothing that it has issued is good for
+// anything, and no step waits: the planner recreates all Pods at once that trust nothing else
+// (membership.Pod.Expired).
 
 // rotationMove is what is to be written for a rotation to go on.
 type rotationMove string
@@ -41,12 +46,13 @@ type rotationFacts struct {
 	// Asked is what the spec asks for, and Done what the last rotation began with.
 	Asked, Done string
 	// Due: the authority is to be rotated by its age. Expired: it has expired, and so has all that
-	// it has issued.
-	Due, Expired bool
+	// it has issued. Outlived: so have those before it that are still trusted.
+	Due, Expired, Outlived bool
 	// Suspended: nothing is to be written.
 	Suspended bool
-	// Published: all Secrets of the plane hold what they are to hold in this step.
-	Published bool
+	// Published: all Secrets of the plane hold what they are to hold in this step. Reported: the
+	// status names the authority that issues.
+	Published, Reported bool
 	// Since when that is so, as far as it is written down; Wait is how long applications have from
 	// then on.
 	Since time.Time
@@ -98,6 +104,10 @@ func nextRotation(f rotationFacts) rotationState {
 
 // atRest is before a rotation, or in its last step.
 func (f rotationFacts) atRest(s rotationState) rotationState {
+	if f.Expired {
+		s.Move = moveBegin
+		return s
+	}
 	if waits := f.recreated(); waits != "" {
 		s.Step, s.Waits, s.Again = api.RotationTrustNew, waits, f.Now.Add(rotationLook)
 		return s
@@ -117,7 +127,18 @@ func (f rotationFacts) trustBoth(s rotationState) rotationState {
 }
 
 func (f rotationFacts) reissue(s rotationState) rotationState {
-	return f.awaited(s, moveFinish, "their certificate")
+	switch {
+	case f.Expired:
+		s.Move = moveBegin
+		return s
+	case f.Outlived: // applications connect with another certificate, or not at all
+		f.Wait = 0
+	}
+	s = f.awaited(s, moveFinish, "their certificate")
+	if s.Move == moveFinish && !f.Reported { // a Secret of before could not be told from a newer one
+		s.Move, s.Again, s.Waits = moveNone, f.Now, "waiting for the status to name the new authority"
+	}
+	return s
 }
 
 // awaited is what a step waits for before the next one: that the Secrets are written, that each
@@ -157,7 +178,11 @@ func (f rotationFacts) recreated() string {
 	}
 	var parts []string
 	if len(pods) > 0 {
-		parts = append(parts, "waiting for the Pods of "+strings.Join(pods, ", ")+" to be recreated, one after the other")
+		how := "one after the other"
+		if f.Outlived {
+			how = "at once, since all that they trust has expired"
+		}
+		parts = append(parts, "waiting for the Pods of "+strings.Join(pods, ", ")+" to be recreated, "+how)
 	}
 	if len(missing) > 0 {
 		parts = append(parts, "waiting for the Pods of "+strings.Join(missing, ", ")+" to be created")

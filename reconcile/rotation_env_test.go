@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,6 +20,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/history"
+	"quorate.dev/reconcile"
+	"quorate.dev/reconcile/pki"
+	"quorate.dev/snapshot"
 )
 
 // TestAuthorityRotates: both authorities are rotated under clients that write and read. Each
@@ -118,6 +122,141 @@ func TestLostAuthorityRotates(t *testing.T) {
 	}
 	l.await(10)
 	l.check()
+}
+
+// TestLostMidwayRotates: the authority that issues is lost in the second step, when certificates of
+// the one before it are still in use. Nothing pauses, and in the end only the third is trusted.
+func TestLostMidwayRotates(t *testing.T) {
+	s := newStage(t)
+	s.secured = true
+	c := s.cluster("db", 3)
+	c.Spec.TLS.Client.RotationWait = new(api.Duration("0s"))
+	crash := s.operate()
+	s.create(c)
+	s.ready(c)
+	was := c.Status.TLS.DeepCopy()
+	l := s.load(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c)) })
+	crash()
+	f := newFault("apply.Secret.db-peer-ca#2", after) // the new authority issues, and has issued nothing
+	f.arm()
+	crash = s.operate(f.between)
+	s.change(c, func() { c.Spec.TLS.Peer.RotateAuthority = "a" })
+	s.meets(f)
+	crash()
+	lost := s.secret("db-peer-ca")
+	second := pki.Fingerprint(lost.Data[api.SecretCert])
+	s.must(s.Delete(t.Context(), lost))
+	s.change(c, func() { c.Spec.TLS.Peer.RotateAuthority = "lost" })
+	s.operate()
+	s.await(c, "rotated", func() bool {
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && rotatedTo("lost", c.Status.TLS.Peer)
+	})
+	if is := c.Status.TLS.Peer.Authority; is == was.Peer.Authority || is == second {
+		t.Errorf("the authority is %s, want another one than the first and the one that was lost", is)
+	}
+	l.await(10)
+	l.check()
+}
+
+// TestExpiredAuthorityRotates: both authorities expire while no operator runs. The next operator
+// brings the cluster back by itself, with its data.
+func TestExpiredAuthorityRotates(t *testing.T) {
+	s := newStage(t)
+	s.secured = true
+	crash := s.operate(func(r *reconcile.Reconciler) { r.Certificates.AuthorityLifetime = 40 * time.Second })
+	c := s.cluster("db", 3)
+	s.create(c)
+	s.await(c, "available", func() bool { return is(c, api.ConditionAvailable, metav1.ConditionTrue) && c.Status.ReadyReplicas == 3 }) // not ready: the end is near
+	s.put(s.etcd(c), "key", "value")
+	was := c.Status.TLS.DeepCopy()
+	before, _ := s.lives(c)
+	crash()
+	for _, name := range []string{"db-client-ca", "db-peer-ca"} {
+		block, _ := pem.Decode(s.secret(name).Data[api.SecretCert])
+		authority, err := x509.ParseCertificate(block.Bytes)
+		s.must(err)
+		select {
+		case <-time.After(time.Until(authority.NotAfter) + time.Second):
+		case <-t.Context().Done():
+		}
+	}
+	s.operate()
+	s.await(c, "back, with other authorities", func() bool {
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && c.Status.TLS.Client.Rotation == nil && c.Status.TLS.Peer.Rotation == nil &&
+			c.Status.TLS.Client.Authority != was.Client.Authority && c.Status.TLS.Peer.Authority != was.Peer.Authority
+	})
+	s.want(s.etcd(c), "key", "value")
+	after, _ := s.lives(c)
+	if len(after) != len(before) {
+		t.Errorf("Pods were %v, are %v", before, after)
+	}
+	for pod, uid := range after {
+		if uid == before[pod] {
+			t.Errorf("%s is the Pod that trusted what has expired", pod)
+		}
+	}
+}
+
+// TestBackupDuringRotation: an EtcdBackup that is created in any step of a rotation is verified,
+// and so is one whose agent was killed in one step and comes again in the next.
+func TestBackupDuringRotation(t *testing.T) {
+	s := newStage(t, agents)
+	s.secured = true
+	s.inStore(func(context.Context, snapshot.Store) error { return nil })
+	killed := make(chan struct{})
+	s.dies = func(string, bool) bool {
+		select {
+		case <-killed:
+			return false
+		default:
+			close(killed)
+			return true
+		}
+	}
+	s.backUp()
+	c := s.guarded(1, etcd36, backups)
+	c.Spec.TLS.Client.RotationWait = new(api.Duration("0s"))
+	crash := s.operate()
+	s.create(c)
+	s.put(s.ready(c), "key", "value")
+	crash()
+	backup := func(name string) *api.EtcdBackup {
+		b := &api.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns}}
+		b.Spec.ClusterRef.Name, b.Spec.Verify = c.Name, api.VerifyHash
+		s.create(b)
+		return b
+	}
+	verified := func(b *api.EtcdBackup) {
+		s.awaitObject(b, "verified", func() bool { return b.Status.VerifiedAt != nil })
+	}
+	until := func(effect string) {
+		f := newFault(effect, before)
+		f.arm()
+		crash := s.operate(f.between)
+		s.meets(f)
+		crash()
+	}
+	s.change(c, func() { c.Spec.TLS.Client.RotateAuthority, c.Spec.TLS.Peer.RotateAuthority = "a", "a" })
+	until("apply.Secret.db-client-ca#2") // step TrustBoth, at its end
+	first := backup("trustboth")
+	select {
+	case <-killed:
+	case <-time.After(patience):
+		t.Fatal("no agent has come to be killed")
+	}
+	until("apply.Secret.db-client-ca#2") // step Reissue, at its end
+	second := backup("reissue")
+	verified(first)
+	verified(second)
+	until("delete.Pod.db-0#1") // step TrustNew: the member trusts both still
+	third := backup("trustnew")
+	s.operate() // it may recreate the member amid that
+	verified(third)
+	s.await(c, "rotated", func() bool {
+		return is(c, api.ConditionReady, metav1.ConditionTrue) && rotatedTo("a", c.Status.TLS.Client) && rotatedTo("a", c.Status.TLS.Peer)
+	})
+	fourth := backup("after")
+	verified(fourth)
 }
 
 // rereading is how an application connects that reads all files at each connection, those that it

@@ -19,7 +19,7 @@ func TestNextRotation(t *testing.T) {
 	behind := memberTrust{Name: "db-1", Exists: true, Trusts: true, Problem: "presents a certificate of the former authority"}
 	look := noon.Add(rotationLook)
 	both := func(change func(*rotationFacts)) rotationFacts {
-		f := rotationFacts{Step: api.RotationTrustBoth, Asked: "a", Done: "a", Published: true, Now: noon, Members: []memberTrust{good, good}}
+		f := rotationFacts{Step: api.RotationTrustBoth, Asked: "a", Done: "a", Published: true, Reported: true, Now: noon, Members: []memberTrust{good, good}}
 		change(&f)
 		return f
 	}
@@ -114,6 +114,34 @@ func TestNextRotation(t *testing.T) {
 				f.Expired, f.Published, f.Wait, f.Members = true, false, week, []memberTrust{old}
 			}),
 			want: rotationState{Step: api.RotationTrustBoth, Move: moveReissue},
+		},
+		"ExpiredAtRest": {
+			reason: "no operator ran while it aged",
+			facts: rest(func(f *rotationFacts) {
+				f.Expired, f.Due, f.Published, f.Members = true, true, false, []memberTrust{old, gone}
+			}),
+			want: rotationState{Move: moveBegin},
+		},
+		"ExpiredInReissue": {
+			reason: "the one that came next has expired as well: what issues nothing is waited for in vain",
+			facts:  reissue(func(f *rotationFacts) { f.Expired, f.Due, f.Published, f.Wait = true, true, false, week }),
+			want:   rotationState{Step: api.RotationReissue, Move: moveBegin},
+		},
+		"ExpiredSuspended": {reason: "a person works by hand", facts: rest(func(f *rotationFacts) { f.Expired, f.Due, f.Suspended = true, true, true })},
+		"Outlived": {
+			reason: "no member that trusts the former one alone takes a connection: none is spared",
+			facts:  reissue(func(f *rotationFacts) { f.Outlived, f.Wait, f.Members = true, week, []memberTrust{good, old} }),
+			want:   rotationState{Step: api.RotationReissue, Waits: "waiting for the Pods of db-1 to be recreated, at once, since all that they trust has expired", Again: look},
+		},
+		"OutlivedFinish": {
+			reason: "applications connect with another certificate by now, or not at all",
+			facts:  reissue(func(f *rotationFacts) { f.Outlived, f.Wait = true, week }),
+			want:   rotationState{Step: api.RotationReissue, Move: moveFinish},
+		},
+		"Unreported": {
+			reason: "an operator that comes after this one would take a Secret of before for good",
+			facts:  reissue(func(f *rotationFacts) { f.Reported = false }),
+			want:   rotationState{Step: api.RotationReissue, Waits: "waiting for the status to name the new authority", Again: noon},
 		},
 
 		"ReissuedAlone": {

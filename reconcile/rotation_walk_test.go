@@ -51,20 +51,30 @@ var errDies = errors.New("the operator dies")
 // comes to its end. So it does where an authority, or its key, was lost.
 func TestRotationKeepsTrust(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range uint64(6) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			w := newWalk(t, seed)
 			was := w.c.Status.TLS.DeepCopy()
-			switch seed % 4 {
+			lost := func() {} // in the second step
+			switch seed {
 			case 1:
 				delete(w.secrets, w.c.PeerAuthoritySecret())
 			case 2:
 				w.secrets[w.c.ClientAuthoritySecret()].Data[api.SecretKey] = nil
+			case 4:
+				lost = func() { w.secrets[w.c.ClientAuthoritySecret()].Data[api.SecretKey] = nil }
+			case 5:
+				lost = func() { delete(w.secrets, w.c.PeerAuthoritySecret()) }
 			}
-			w.c.Spec.TLS.Client.RotateAuthority, w.c.Spec.TLS.Peer.RotateAuthority = "a", "a"
-			for n := 0; !w.done("a"); n++ {
-				if n > 600 {
+			word, midway := "a", []string{w.c.ClientAuthoritySecret(), w.c.PeerAuthoritySecret()}[seed%2]
+			for n := 0; !w.done(word); n++ {
+				w.c.Spec.TLS.Client.RotateAuthority, w.c.Spec.TLS.Peer.RotateAuthority = word, word
+				if seed > 3 && word == "a" && len(w.secrets[midway].Data[api.SecretPreviousCert]) > 0 {
+					lost()
+					word = "b"
+				}
+				if n > 1200 {
 					t.Fatalf("the rotation comes to no end: %+v %+v", w.c.Status.TLS.Client, w.c.Status.TLS.Peer)
 				}
 				w.turn()

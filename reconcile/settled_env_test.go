@@ -159,7 +159,7 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 		if err != nil {
 			s.Fatal(err)
 		}
-		raw = sum.ReplaceAll(raw, []byte("sum"))
+		raw = trust.ReplaceAll(sum.ReplaceAll(raw, []byte("sum")), []byte("$1"))
 		line := uid.ReplaceAllString(token.ReplaceAllString(strings.ReplaceAll(string(raw), s.ns, "ns"), ""), "uid")
 		lines = append(lines, memberName.ReplaceAllStringFunc(line, func(name string) string { return rank[name] }))
 	}
@@ -192,11 +192,11 @@ func (s *stage) picture(c *api.EtcdCluster) []string {
 
 // withoutGate is the spec of a Pod as if its member had never been one to come, which waited at a
 // gate (render.Provisioner): a Pod that is recreated over the data has none. Nor does it matter
-// whether the Pod of a first member was the first one (render.ContainerBegin).
+// whether the Pod of a first member was the first one (render.ContainerClearUnvoted).
 func withoutGate(spec corev1.PodSpec) corev1.PodSpec {
 	const gate = "start"
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == gate })
-	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == render.ContainerBegin })
+	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c corev1.Container) bool { return c.Name == render.ContainerClearUnvoted })
 	mounts := &spec.Containers[0].VolumeMounts
 	*mounts = slices.DeleteFunc(*mounts, func(m corev1.VolumeMount) bool { return m.Name == gate })
 	return spec
@@ -205,6 +205,7 @@ func withoutGate(spec corev1.PodSpec) corev1.PodSpec {
 var (
 	uid        = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	sum        = regexp.MustCompile(`[0-9a-f]{64}`)                     // of a snapshot, which is another one in every run
+	trust      = regexp.MustCompile(`(tls\.(?:client|peer)=)[0-9a-f]+`) // of authorities, of which no two are the same
 	token      = regexp.MustCompile(`"--initial-cluster-token=[^"]*",`) // first members have one
 	memberName = regexp.MustCompile(`\bdb-[0-9]+\b`)
 )

@@ -52,7 +52,7 @@ type Member struct {
 	Snapshot, Restore, AgentImage string
 
 	// Again: the Pod of a first member was there before, and its etcd may have ended before it had
-	// voted. Its data directory is removed then (ContainerBegin), with AgentImage.
+	// voted. Its data directory is removed then (ContainerClearUnvoted), with AgentImage.
 	Again bool
 
 	// Join is JoinPending on the claim of a member to come, and then the ID of the member that

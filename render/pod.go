@@ -71,7 +71,7 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 			return nil, err
 		}
 	}
-	beginning(pod, c, m)
+	clearing(pod, c, m)
 	return pod, nil
 }
 

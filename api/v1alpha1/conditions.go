@@ -182,8 +182,8 @@ const (
 	ReasonCertificates = "Certificates"
 	// ReasonAuthorityLost: Quorate cannot renew certificates, because the Secret of their authority
 	// is missing, cannot be used or holds an authority that the members do not trust; or the
-	// authority expires within half a year. The message says until when the cluster serves, and
-	// what to do.
+	// authority expires within half a year, or has expired, and another one is about to take its
+	// place. The message says until when the cluster serves, and what to do.
 	//
 	// What to do: put the Secret back from a backup, or rotate the authority with the command in
 	// the message; see docs/tls.md#when-an-authority-is-lost.

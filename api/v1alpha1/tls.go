@@ -146,11 +146,11 @@ type TLSPlaneStatus struct {
 	Authority string `json:"authority,omitempty"`
 
 	// trusts are the SHA-256 of all authorities that a Pod trusts when it is created now: two
-	// during a rotation, one after it. Before the first rotation trusts is empty, and members trust
-	// the one in authority.
+	// during a rotation, and one more for each that was lost in its second step; one after it.
+	// Before the first rotation trusts is empty, and members trust the one in authority.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=64
 	Trusts []string `json:"trusts,omitempty"`
 

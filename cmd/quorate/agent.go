@@ -17,7 +17,7 @@ import (
 // people: "quorate snapshot" is.
 func agent() *cobra.Command {
 	cmd := &cobra.Command{Use: "agent", Short: "What the operator runs in Pods", Hidden: true}
-	cmd.AddCommand(agentSave(), agentFetch(), agentRestore(), agentRestoreMember(), agentInstall(), agentCopyMember(), agentExpectMember(), agentBeginMember(), agentVerifyHash(), agentVerifyServed(), agentFind(), agentDelete())
+	cmd.AddCommand(agentSave(), agentFetch(), agentRestore(), agentRestoreMember(), agentInstall(), agentCopyMember(), agentExpectMember(), agentClearUnvoted(), agentVerifyHash(), agentVerifyServed(), agentFind(), agentDelete())
 	return cmd
 }
 

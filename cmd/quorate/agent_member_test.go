@@ -55,7 +55,13 @@ func TestAgentOfRestore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, container := range []corev1ac.ContainerApplyConfiguration{job.Spec.Template.Spec.Containers[0], pod.Spec.InitContainers[0]} {
+			again, err := render.Pod(c, render.Member{
+				Name: "db-0", Version: "3.6.16", Token: "token", BootstrapSize: 3, InitialClusterState: render.StateNew, Again: true, AgentImage: "quorate:dev",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, container := range []corev1ac.ContainerApplyConfiguration{job.Spec.Template.Spec.Containers[0], pod.Spec.InitContainers[0], again.Spec.InitContainers[0]} {
 				cmd, flags, err := root().Find(container.Args)
 				if err == nil {
 					err = cmd.ParseFlags(flags)

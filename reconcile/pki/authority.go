@@ -32,8 +32,8 @@ const clockSkew = 24 * time.Hour
 // Authority signs certificates.
 type Authority struct {
 	certificate *x509.Certificate
-	key         crypto.Signer
-	pem         []byte
+	key         crypto.Signer // nil: it issues nothing
+	trusted     []*x509.Certificate
 }
 
 // NewAuthority makes the certificate and the key of an authority, in PEM.
@@ -75,30 +75,27 @@ func ReadAuthority(files map[string][]byte, names Names, now time.Time) (*Author
 	if err := timely(names.Cert, c, now); err != nil {
 		return nil, err
 	}
-	return &Authority{certificate: c, key: key, pem: encoded(blockCertificate, c.Raw)}, nil
+	return &Authority{certificate: c, key: key, trusted: []*x509.Certificate{c}}, nil
 }
 
 // PEM is what is trusted with the authority: its certificate, and those of Beside, in an order that
 // does not depend on which of them issues.
-func (a *Authority) PEM() []byte { return bytes.Clone(a.pem) }
+func (a *Authority) PEM() []byte { return Encode(a.trusted) }
 
-// Beside is the same authority, of which what it issues is to come with trust in another one as
-// well. Beside itself it is as it was: no certificate is trusted twice.
-func (a *Authority) Beside(other *x509.Certificate) *Authority {
-	if a.certificate.Equal(other) {
-		return a
-	}
-	both := []*x509.Certificate{a.certificate, other}
-	slices.SortFunc(both, func(x, y *x509.Certificate) int { return strings.Compare(fingerprint(x), fingerprint(y)) })
+// Beside is the same authority, of which what it issues is to come with trust in others as well. No
+// certificate is trusted twice.
+func (a *Authority) Beside(others ...*x509.Certificate) *Authority {
 	beside := *a
-	beside.pem = slices.Concat(encoded(blockCertificate, both[0].Raw), encoded(blockCertificate, both[1].Raw))
+	beside.trusted = slices.Concat(a.trusted, others)
+	slices.SortFunc(beside.trusted, func(x, y *x509.Certificate) int { return strings.Compare(fingerprint(x), fingerprint(y)) })
+	beside.trusted = slices.CompactFunc(beside.trusted, (*x509.Certificate).Equal)
 	return &beside
 }
 
 // Keyless is an authority of which only the certificate is known, or good: it is trusted, and
 // issues nothing.
 func Keyless(c *x509.Certificate) *Authority {
-	return &Authority{certificate: c, pem: encoded(blockCertificate, c.Raw)}
+	return &Authority{certificate: c, trusted: []*x509.Certificate{c}}
 }
 
 // Client is how a client connects with a certificate of the authority that is made for it, valid
@@ -118,6 +115,9 @@ func (a *Authority) Client(name string, trusted []byte, now time.Time) (*tls.Con
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{pair}}, nil
 }
 
+// Issues reports whether the authority can issue anything.
+func (a *Authority) Issues() bool { return a.key != nil }
+
 // Certificate is that of the authority.
 func (a *Authority) Certificate() *x509.Certificate { return a.certificate }
 
@@ -126,20 +126,33 @@ func (a *Authority) Issued(c *x509.Certificate) bool {
 	return c.CheckSignatureFrom(a.certificate) == nil
 }
 
-// ReadCertificate reads the only certificate of a file that an authority has, and says why it
-// cannot be used. It may have expired.
-func ReadCertificate(name string, file []byte) (*x509.Certificate, error) {
+// ReadCertificates reads the certificates of a file of authorities, and says why it cannot be used.
+// They may have expired. A file with more than most of them is refused.
+func ReadCertificates(name string, file []byte, most int) ([]*x509.Certificate, error) {
 	all, err := certificates(name, file)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(all) != 1:
-		return nil, fmt.Errorf("%s has %d certificates: one belongs there", name, len(all))
-	case !all[0].IsCA || !all[0].BasicConstraintsValid:
+	case len(all) > most:
+		return nil, fmt.Errorf("%s has %d certificates; the limit is %d", name, len(all), most)
+	case slices.ContainsFunc(all, func(c *x509.Certificate) bool { return !c.IsCA || !c.BasicConstraintsValid }):
 		return nil, fmt.Errorf("%s: %w", name, errNoAuthority)
 	}
-	return all[0], nil
+	return all, nil
 }
+
+// Encode writes certificates in PEM, in their order.
+func Encode(all []*x509.Certificate) []byte {
+	blocks := make([][]byte, len(all))
+	for n, c := range all {
+		blocks[n] = encoded(blockCertificate, c.Raw)
+	}
+	return bytes.Join(blocks, nil)
+}
+
+// Expired reports whether the authority's own certificate is not valid any more, and with it all
+// that it has issued.
+func Expired(c *x509.Certificate, now time.Time) bool { return now.After(c.NotAfter) }
 
 // Ends is until when what the authority issues can be valid.
 func (a *Authority) Ends() time.Time { return a.certificate.NotAfter }
@@ -171,18 +184,13 @@ func Fingerprints(file []byte) []string {
 	return prints
 }
 
-// Find is the certificate of that fingerprint in a file, in PEM; nil where it is not there.
-func Find(file []byte, wanted string) []byte {
+// Find are the certificates of these fingerprints in a file; none where it cannot be read.
+func Find(file []byte, wanted ...string) []*x509.Certificate {
 	all, err := certificates("", file)
 	if err != nil {
 		return nil
 	}
-	for _, c := range all {
-		if fingerprint(c) == wanted {
-			return encoded(blockCertificate, c.Raw)
-		}
-	}
-	return nil
+	return slices.DeleteFunc(all, func(c *x509.Certificate) bool { return !slices.Contains(wanted, fingerprint(c)) })
 }
 
 func fingerprint(c *x509.Certificate) string {
@@ -224,14 +232,18 @@ func (a *Authority) end(now time.Time, lifetime time.Duration) time.Time {
 }
 
 // Stale says why a certificate is to be reissued: it cannot be used, is another authority's or for
-// other names, or expires soon. It returns when to ask again.
+// other names, or expires soon. Where the authority issues nothing, any that can be used and comes
+// with the right trust is good. It returns when to ask again.
 func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now time.Time, lifetime time.Duration) (again time.Time, _ error) {
 	ends, err := Check(files, names, use, now)
 	if err != nil {
 		return now, err
 	}
-	if !bytes.Equal(files[names.CA], a.pem) {
+	if !bytes.Equal(files[names.CA], a.PEM()) {
 		return now, fmt.Errorf("%s is not the certificate of the authority", names.CA)
+	}
+	if a.key == nil { // it would not get better
+		return ends, nil
 	}
 	chain, err := certificates(names.Cert, files[names.Cert])
 	if err != nil {

@@ -75,12 +75,17 @@ func TestBeside(t *testing.T) {
 	if _, err := former.Stale(files, names, use, noon, LeafLifetime); text(err) != "ca.crt is not the certificate of the authority" {
 		t.Errorf("another one is trusted as well: %v", err)
 	}
-	if !bytes.Equal(Find(old.PEM(), former.Fingerprint()), former.PEM()) || Find(old.PEM(), authority(t, noon).Fingerprint()) != nil {
+	if !bytes.Equal(Encode(Find(old.PEM(), former.Fingerprint())), former.PEM()) || len(Find(old.PEM(), authority(t, noon).Fingerprint())) > 0 {
 		t.Error("a certificate is not found by its fingerprint, or another one is")
+	}
+	third := authority(t, noon)
+	if all := third.Beside(next.Certificate(), former.Certificate()).Beside(next.Certificate()); !bytes.Equal(all.PEM(), old.Beside(third.Certificate()).PEM()) || len(Fingerprints(all.PEM())) != 3 {
+		t.Errorf("three of which one was named twice:\n%s", all.PEM())
 	}
 }
 
-// TestKeyless: an authority without its key is trusted, and issues nothing.
+// TestKeyless: an authority without its key is trusted, and issues nothing. What can be used is
+// good, since nothing better is to be had.
 func TestKeyless(t *testing.T) {
 	t.Parallel()
 	a := authority(t, noon)
@@ -89,17 +94,46 @@ func TestKeyless(t *testing.T) {
 	if _, err := lost.Stale(files, names, use, noon, LeafLifetime); err != nil {
 		t.Errorf("what it has issued is stale: %v", err)
 	}
+	if ends, err := lost.Stale(files, names, use, noon.Add(LeafLifetime-time.Hour), LeafLifetime); err != nil || !ends.Equal(noon.Add(LeafLifetime)) {
+		t.Errorf("what expires soon, and cannot be renewed: good until %s, %v", ends, err)
+	}
+	former := authority(t, noon)
+	both := lost.Beside(former.Certificate())
+	if _, err := both.Stale(with(issued(t, former, use, noon), "ca.crt", both.PEM()), names, use, noon, LeafLifetime); err != nil {
+		t.Errorf("what the one before it has issued, which is trusted: %v", err)
+	}
+	if _, err := both.Stale(files, names, use, noon, LeafLifetime); err == nil {
+		t.Error("the one before it is not trusted in a file, and that is good")
+	}
 	if _, _, err := lost.Issue("db", use, nil, noon, LeafLifetime); err == nil {
 		t.Error("it issues")
 	}
-	leaf, err := ReadCertificate("ca.crt", files["tls.crt"])
-	if err == nil {
-		t.Errorf("a leaf is taken for an authority: %v", leaf.Subject)
+}
+
+// TestReadCertificates: what is to be trusted is read to its end, or refused.
+func TestReadCertificates(t *testing.T) {
+	t.Parallel()
+	a := authority(t, noon)
+	cases := map[string]struct {
+		reason string
+		file   []byte
+		most   int
+		want   string
+	}{
+		"One":     {reason: "as a rotation writes it", file: a.PEM(), most: 1},
+		"Several": {reason: "after one was lost midway", file: joined(a.PEM(), authority(t, noon).PEM()), most: 2},
+		"Missing": {reason: "nothing", most: 1, want: "ca.crt is missing or empty"},
+		"Many":    {reason: "it would be trusted, and told in the status", file: joined(a.PEM(), a.PEM()), most: 1, want: "ca.crt has 2 certificates; the limit is 1"},
+		"Leaf":    {reason: "no authority", file: joined(a.PEM(), issued(t, a, use, noon)["tls.crt"]), most: 2, want: "ca.crt: it is not the certificate of an authority"},
+		"Cut":     {reason: "a half was written", file: a.PEM()[:100], most: 1, want: "ca.crt is cut off or damaged: 0 of its 1 PEM blocks can be read"},
 	}
-	for name, file := range map[string][]byte{"missing": nil, "two": joined(a.PEM(), a.PEM())} {
-		if _, err := ReadCertificate("ca.crt", file); err == nil {
-			t.Errorf("%s: it is read", name)
-		}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := ReadCertificates("ca.crt", tc.file, tc.most); text(err) != tc.want {
+				t.Errorf("%s: -want, +got\n-%s\n+%s", tc.reason, tc.want, text(err))
+			}
+		})
 	}
 }
 

@@ -39,7 +39,7 @@ func intermediate(t *testing.T, root *Authority) (*Authority, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Authority{certificate: c, key: key, pem: encoded(blockCertificate, der)}, encoded(blockCertificate, der)
+	return &Authority{certificate: c, key: key, trusted: []*x509.Certificate{c}}, encoded(blockCertificate, der)
 }
 
 // longRoot is an authority that may sign others.
@@ -61,7 +61,7 @@ func longRoot(t *testing.T) *Authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Authority{certificate: c, key: key, pem: encoded(blockCertificate, der)}
+	return &Authority{certificate: c, key: key, trusted: []*x509.Certificate{c}}
 }
 
 func TestCheck(t *testing.T) {
@@ -223,7 +223,7 @@ func TestCheckOfAuthorities(t *testing.T) {
 	t.Parallel()
 	root := longRoot(t)
 	between, sent := intermediate(t, root)
-	cert, key, err := (&Authority{certificate: endless(between), key: between.key, pem: between.pem}).Issue("db", use, nil, noon.AddDate(1, 0, -1), LeafLifetime)
+	cert, key, err := (&Authority{certificate: endless(between), key: between.key, trusted: between.trusted}).Issue("db", use, nil, noon.AddDate(1, 0, -1), LeafLifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestCheckOfAuthorities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := &Authority{certificate: limited, key: root.key, pem: encoded(blockCertificate, limited.Raw)}
+	servers := &Authority{certificate: limited, key: root.key, trusted: []*x509.Certificate{limited}}
 	if _, err := Check(issued(t, servers, use, noon), names, use, noon); !strings.HasPrefix(text(err), "an authority of tls.crt is not for client authentication") {
 		t.Errorf("its authority issues for servers alone: %v", err)
 	}

@@ -17,8 +17,8 @@ type TLSPlaneStatusApplyConfiguration struct {
 	// hexadecimal. Only with mode Managed.
 	Authority *string `json:"authority,omitempty"`
 	// trusts are the SHA-256 of all authorities that a Pod trusts when it is created now: two
-	// during a rotation, one after it. Before the first rotation trusts is empty, and members trust
-	// the one in authority.
+	// during a rotation, and one more for each that was lost in its second step; one after it.
+	// Before the first rotation trusts is empty, and members trust the one in authority.
 	Trusts []string `json:"trusts,omitempty"`
 	// rotateAuthority is the value that rotateAuthority had in the spec when the last rotation
 	// began, or when the authority was created.

@@ -10,12 +10,12 @@ import (
 	"quorate.dev/snapshot"
 )
 
-// agentBeginMember is the init container of a first member whose Pod is recreated. It is run again
+// agentClearUnvoted is the init container of a first member whose Pod is recreated. It is run again
 // whenever the Pod starts on its node, also long after the cluster has formed: then nothing is
 // removed.
-func agentBeginMember() *cobra.Command {
+func agentClearUnvoted() *cobra.Command {
 	var dir, state string
-	return agentCommand("begin-member", "Remove the data directory of a first member that has yet to vote", func(f *pflag.FlagSet) {
+	return agentCommand("clear-unvoted", "Remove the data directory of a first member that has yet to vote", func(f *pflag.FlagSet) {
 		f.StringVar(&dir, "data-dir", "", "data directory of etcd")
 		f.StringVar(&state, "initial-cluster-state", "", "what the Pod says: nothing is removed once it is not "+render.StateNew)
 	}, func(cmd *cobra.Command) (r agentResult, err error) {

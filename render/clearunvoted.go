@@ -7,18 +7,18 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// ContainerBegin is the init container of a first member whose Pod is recreated before the cluster
-// has formed. An etcd that ended before it wrote a vote or a commit index to its log has left a
-// data directory with which it never elects a leader. The agent removes that, and nothing else
-// (snapshot.ClearUnvoted).
-const ContainerBegin = "begin"
+// ContainerClearUnvoted is the init container of a first member whose Pod is recreated before the
+// cluster has formed. An etcd that ended before it wrote a vote or a commit index to its log has
+// left a data directory with which it never elects a leader. The agent removes that, and nothing
+// else (snapshot.ClearUnvoted).
+const ContainerClearUnvoted = "clear-unvoted"
 
-// beginning adds it. Without an image of the agent the Pod starts without it.
-func beginning(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member) {
+// clearing adds it. Without an image of the agent the Pod starts without it.
+func clearing(pod *corev1ac.PodApplyConfiguration, c *api.EtcdCluster, m Member) {
 	if !m.Again || m.AgentImage == "" || m.Restore != "" || m.InitialClusterState != StateNew {
 		return
 	}
-	container := agent(m.AgentImage, ContainerBegin, "begin-member", "--data-dir="+dataDir, "--initial-cluster-state=$("+EnvInitialClusterState+")").
+	container := agent(m.AgentImage, ContainerClearUnvoted, "clear-unvoted", "--data-dir="+dataDir, "--initial-cluster-state=$("+EnvInitialClusterState+")").
 		WithEnv(fromAnnotation(EnvInitialClusterState, api.AnnotationInitialClusterState)).
 		WithVolumeMounts(corev1ac.VolumeMount().WithName(dataVolume).WithMountPath(dataMount))
 	if r := c.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {

@@ -14,9 +14,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestBeginning: what is removed before etcd starts again is removed in Pods of first members
+// TestClearUnvoted: what is removed before etcd starts again is removed in Pods of first members
 // alone.
-func TestBeginning(t *testing.T) {
+func TestClearUnvoted(t *testing.T) {
 	t.Parallel()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -26,18 +26,18 @@ func TestBeginning(t *testing.T) {
 	limited := func(memory string) *api.Resources {
 		return &api.Resources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}}
 	}
-	type begin struct{ Args, Memory string }
-	const args = "agent begin-member --data-dir=/var/lib/etcd/data --initial-cluster-state=$(INITIAL_CLUSTER_STATE)"
+	type container struct{ Args, Memory string }
+	const args = "agent clear-unvoted --data-dir=/var/lib/etcd/data --initial-cluster-state=$(INITIAL_CLUSTER_STATE)"
 	cases := map[string]struct {
 		reason    string
 		member    Member
 		resources *api.Resources
-		want      *begin
+		want      *container
 	}{
 		"First":    {reason: "nothing was there before", member: Member{AgentImage: "quorate:dev", InitialClusterState: StateNew}},
-		"Again":    {reason: "etcd may have ended before it had voted", member: Member{Again: true, AgentImage: "quorate:dev", InitialClusterState: StateNew}, want: &begin{args, "256Mi"}},
-		"Tight":    {reason: "the agent needs more than some members", member: Member{Again: true, AgentImage: "quorate:dev", InitialClusterState: StateNew}, resources: limited("20Mi"), want: &begin{args, "256Mi"}},
-		"Large":    {reason: "the Pod keeps its class", member: Member{Again: true, AgentImage: "quorate:dev", InitialClusterState: StateNew}, resources: limited("2Gi"), want: &begin{args, "2Gi"}},
+		"Again":    {reason: "etcd may have ended before it had voted", member: Member{Again: true, AgentImage: "quorate:dev", InitialClusterState: StateNew}, want: &container{args, "256Mi"}},
+		"Tight":    {reason: "the agent needs more than some members", member: Member{Again: true, AgentImage: "quorate:dev", InitialClusterState: StateNew}, resources: limited("20Mi"), want: &container{args, "256Mi"}},
+		"Large":    {reason: "the Pod keeps its class", member: Member{Again: true, AgentImage: "quorate:dev", InitialClusterState: StateNew}, resources: limited("2Gi"), want: &container{args, "2Gi"}},
 		"Resumes":  {reason: "the cluster has formed", member: Member{Again: true, AgentImage: "quorate:dev", InitialClusterState: StateExisting}},
 		"Restored": {reason: "its data was made of a snapshot", member: Member{Again: true, AgentImage: "quorate:dev", InitialClusterState: StateNew, Restore: "5a member/db-7"}},
 		"NoImage":  {reason: "there is nothing to run the agent of", member: Member{Again: true, InitialClusterState: StateNew}},
@@ -56,10 +56,10 @@ func TestBeginning(t *testing.T) {
 			}
 			pod := &corev1.Pod{}
 			typed(t, applied, pod)
-			var got *begin
-			for _, container := range pod.Spec.InitContainers {
-				if container.Name == ContainerBegin {
-					got = &begin{strings.Join(container.Args, " "), container.Resources.Limits.Memory().String()}
+			var got *container
+			for _, c := range pod.Spec.InitContainers {
+				if c.Name == ContainerClearUnvoted {
+					got = &container{strings.Join(c.Args, " "), c.Resources.Limits.Memory().String()}
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -1,0 +1,21 @@
+package membership
+
+// recreateExpired: etcd reads whom it trusts at its start alone. A member that trusts an authority that has
+// expired, and no other one, takes no new connection, neither of clients nor of the operator, or of
+// its peers. So none is waited for: those that came first could not reach the others.
+func recreateExpired(d Desired, o Observed) (Step, bool) {
+	why := ""
+	members := names(o.Instances, func(i Instance) bool {
+		is := i.Pod.Expired != "" && !i.Pod.Terminating && !i.Pod.Foreign && !i.Pod.Provisions && !i.Volume.Terminating && o.holds(i)
+		if is {
+			why = i.Pod.Expired
+		}
+		return is
+	})
+	step := Step{Action: Stop, Members: members, Reason: Changing, Message: "recreating the Pods of " + list(members) + " at once: " + why}
+	if d.Ephemeral {
+		step.Action, step.Members, step.Reason = Stall, nil, ChangeNotSupported
+		step.Message = why + ", and " + list(members) + " trust no other one. With spec.storage.medium Memory a member's data goes with its Pod: restore the newest snapshot into another EtcdCluster"
+	}
+	return step, o.Formed() && len(members) > 0
+}

@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/pki"
+	"quorate.dev/render"
+)
+
+// podsOf the cluster that run etcd, or may, by name.
+func (l *inspection) podsOf(ctx context.Context, reader client.Reader) (map[string]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := reader.List(ctx, list, client.InNamespace(l.c.Namespace), client.MatchingLabels(render.Selector(l.c))); err != nil {
+		return nil, fmt.Errorf("list Pods: %w", err)
+	}
+	pods := map[string]*corev1.Pod{}
+	for n := range list.Items {
+		pod := &list.Items[n]
+		if foreign, _ := belongs(l.c, pod); !foreign && pod.Annotations[api.AnnotationProvisions] == "" { // what provisions is compared when it is to run etcd
+			pods[pod.Name] = pod
+		}
+	}
+	return pods, nil
+}
+
+// members are those that may run, and those that the status knows, with what is known of their
+// trust. They are asked for what they show once their Pods are as they must be.
+func (l *inspection) members(ctx context.Context, p plane, h *authoritySecret, pods map[string]*corev1.Pod, published bool) []memberTrust {
+	var all []memberTrust
+	ask := published && h.step != ""
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		m := memberTrust{Name: name, Exists: true, Trusts: l.trusts(p, h, pods[name])}
+		all, ask = append(all, m), ask && m.Trusts
+	}
+	for _, m := range l.c.Status.Members {
+		if pods[m.Name] == nil && size(l.c) > 0 {
+			all, ask = append(all, memberTrust{Name: m.Name}), false
+		}
+	}
+	if ask {
+		l.ask(ctx, p, h, pods, all)
+	}
+	return all
+}
+
+// unchanged reports whether the API server has the very Pods that were looked at, and no other.
+func (l *inspection) unchanged(ctx context.Context, looked map[string]*corev1.Pod) (bool, error) {
+	live, err := l.podsOf(ctx, l.r.Reader)
+	return maps.EqualFunc(live, looked, func(a, b *corev1.Pod) bool { return a.UID == b.UID }), err
+}
+
+// trusts reports whether a Pod was made to trust what the Secrets hold now. What the status says of
+// it may be behind that.
+func (l *inspection) trusts(p plane, h *authoritySecret, pod *corev1.Pod) bool {
+	if h.rotated && !slices.Equal(p.status.Trusts, pki.Fingerprints(h.issues.PEM())) {
+		return false
+	}
+	return render.Trusts(l.c, pod, p.part)
+}
+
+// ask has each member show its certificate, and accept one, of the newer authority.
+func (l *inspection) ask(ctx context.Context, p plane, h *authoritySecret, pods map[string]*corev1.Pod, all []memberTrust) {
+	by, shows := h.next, (*pki.Authority)(nil)
+	if h.step == api.RotationReissue {
+		by, shows = h.issues, h.issues
+	}
+	if by == nil {
+		return
+	}
+	prove := l.r.handshaker
+	if prove == nil {
+		prove = handshake
+	}
+	defer l.r.workers.releaseIfSlow()()
+	config, err := by.Client(api.Manager, h.issues.PEM(), l.now)
+	var asked crew
+	for n := range all {
+		m := &all[n]
+		if err != nil {
+			m.Problem = "cannot be asked: " + err.Error()
+			continue
+		}
+		asked.do(func() {
+			config := config.Clone()
+			config.ServerName = l.c.MemberHost(m.Name)
+			shown, err := prove(ctx, pods[m.Name].Status.PodIP, p.port, config)
+			m.Problem = unready(p, shows, shown, err)
+		})
+	}
+	asked.wait()
+}
+
+// unready is why a member is not ready for the next step; empty where it is.
+func unready(p plane, shows *pki.Authority, shown *x509.Certificate, err error) string {
+	switch {
+	case shown != nil && shows != nil && !shows.Issued(shown):
+		return fmt.Sprintf("presents a certificate of the former authority at port %d: its kubelet has yet to write the new one, which takes a minute or two", p.port)
+	case shown != nil && err != nil:
+		return fmt.Sprintf("does not accept a certificate of the new authority at port %d (%v)", p.port, err)
+	case err != nil:
+		return fmt.Sprintf("does not answer at port %d, which must be open from the operator to the members (%v)", p.port, err)
+	default:
+		return ""
+	}
+}

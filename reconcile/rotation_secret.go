@@ -1,0 +1,109 @@
+package reconcile
+
+import (
+	"crypto/x509"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/pki"
+)
+
+// authoritySecret is what the Secret of an authority holds.
+type authoritySecret struct {
+	secret *corev1.Secret
+	// issues is the authority that issues, with all that are trusted. expired: it is not valid any
+	// more. next is the one that comes after it, where that can be used, and former are those
+	// before it that are still trusted.
+	issues  *pki.Authority
+	expired bool
+	next    *pki.Authority
+	former  []*x509.Certificate
+	step    api.RotationStep
+	// rotated: it has been rotated, or is being. damaged: the one to come cannot be used, and is to
+	// be made again. unreadable is why those before it cannot be read; nil where they can.
+	rotated, damaged bool
+	unreadable       error
+	// request is the value of rotateAuthority when it was rotated last.
+	request string
+	since   time.Time
+}
+
+var nextFiles = pki.Names{Cert: api.SecretNextCert, Key: api.SecretNextKey}
+
+// mostRequest is how many characters the request of a rotation may have, as the schema has it.
+const mostRequest = 64
+
+// mostTrusted is how many authorities a port trusts at a time, as the schema has it: the one that
+// issues, the one to come, and one before them for each that was lost midway.
+const mostTrusted = 8
+
+// readAuthoritySecret reads the Secret of an authority. An authority without its key is good enough
+// for members to trust while the next one is there. One that has expired is good for nothing, and
+// its key does not matter.
+func readAuthoritySecret(secret *corev1.Secret, now time.Time) (*authoritySecret, error) {
+	data := secret.Data
+	_, rotated := data[api.SecretNextCert]
+	h := &authoritySecret{secret: secret, rotated: rotated}
+	if request := string(data[api.SecretRotation]); utf8.RuneCountInString(request) <= mostRequest {
+		h.request = request
+	}
+	if since, err := time.Parse(time.RFC3339, string(data[api.SecretSince])); err == nil {
+		h.since = since
+	}
+	if len(data[api.SecretPreviousCert]) > 0 {
+		h.step = api.RotationReissue
+		h.former, h.unreadable = pki.ReadCertificates(api.SecretPreviousCert, data[api.SecretPreviousCert], mostTrusted)
+	}
+	if len(data[api.SecretNextCert]) > 0 {
+		var err error
+		if h.next, err = pki.ReadAuthority(data, nextFiles, now); err != nil {
+			h.damaged = true
+		} else {
+			h.step = api.RotationTrustBoth
+		}
+	}
+	var err error
+	if h.issues, err = pki.ReadAuthority(data, files, now); err != nil {
+		only, unread := pki.ReadCertificates(api.SecretCert, data[api.SecretCert], 1)
+		if unread != nil {
+			return nil, err
+		}
+		h.expired = pki.Expired(only[0], now)
+		if h.next == nil && !h.expired {
+			return nil, err
+		}
+		h.issues = pki.Keyless(only[0])
+	}
+	if h.next != nil {
+		h.issues = h.issues.Beside(h.next.Certificate())
+	}
+	h.trust(h.former)
+	return h, nil
+}
+
+// trust in former authorities as well.
+func (h *authoritySecret) trust(former []*x509.Certificate) {
+	h.issues = h.issues.Beside(former...)
+	h.former = slices.DeleteFunc(former, func(c *x509.Certificate) bool {
+		return c.Equal(h.issues.Certificate()) || h.next != nil && c.Equal(h.next.Certificate())
+	})
+}
+
+// follows reports whether what the Secret holds follows what the status says that members trust:
+// the authority that issues is known, or one before it in step Reissue, and the one that has issued
+// until now is not left out. That the one to come is known is not enough: members that trust it
+// alone, because the Secret is of before, refuse what the former one issues.
+func (h *authoritySecret) follows(s api.TLSPlaneStatus, known []string) bool {
+	return slices.Contains(pki.Fingerprints(h.issues.PEM()), s.Authority) && (h.step == api.RotationReissue || slices.Contains(known, h.issues.Fingerprint()))
+}
+
+// outlived reports whether the authorities before the one that issues have expired: what trusts
+// them alone takes no connection any more.
+func (h *authoritySecret) outlived(now time.Time) bool {
+	valid := func(c *x509.Certificate) bool { return !pki.Expired(c, now) }
+	return h.step == api.RotationReissue && len(h.former) > 0 && !slices.ContainsFunc(h.former, valid)
+}
