@@ -114,7 +114,8 @@ const (
 )
 
 // SetupWithManager registers the reconciler, which works on as many clusters at a time as workers
-// says. Those do not count of which members are waited for that do not answer.
+// says. Those do not count of which members are waited for that do not answer. The manager's cache
+// has the indexes of package index.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	r.applied, r.workers = newApplied(), newWorkers(workers)
 	host, err := os.Hostname()
@@ -122,9 +123,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		return fmt.Errorf("find out the name of this host: %w", err)
 	}
 	r.identity = host + "_" + string(uuid.NewUUID())
-	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // the manager has not started
-		return err
-	}
 	whoseTurn := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.changing.wake = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
 		r.comparing.wake = r.changing.wake

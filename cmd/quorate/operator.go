@@ -34,6 +34,7 @@ import (
 	"quorate.dev/membership"
 	"quorate.dev/reconcile"
 	"quorate.dev/reconcile/backup"
+	"quorate.dev/reconcile/index"
 	"quorate.dev/reconcile/restore"
 )
 
@@ -139,6 +140,9 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	}
 	// Ready says nothing of leading: an operator that waits for the lease is as it should be.
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := index.Add(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	r := &reconcile.Reconciler{
