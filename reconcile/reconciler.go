@@ -29,6 +29,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/fair"
 	"quorate.dev/render"
 )
 
@@ -155,6 +156,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 func passesOf(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers * passesPerWorker,
+		NewQueue:                fair.NewQueue(workers * passesPerWorker),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 }
@@ -168,10 +170,10 @@ func passesOf(workers int) controller.Options {
 //  4. report what was seen and decided, where it differs from what the status says
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.underWay.begin(request.NamespacedName, time.Now())()
-	if err := r.workers.acquire(ctx); err != nil {
+	if err := r.workers.acquire(ctx, request.Namespace); err != nil {
 		return ctrl.Result{}, err
 	}
-	defer r.workers.release()
+	defer r.workers.release(request.Namespace)
 	if err := r.changing.resume(ctx, r.Client, r.MaxChanging); err != nil {
 		return ctrl.Result{}, err
 	}

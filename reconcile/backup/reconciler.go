@@ -18,6 +18,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/fair"
 	"quorate.dev/reconcile/index"
 )
 
@@ -50,6 +51,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.waiting)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
+			NewQueue:                fair.NewQueue(workers),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Named("etcdbackup").
