@@ -170,6 +170,7 @@ func passesOf(workers int) controller.Options {
 //  4. report what was seen and decided, where it differs from what the status says
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.underWay.begin(request.NamespacedName, time.Now())()
+	defer r.pace.begin(request.NamespacedName)()
 	if err := r.workers.acquire(ctx, request.Namespace); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -281,7 +282,6 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.intents.forget(key)
 	r.keys.forget(key)
 	r.unresponsive.forget(key)
-	r.pace.forget(key)
 }
 
 // after is when to look again, if no watch tells earlier; lately is whether the last change was a
