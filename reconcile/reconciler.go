@@ -84,8 +84,8 @@ type Reconciler struct {
 	// handshaker asks a member whose authority is rotated what it shows and accepts; nil:
 	// handshake.
 	handshaker handshaker
-	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered
-	// to our last change.
+	// identity is this process. unanswered are the clusters of which etcd has not answered to our
+	// last change: their UIDs by types.NamespacedName.
 	identity   string
 	unanswered sync.Map
 }
@@ -282,6 +282,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.intents.forget(key)
 	r.keys.forget(key)
 	r.unresponsive.forget(key)
+	r.unanswered.Delete(key)
 }
 
 // after is when to look again, if no watch tells earlier; lately is whether the last change was a

@@ -247,6 +247,9 @@ func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step,
 		delete(t.taken, key)
 		delete(t.last, key)
 	}
+	if step.Action == membership.None || step.Action == membership.Stall {
+		delete(t.saving, key)
+	}
 	switch n := t.place(key); {
 	case n < 0:
 	case rests:
