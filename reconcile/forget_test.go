@@ -37,7 +37,7 @@ func TestForgets(t *testing.T) {
 	memories("Reconciler", of, func(path string, v reflect.Value) {
 		kept = append(kept, path)
 		for _, key := range []types.NamespacedName{gone, other} {
-			if m, synced := v.Addr().Interface().(*sync.Map); synced {
+			if m, synced := reflect.TypeAssert[*sync.Map](v.Addr()); synced {
 				m.Store(key, key)
 				continue
 			}
@@ -57,7 +57,7 @@ func TestForgets(t *testing.T) {
 	var left, lost []string
 	memories("Reconciler", of, func(path string, v reflect.Value) {
 		has := func(key types.NamespacedName) bool {
-			if m, synced := v.Addr().Interface().(*sync.Map); synced {
+			if m, synced := reflect.TypeAssert[*sync.Map](v.Addr()); synced {
 				_, has := m.Load(key)
 				return has
 			}
