@@ -213,6 +213,7 @@ fuzz: ## Feed each fuzz target for a while with what it likes (FOR=1m)
 .PHONY: bench
 bench: ## Measure against hand-written manifests on a kind cluster
 	go test -tags e2e -count 1 -timeout 2h -v -run '^TestBench' ./e2e
+	go test -tags e2e -count 1 -timeout 3h -v -run '^TestBench' ./e2e/footprint -clusters 100,1000,10000
 
 .PHONY: record
 record: ## Write what this code leaves in an API server, for later releases to take over (RELEASE=name)

@@ -31,7 +31,7 @@ type answers struct {
 // member list: a look at a healthy cluster costs one Status a member and one MemberList. A member
 // that does not answer may be known by its metrics. These are believed of a member that etcd lists.
 func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[string]*corev1.Pod) answers {
-	defer r.workers.releaseIfSlow()()
+	defer r.workers.releaseIfSlow(c.Namespace)()
 	began := time.Now()
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
 	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}

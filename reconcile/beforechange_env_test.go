@@ -21,6 +21,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/hostlet"
 	"quorate.dev/reconcile/backup"
+	"quorate.dev/reconcile/index"
 	"quorate.dev/snapshot"
 )
 
@@ -52,6 +53,9 @@ func (s *stage) backUp() {
 	}
 	r := &backup.Reconciler{
 		Client: byHash{mgr.GetClient()}, Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), AgentImage: agentImage, StallAfter: 2 * time.Second,
+	}
+	if err := index.Add(s.Context(), mgr.GetFieldIndexer()); err != nil {
+		s.Fatal(err)
 	}
 	if err := r.SetupWithManager(mgr, 2); err != nil {
 		s.Fatal(err)

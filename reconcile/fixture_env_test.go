@@ -38,6 +38,7 @@ import (
 	"quorate.dev/membership"
 	"quorate.dev/reconcile"
 	"quorate.dev/reconcile/backup"
+	"quorate.dev/reconcile/index"
 	restorestatus "quorate.dev/reconcile/restore"
 )
 
@@ -195,6 +196,9 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	}
 	for _, put := range between {
 		put(r)
+	}
+	if err := index.Add(s.Context(), mgr.GetFieldIndexer()); err != nil {
+		s.Fatal(err)
 	}
 	if err := r.SetupWithManager(mgr, max(2, s.workers)); err != nil {
 		s.Fatal(err)

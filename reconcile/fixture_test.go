@@ -24,6 +24,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/index"
 	"quorate.dev/render"
 )
 
@@ -163,8 +164,8 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 		own[n], _ = o.DeepCopyObject().(client.Object) // as it was
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme)
-	for o, by := range indexes() {
-		builder.WithIndex(o, ofCluster, by)
+	for o, by := range index.Kinds() {
+		builder.WithIndex(o, index.OfCluster, by)
 	}
 	c := builder.WithReturnManagedFields().WithObjects(own...).WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(_ context.Context, _ client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {

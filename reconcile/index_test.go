@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/index"
 	"quorate.dev/render"
 )
 
@@ -68,7 +69,7 @@ func crowded(tb testing.TB, clusters int) cache.Cache {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := index(tb.Context(), c); err != nil {
+	if err := index.Add(tb.Context(), c); err != nil {
 		tb.Fatal(err)
 	}
 	go func() { _ = c.Start(tb.Context()) }() // it ends with the test

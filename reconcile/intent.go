@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
@@ -97,16 +98,16 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 // ours to which etcd has not answered. What we have an answer to is either done, which shows, or
 // was refused.
 func (r *Reconciler) inFlight(c *api.EtcdCluster, op *api.Operation) bool {
-	_, unanswered := r.unanswered.Load(c.UID)
-	return op.Holder != r.identity || unanswered
+	of, _ := r.unanswered.Load(client.ObjectKeyFromObject(c))
+	return op.Holder != r.identity || of == c.UID
 }
 
 // settle remembers whether etcd has answered.
 func (r *Reconciler) settle(c *api.EtcdCluster, err error) {
 	if err == nil || errors.Is(err, membership.ErrLater) && !errors.Is(err, membership.ErrUnanswered) {
-		r.unanswered.Delete(c.UID)
+		r.unanswered.Delete(client.ObjectKeyFromObject(c))
 	} else {
-		r.unanswered.Store(c.UID, true)
+		r.unanswered.Store(client.ObjectKeyFromObject(c), c.UID)
 	}
 }
 

@@ -58,21 +58,23 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.NewInvalidMetric(statusCondition, err)
 		return
 	}
+	there := map[types.NamespacedName]bool{}
 	for i := range clusters.Items {
 		if c := &clusters.Items[i]; c.DeletionTimestamp.IsZero() {
+			there[client.ObjectKeyFromObject(c)] = true
 			send(to, c)
 		}
 	}
-	if m.Turns != nil {
-		have, wait := m.Turns()
-		sendTurns(to, have, 1)
-		sendTurns(to, wait, 0)
+	if m.Turns == nil {
+		return
 	}
-}
-
-func sendTurns(to chan<- prometheus.Metric, of []types.NamespacedName, value float64) {
-	for _, key := range of {
-		to <- prometheus.MustNewConstMetric(turn, prometheus.GaugeValue, value, key.Namespace, key.Name)
+	have, wait := m.Turns()
+	for value, of := range [][]types.NamespacedName{wait, have} {
+		for _, key := range of {
+			if there[key] { // its turn is given back by the pass after that
+				to <- prometheus.MustNewConstMetric(turn, prometheus.GaugeValue, float64(value), key.Namespace, key.Name)
+			}
+		}
 	}
 }
 

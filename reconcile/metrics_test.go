@@ -69,6 +69,14 @@ quorate_cluster_turn{cluster="db",namespace="team-a"} 1
 quorate_cluster_turn{cluster="db",namespace="team-b"} 0
 `,
 		},
+		"TurnOfDeleted": {
+			reason: "The series of a cluster that is gone, or goes, end with it, whether its turn was given back yet or not",
+			args: func(c *api.EtcdCluster) {
+				c.DeletionTimestamp, c.Finalizers = new(metav1.Now()), []string{"example.com/keep"}
+			},
+			have: []types.NamespacedName{{Namespace: "team-a", Name: "db"}},
+			wait: []types.NamespacedName{{Namespace: "team-a", Name: "gone"}},
+		},
 		"Deleted": {
 			reason: "A cluster that is being deleted is not ready, and that is what was asked for",
 			args: func(c *api.EtcdCluster) {
@@ -86,7 +94,7 @@ quorate_cluster_turn{cluster="db",namespace="team-b"} 0
 			}
 			c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "team-a"}}
 			tc.args(c)
-			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c).Build()
+			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c, &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "team-b"}}).Build()
 			turns := func() (have, wait []types.NamespacedName) { return tc.have, tc.wait }
 			if err := testutil.CollectAndCompare(Metrics{Reader: reader, Turns: turns}, strings.NewReader(tc.want)); err != nil {
 				t.Errorf("%s: %v", tc.reason, err)

@@ -29,6 +29,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/fair"
 	"quorate.dev/render"
 )
 
@@ -83,8 +84,8 @@ type Reconciler struct {
 	// handshaker asks a member whose authority is rotated what it shows and accepts; nil:
 	// handshake.
 	handshaker handshaker
-	// identity is this process. unanswered are the UIDs of clusters of which etcd has not answered
-	// to our last change.
+	// identity is this process. unanswered are the clusters of which etcd has not answered to our
+	// last change: their UIDs by types.NamespacedName.
 	identity   string
 	unanswered sync.Map
 }
@@ -114,7 +115,8 @@ const (
 )
 
 // SetupWithManager registers the reconciler, which works on as many clusters at a time as workers
-// says. Those do not count of which members are waited for that do not answer.
+// says. Those do not count of which members are waited for that do not answer. The manager's cache
+// has the indexes of package index.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	r.applied, r.workers = newApplied(), newWorkers(workers)
 	host, err := os.Hostname()
@@ -122,9 +124,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		return fmt.Errorf("find out the name of this host: %w", err)
 	}
 	r.identity = host + "_" + string(uuid.NewUUID())
-	if err := index(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // the manager has not started
-		return err
-	}
 	whoseTurn := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.changing.wake = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
 		r.comparing.wake = r.changing.wake
@@ -157,6 +156,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 func passesOf(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers * passesPerWorker,
+		NewQueue:                fair.NewQueue(workers * passesPerWorker),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 }
@@ -170,10 +170,11 @@ func passesOf(workers int) controller.Options {
 //  4. report what was seen and decided, where it differs from what the status says
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.underWay.begin(request.NamespacedName, time.Now())()
-	if err := r.workers.acquire(ctx); err != nil {
+	defer r.pace.begin(request.NamespacedName)()
+	if err := r.workers.acquire(ctx, request.Namespace); err != nil {
 		return ctrl.Result{}, err
 	}
-	defer r.workers.release()
+	defer r.workers.release(request.Namespace)
 	if err := r.changing.resume(ctx, r.Client, r.MaxChanging); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -281,7 +282,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.intents.forget(key)
 	r.keys.forget(key)
 	r.unresponsive.forget(key)
-	r.pace.forget(key)
+	r.unanswered.Delete(key)
 }
 
 // after is when to look again, if no watch tells earlier; lately is whether the last change was a

@@ -39,7 +39,7 @@ func TestAskedOfTrustHoldsNoWorker(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := s.workers.acquire(ctx); err != nil { // that of the pass
+	if err := s.workers.acquire(ctx, c.Namespace); err != nil { // that of the pass
 		t.Fatal(err)
 	}
 	l := &inspection{r: s.Reconciler, c: c, now: noon, found: &credentials{}}
@@ -49,14 +49,14 @@ func TestAskedOfTrustHoldsNoWorker(t *testing.T) {
 		l.ask(ctx, l.peerPlane(), h, map[string]*corev1.Pod{"db-0": newPod("db-0")}, []memberTrust{{Name: "db-0"}})
 	}()
 	<-asked
-	if err := s.workers.acquire(ctx); err != nil {
+	if err := s.workers.acquire(ctx, c.Namespace); err != nil {
 		t.Errorf("another cluster is not looked at: %v", err)
 	} else {
-		s.workers.release()
+		s.workers.release(c.Namespace)
 	}
 	close(given)
 	<-over
-	if busy := len(s.workers.busy); busy != 1 {
+	if busy := s.workers.shares.Taken(); busy != 1 {
 		t.Errorf("%d workers are busy, and the pass has one", busy)
 	}
 }

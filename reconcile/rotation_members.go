@@ -79,7 +79,7 @@ func (l *inspection) ask(ctx context.Context, p plane, h *authoritySecret, pods 
 	if prove == nil {
 		prove = handshake
 	}
-	defer l.r.workers.releaseIfSlow()()
+	defer l.r.workers.releaseIfSlow(l.c.Namespace)()
 	config, err := by.Client(api.Manager, h.issues.PEM(), l.now)
 	var asked crew
 	for n := range all {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"quorate.dev/membership"
 )
@@ -20,12 +21,12 @@ type Treatment struct {
 func Treat(err error) Treatment {
 	r, c := &Reconciler{}, newCluster()
 	r.settle(c, err)
-	_, unanswered := r.unanswered.Load(c.UID)
+	of, _ := r.unanswered.Load(client.ObjectKeyFromObject(c))
 	instead, _ := obstacle(err, membership.Step{Action: membership.Remove, Reason: membership.ScalingDown})
 	atRest, _ := obstacle(err, membership.Step{Action: membership.None, Reason: membership.Healthy})
 	instead.Message, atRest.Message = "", ""
 	return Treatment{
 		Conflict: apierrors.IsConflict(err), Instead: instead, AtRest: atRest,
-		Inconclusive: inconclusive(err) != nil, Gone: apierrors.IsNotFound(err), Unanswered: unanswered,
+		Inconclusive: inconclusive(err) != nil, Gone: apierrors.IsNotFound(err), Unanswered: of == c.UID,
 	}
 }

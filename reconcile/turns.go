@@ -20,12 +20,13 @@ import (
 
 // turns bound how many clusters change what they run at a time: a new version for a hundred of
 // them, applied by one commit, is no reason for a hundred elections at once. A free turn goes to
-// the cluster that has waited longest, of those that ask: when a cluster gets one, each that asked
-// before it has one or had one, but for those that have something else to do first. A cluster asks
-// in its first pass that finds nothing else to do, which may be later than its spec was changed:
-// its member may not have answered. Of the clusters that have a turn any may be the first to make
-// its change. An operator that starts knows to the second since when a cluster waits. Turns bound
-// disruption and guard nothing: two operators that are alive at once each give turns.
+// the namespace that has the fewest, and in it to the cluster that has waited longest, of those
+// that ask: when a cluster gets one, each of its namespace that asked before it has one or had one,
+// but for those that have something else to do first. A cluster asks in its first pass that finds
+// nothing else to do, which may be later than its spec was changed: its member may not have
+// answered. Of the clusters that have a turn any may be the first to make its change. An operator
+// that starts knows to the second since when a cluster waits. Turns bound disruption and guard
+// nothing: two operators that are alive at once each give turns.
 type turns struct {
 	// wake has a cluster looked at again; nil in tests of this type alone.
 	wake func(types.NamespacedName)
@@ -207,11 +208,29 @@ func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 
 // next are the clusters for which there is a turn.
 func (t *turns) next(limit int) []types.NamespacedName {
-	var next []types.NamespacedName
+	if len(t.taken) >= limit {
+		return nil
+	}
+	have := map[string]int{} // by namespace
+	for key := range t.taken {
+		have[key.Namespace]++
+	}
+	var asking, next []types.NamespacedName
 	for _, a := range t.waiting {
-		if a.asks && len(next) < limit-len(t.taken) {
-			next = append(next, a.NamespacedName)
+		if a.asks {
+			asking = append(asking, a.NamespacedName)
 		}
+	}
+	for len(asking) > 0 && len(next) < limit-len(t.taken) {
+		first := 0
+		for n, key := range asking {
+			if have[key.Namespace] < have[asking[first].Namespace] {
+				first = n
+			}
+		}
+		have[asking[first].Namespace]++
+		next = append(next, asking[first])
+		asking = slices.Delete(asking, first, first+1)
 	}
 	return next
 }
@@ -227,6 +246,9 @@ func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step,
 	if rests {
 		delete(t.taken, key)
 		delete(t.last, key)
+	}
+	if step.Action == membership.None || step.Action == membership.Stall {
+		delete(t.saving, key)
 	}
 	switch n := t.place(key); {
 	case n < 0:

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -202,6 +203,48 @@ func TestTurnsFair(t *testing.T) {
 	}
 	if given < 1000 || refused < 1000 {
 		t.Errorf("void: %d turns were given, and %d refused", given, refused)
+	}
+}
+
+// TestTurnsShared: a free turn goes to the namespace that has the fewest. One that changes a
+// hundred clusters by one commit does not keep the single cluster of another waiting behind all of
+// them.
+func TestTurnsShared(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		limit  int
+		have   []string // that change, as namespace/name
+		wait   []string // in the order in which they ask
+		want   []string // that have the next turns
+	}{
+		"Alone":  {reason: "one namespace has all turns where no other asks", limit: 3, wait: []string{"a/1", "a/2", "a/3", "a/4"}, want: []string{"a/1", "a/2", "a/3"}},
+		"Behind": {reason: "the namespace without a turn is next", limit: 3, have: []string{"a/1", "a/2"}, wait: []string{"a/3", "a/4", "b/1"}, want: []string{"b/1"}},
+		"Both":   {reason: "each in its turn", limit: 4, wait: []string{"a/1", "a/2", "a/3", "b/1", "b/2"}, want: []string{"a/1", "b/1", "a/2", "b/2"}},
+		"Full":   {reason: "no turn is taken away", limit: 2, have: []string{"a/1", "a/2"}, wait: []string{"b/1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			key := func(name string) types.NamespacedName {
+				namespace, name, _ := strings.Cut(name, "/")
+				return types.NamespacedName{Namespace: namespace, Name: name}
+			}
+			turns := turns{taken: map[types.NamespacedName]bool{}}
+			for _, name := range tc.have {
+				turns.taken[key(name)] = true
+			}
+			for _, name := range tc.wait {
+				turns.waiting = append(turns.waiting, asker{key(name), true})
+			}
+			var got []string
+			for _, next := range turns.next(tc.limit) {
+				got = append(got, next.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 

@@ -8,54 +8,95 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/fair"
 )
 
 // workers bound how many clusters are reconciled at a time. A pass that waits for members that do
 // not answer does not count: otherwise a dozen clusters on dead nodes, each of which costs a
-// time-out a pass, would delay all others. The zero workers have no bound.
-type workers struct{ busy chan struct{} }
+// time-out a pass, would delay all others. The clusters of one namespace have a part of the workers
+// at most (fair.Shares). The zero workers have no bound.
+type workers struct{ *shared }
 
-func newWorkers(count int) workers { return workers{make(chan struct{}, count)} }
+type shared struct {
+	mu     sync.Mutex
+	shares *fair.Shares[chan struct{}] // what waits is closed when it has a worker
+}
+
+func newWorkers(count int) workers { return workers{&shared{shares: fair.New[chan struct{}](count)}} }
 
 // passesPerWorker is how many passes go on for each worker, those included that wait for silent
-// members or for a worker. With the default of eight workers as many as 85 clusters may be looked
-// at each second of which every look takes the time-out of two and is followed by a rest of one.
+// members or for a worker. With the default of eight workers as many as 85 clusters, 64 of one
+// namespace, may be looked at each second of which every look takes the time-out of two and is
+// followed by a rest of one.
 const passesPerWorker = 32
 
 // slowAfter is after what time without an answer a pass gives its worker to others. A member that
 // serves answers within some milliseconds.
 const slowAfter = 100 * time.Millisecond
 
-// acquire waits for a worker.
-func (w workers) acquire(ctx context.Context) error {
-	if w.busy == nil {
+// acquire waits for a worker for a pass over a cluster of that namespace.
+func (w workers) acquire(ctx context.Context, namespace string) error {
+	if w.shared == nil {
 		return nil
 	}
+	has := w.wait(namespace)
 	select {
-	case w.busy <- struct{}{}:
+	case <-has:
 		return nil
 	case <-ctx.Done():
+		w.leave(namespace, has)
 		return context.Cause(ctx)
 	}
 }
 
-func (w workers) release() {
-	if w.busy != nil {
-		<-w.busy
+func (w workers) release(namespace string) {
+	if w.shared == nil {
+		return
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.shares.Done(namespace)
+	w.give()
 }
 
 // releaseIfSlow gives the worker of a pass to others where what follows is not done promptly. The
 // pass has one again when the returned function has returned.
-func (w workers) releaseIfSlow() (reacquire func()) {
-	if w.busy == nil {
+func (w workers) releaseIfSlow(namespace string) (reacquire func()) {
+	if w.shared == nil {
 		return func() {}
 	}
-	lent := time.AfterFunc(slowAfter, w.release)
+	lent := time.AfterFunc(slowAfter, func() { w.release(namespace) })
 	return func() {
 		if !lent.Stop() {
-			w.busy <- struct{}{} // each worker becomes free: a pass has a deadline
+			<-w.wait(namespace) // each worker becomes free: a pass has a deadline
 		}
+	}
+}
+
+// wait returns what is closed when there is a worker.
+func (s *shared) wait(namespace string) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	has := make(chan struct{})
+	s.shares.Wait(namespace, has, 0)
+	s.give()
+	return has
+}
+
+// leave waits no longer. It may just have got a worker.
+func (s *shared) leave(namespace string, has chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.shares.Leave(namespace, has) {
+		s.shares.Done(namespace)
+		s.give()
+	}
+}
+
+// give the free workers.
+func (s *shared) give() {
+	for has, ok := s.shares.Next(); ok; has, ok = s.shares.Next() {
+		close(has)
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"quorate.dev/membership"
 	"quorate.dev/reconcile"
 	"quorate.dev/reconcile/backup"
+	"quorate.dev/reconcile/index"
 	"quorate.dev/reconcile/restore"
 )
 
@@ -102,7 +103,7 @@ func (o *operatorOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "where to serve /metrics, such as :8443; 0 means nowhere")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, only to clients that the API server allows to get /metrics")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "where to serve /healthz and /readyz; 0 means nowhere")
-	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are reconciled at the same time, not counting those that wait for members that do not answer")
+	f.IntVar(&o.concurrency, "max-concurrent-reconciles", 8, "clusters that are reconciled at the same time, not counting those that wait for members that do not answer; of one namespace three quarters at most")
 	f.IntVar(&o.maxChanging, "max-changing", 10, "clusters that change what they run (version, options, resources, volumes) at the same time; 0 means all")
 	f.DurationVar(&o.stallAfter, "stall-after", time.Minute, "how long Pods may fail to start or to be ready, or members be unreachable, before the cluster is Stalled")
 	f.StringVar(&o.agentImage, "agent-image", os.Getenv(imageVariable), "image with which the Jobs of backups and restores run: the operator's own (default: what "+imageVariable+" says)")
@@ -139,6 +140,9 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	}
 	// Ready says nothing of leading: an operator that waits for the lease is as it should be.
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := index.Add(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	r := &reconcile.Reconciler{

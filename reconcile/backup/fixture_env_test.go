@@ -32,6 +32,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/hostlet"
 	"quorate.dev/reconcile/backup"
+	"quorate.dev/reconcile/index"
 	"quorate.dev/snapshot"
 )
 
@@ -304,6 +305,9 @@ func (s *stage) operate() {
 	}
 	r := s.operator(mgr.GetClient())
 	r.Reader, r.Recorder = mgr.GetAPIReader(), mgr.GetEventRecorder(api.Manager)
+	if err := index.Add(s.Context(), mgr.GetFieldIndexer()); err != nil {
+		s.Fatal(err)
+	}
 	if err := r.SetupWithManager(mgr, 2); err != nil {
 		s.Fatal(err)
 	}

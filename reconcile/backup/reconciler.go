@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,6 +18,8 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/fair"
+	"quorate.dev/reconcile/index"
 )
 
 // Reconciler makes EtcdBackups true.
@@ -42,27 +43,15 @@ const (
 	lastRetry     = 30 * time.Second
 )
 
-// ofCluster is the field by which the cache finds the EtcdBackups of a cluster. The status of each
-// cluster changes now and then, and to go through the backups of all of them each time would cost
-// the square of their number.
-const ofCluster = "spec.clusterRef.name"
-
-func byCluster(o client.Object) []string {
-	b, _ := o.(*api.EtcdBackup)
-	return []string{b.Spec.ClusterRef.Name}
-}
-
-// SetupWithManager registers the reconciler.
+// SetupWithManager registers the reconciler. The manager's cache has the indexes of package index.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &api.EtcdBackup{}, ofCluster, byCluster); err != nil { //nolint:forbidigo // the manager has not started
-		return fmt.Errorf("index EtcdBackups by cluster: %w", err)
-	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.EtcdBackup{}).
 		Owns(&batchv1.Job{}).
 		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.waiting)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
+			NewQueue:                fair.NewQueue(workers),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Named("etcdbackup").
@@ -72,7 +61,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 // waiting are the backups that have not begun, and wait for something of their cluster.
 func (r *Reconciler) waiting(ctx context.Context, cluster client.Object) []reconcile.Request {
 	all := &api.EtcdBackupList{}
-	if err := r.Client.List(ctx, all, client.InNamespace(cluster.GetNamespace()), client.MatchingFields{ofCluster: cluster.GetName()}); err != nil {
+	if err := r.Client.List(ctx, all, client.InNamespace(cluster.GetNamespace()), client.MatchingFields{index.OfCluster: cluster.GetName()}); err != nil {
 		log.FromContext(ctx).Error(err, "Could not list EtcdBackups")
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/fair"
 	"quorate.dev/render"
 )
 
@@ -52,6 +53,7 @@ func (r *Scheduler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Watches(&api.EtcdBackup{}, byLabel).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
+			NewQueue:                fair.NewQueue(workers),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Named("etcdbackupschedule").

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/index"
 )
 
 // TestWaiting: a change of a cluster wakes the backups of that cluster that have not begun, which
@@ -28,7 +29,13 @@ func TestWaiting(t *testing.T) {
 		}
 	}
 	verified := api.EtcdBackupStatus{VerifiedAt: new(metav1.Now())}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&api.EtcdBackup{}, ofCluster, byCluster).WithObjects(
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for o, by := range index.Kinds() {
+		if _, is := o.(*api.EtcdBackup); is {
+			builder.WithIndex(o, index.OfCluster, by)
+		}
+	}
+	c := builder.WithObjects(
 		of("ns", "waits", "db", api.EtcdBackupStatus{}), of("ns", "over", "db", verified),
 		of("ns", "others", "web", api.EtcdBackupStatus{}), of("elsewhere", "waits", "db", api.EtcdBackupStatus{}),
 	).Build()

@@ -1,0 +1,193 @@
+//go:build e2e
+
+package footprint
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/hostlet"
+	"quorate.dev/e2e/node"
+)
+
+var (
+	sizes  = flag.String("clusters", "100", "how many EtcdClusters of three members in one namespace, separated by commas: a row of the table for each")
+	window = flag.Duration("window", time.Minute, "for how long processor and memory at rest are measured")
+)
+
+// bounds are what a size may take; zero is no bound.
+type bounds struct{ ready, recovered time.Duration }
+
+// most is how long the sizes may take.
+var most = map[int]bounds{
+	1000:  {ready: 90 * time.Second, recovered: time.Minute},
+	10000: {ready: 20 * time.Minute},
+}
+
+// What ten clusters may take at rest, beside what the operator takes by itself. A hundred are the
+// fewest for which that can be told from noise.
+const (
+	mostCPU    = 0.3 // percent of a core
+	mostMemory = 1.0 // MiB
+	fewest     = 100
+)
+
+// TestBenchFootprint: for each size, how long as many new clusters take to be Ready, what the
+// operator takes while they are at rest, and how long it takes until all are Ready again after each
+// of them has lost a Pod at once.
+func TestBenchFootprint(t *testing.T) {
+	rows := []string{
+		"| EtcdClusters | Ready after | CPU at rest | memory at rest | all Ready again after each has lost a Pod |",
+		"| ---: | ---: | ---: | ---: | ---: |",
+	}
+	binary := build(t)
+	for size := range strings.SplitSeq(*sizes, ",") {
+		count, err := strconv.Atoi(size)
+		if err != nil {
+			t.Fatalf("-clusters %s: %v", *sizes, err)
+		}
+		t.Run(size, func(t *testing.T) {
+			rows = append(rows, measure(t, binary, count))
+			t.Log(rows[len(rows)-1])
+		})
+	}
+	fmt.Printf("\nThe operator and its clusters, at rest over %s\n\n%s\n\n", *window, strings.Join(rows, "\n"))
+}
+
+// measure one size, and return its row of the table.
+func measure(t *testing.T, binary string, count int) string {
+	t.Helper()
+	env, err := hostlet.StartEnv(t.Context(), "../../templates/install/crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	access := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(access, env.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, watches, err := connect(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := watchAll(t, watches)
+	startStandIns(t, access, count)
+	operator := startOperator(t, binary, access)
+	_, alone := rests(t, operator)
+
+	names := make([]string, count)
+	for n := range names {
+		names[n] = fmt.Sprintf("db%d", n)
+	}
+	allowed, begun := most[count], time.Now()
+	at(t, names, func(ctx context.Context, name string) error { return c.Create(ctx, newCluster(name)) })
+	seen.until(t, patience(count, allowed.ready), "Ready", names, func(k *known) bool { return k.ready })
+	ready := time.Since(begun)
+	t.Logf("%d clusters are Ready after %s", count, ready.Round(time.Millisecond))
+
+	cpu, memory := rests(t, operator)
+
+	lost := seen.lose(names)
+	begun = time.Now()
+	at(t, names, func(ctx context.Context, name string) error {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: lost[name]}}
+		return c.Delete(ctx, pod, client.GracePeriodSeconds(0)) // no kubelet ends it
+	})
+	seen.until(t, patience(count, allowed.recovered), "Ready again with another Pod", names, func(k *known) bool { return k.ready && k.made > 0 && k.version > k.made })
+	recovered := time.Since(begun)
+
+	tens := float64(count) / 10
+	judge(t, "the time until all are Ready", ready, allowed.ready)
+	judge(t, "the time until all are Ready again", recovered, allowed.recovered)
+	if count >= fewest {
+		if ten := cpu / tens; ten > mostCPU {
+			t.Errorf("at rest ten clusters take %.2f %% of a core, want at most %.2f %%", ten, mostCPU)
+		}
+		if ten := (memory - alone) / tens; ten > mostMemory {
+			t.Errorf("at rest ten clusters take %.2f MiB, want at most %.2f MiB", ten, mostMemory)
+		}
+	}
+	return fmt.Sprintf("| %d | %.1f s | %.2f %% of a core, %.2f %% for ten | %.0f MiB, of which %.0f by itself, %.2f for ten | %.1f s |",
+		count, ready.Seconds(), cpu, cpu/tens, memory, alone, (memory-alone)/tens, recovered.Seconds())
+}
+
+func judge(t *testing.T, what string, took, allowed time.Duration) {
+	t.Helper()
+	if allowed > 0 && took > allowed {
+		t.Errorf("%s was %s, want at most %s", what, took.Round(time.Second), allowed)
+	}
+}
+
+// patience is how long so many clusters are waited for: several times what they may take.
+func patience(count int, allowed time.Duration) time.Duration {
+	return max(2*time.Minute, 3*allowed, time.Duration(count)*300*time.Millisecond)
+}
+
+// rests waits until the first looks, which are in haste, are over, and measures from then on: the
+// share of a core in percent, and the resident memory in MiB.
+func rests(t *testing.T, operator process) (cpu, memory float64) {
+	t.Helper()
+	pass(t, 20*time.Second)
+	before, begun := operator.cpu(t), time.Now()
+	pass(t, *window)
+	return 100 * (operator.cpu(t) - before).Seconds() / time.Since(begun).Seconds(), operator.memory(t)
+}
+
+func pass(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+		t.Fatal(context.Cause(t.Context()))
+	}
+}
+
+// at does the same for all names, some at a time.
+func at(t *testing.T, names []string, do func(ctx context.Context, name string) error) {
+	t.Helper()
+	const atATime = 8
+	errs := make(chan error, atATime)
+	for part := range atATime {
+		go func() {
+			var err error
+			for n := part; n < len(names) && err == nil; n += atATime {
+				err = do(t.Context(), names[n])
+			}
+			errs <- err
+		}()
+	}
+	var all []error
+	for range atATime {
+		all = append(all, <-errs)
+	}
+	if n := slices.IndexFunc(all, func(err error) bool { return err != nil }); n >= 0 {
+		t.Fatal(all[n])
+	}
+}
+
+func newCluster(name string) *api.EtcdCluster {
+	return &api.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
+		Spec: api.EtcdClusterSpec{
+			Replicas: new(int32(members)), Version: node.Etcd36, Storage: api.Storage{Size: resource.MustParse("256Mi")},
+		},
+	}
+}

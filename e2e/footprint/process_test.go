@@ -1,0 +1,86 @@
+//go:build e2e
+
+package footprint
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// build the operator as it is in its image (Makefile), and return the path of the binary.
+func build(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "quorate")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "quorate.dev/cmd/quorate")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the operator: %v\n%s", err, said)
+	}
+	return path
+}
+
+// process is a running operator.
+type process int
+
+// startOperator starts the operator, without leader election, which takes a namespace to be in.
+func startOperator(t *testing.T, binary, kubeconfig string) process {
+	t.Helper()
+	log := &bytes.Buffer{}
+	cmd := exec.CommandContext(t.Context(), binary, "operator", "--leader-elect=false", "--health-probe-bind-address=0")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.Stderr = log
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Wait() // it was interrupted
+		if t.Failed() {
+			t.Logf("the operator's last lines:\n%s", log.Bytes()[max(0, log.Len()-8<<10):])
+		}
+	})
+	return process(cmd.Process.Pid)
+}
+
+// cpu is the time that the process has computed so far.
+func (p process) cpu(t *testing.T) time.Duration {
+	t.Helper()
+	const ticks = time.Second / 100 // USER_HZ, the same on every Linux that Go runs on
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The second field is the program's name in brackets; utime and stime are the 14th and 15th.
+	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+	var sum time.Duration
+	for _, field := range fields[11:13] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += time.Duration(n) * ticks
+	}
+	return sum
+}
+
+// memory that is resident, in MiB.
+func (p process) memory(t *testing.T) float64 {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "VmRSS:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatal(err)
+	}
+	return kib / 1024
+}

@@ -1,0 +1,199 @@
+//go:build e2e
+
+package footprint
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/node"
+)
+
+// members of each cluster.
+const members = 3
+
+// standIns are members of which only the operator's questions are answered, each at an address of
+// its own: three hundred real ones would leave nothing of a machine to measure on. They give the
+// Pods of an API server the status that a kubelet would, so that to the operator they are no
+// different. A Pod has the address of the one before it of its name.
+type standIns struct {
+	shard
+	client client.Client
+	server *grpc.Server
+	slots  chan struct{}   // for Pods that are started at a time
+	failed chan error      // has room for one
+	all    sync.WaitGroup  // of what goes on
+	ctx    context.Context //nolint:containedctx // of the process, which does nothing else
+	mu     sync.Mutex
+	begun  map[types.UID]bool  // the Pods that were told to run
+	known  map[string]string   // the addresses, by the names of Pods
+	at     map[string]*standIn // by address
+}
+
+// fail of the first of several errors.
+func (s *standIns) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// see a Pod, and run it if it does not run yet.
+func (s *standIns) see(pod *corev1.Pod) {
+	if pod.Status.PodIP != "" || !s.has(pod.Labels[api.LabelCluster]) {
+		return
+	}
+	s.mu.Lock()
+	begun := s.begun[pod.UID]
+	s.begun[pod.UID] = true
+	s.mu.Unlock()
+	if begun {
+		return
+	}
+	s.all.Go(func() {
+		s.slots <- struct{}{}
+		defer func() { <-s.slots }()
+		if err := s.run(pod.DeepCopy()); err != nil {
+			s.fail(fmt.Errorf("run Pod %s: %w", pod.Name, err))
+		}
+	})
+}
+
+// address of a Pod, at which it is answered for from now on.
+func (s *standIns) address(pod *corev1.Pod) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ip := s.known[pod.Name]; ip != "" {
+		return ip, nil
+	}
+	n := len(s.known)
+	ip := net.IPv4(127, byte(77+s.number), byte(n>>8), byte(n)).String()
+	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", net.JoinHostPort(ip, strconv.Itoa(api.PortClient)))
+	if err != nil {
+		return "", err
+	}
+	s.known[pod.Name], s.at[ip] = ip, &standIn{name: pod.Name, cluster: pod.Labels[api.LabelCluster], namespace: pod.Namespace}
+	s.all.Go(func() {
+		if err := s.server.Serve(listener); err != nil {
+			s.fail(err)
+		}
+	})
+	return ip, nil
+}
+
+// asked is the member that a call has reached.
+func (s *standIns) asked(ctx context.Context) (*standIn, error) {
+	from, _ := peer.FromContext(ctx)
+	ip, _, err := net.SplitHostPort(from.LocalAddr.String())
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at[ip], nil
+}
+
+// run answers for a Pod, and then says that it runs.
+func (s *standIns) run(pod *corev1.Pod) error {
+	ip, err := s.address(pod)
+	if err != nil {
+		return err
+	}
+	now := metav1.Now()
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}}, StartTime: &now,
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		},
+		ContainerStatuses: []corev1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image, Ready: true, Started: new(true),
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+		}},
+	}
+	// Whatever else has changed in the Pod since then, the status has no other writer.
+	pod.ResourceVersion = ""
+	return client.IgnoreNotFound(s.client.Status().Update(s.ctx, pod))
+}
+
+// standIn is one member of a cluster of three, of which the first leads.
+type standIn struct{ name, cluster, namespace string }
+
+func (m *standIn) members() []string {
+	return []string{m.cluster + "-0", m.cluster + "-1", m.cluster + "-2"}
+}
+
+func (m *standIn) id(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(m.namespace + "/" + name)) // it never fails
+	return h.Sum64()
+}
+
+func (m *standIn) header() *etcdserverpb.ResponseHeader {
+	return &etcdserverpb.ResponseHeader{ClusterId: m.id(m.cluster), MemberId: m.id(m.name), RaftTerm: 2}
+}
+
+// standInMaintenance is what a member says about itself.
+type standInMaintenance struct {
+	etcdserverpb.UnimplementedMaintenanceServer
+	*standIns
+}
+
+func (s standInMaintenance) Status(ctx context.Context, _ *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
+	m, err := s.asked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &etcdserverpb.StatusResponse{
+		Header: m.header(), Version: node.Etcd36, DbSize: 1 << 20, Leader: m.id(m.members()[0]), RaftIndex: 9, RaftTerm: 2,
+	}, nil
+}
+
+// HashKV is the same of all members: their data does not differ.
+func (s standInMaintenance) HashKV(ctx context.Context, _ *etcdserverpb.HashKVRequest) (*etcdserverpb.HashKVResponse, error) {
+	m, err := s.asked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &etcdserverpb.HashKVResponse{Header: m.header(), Hash: 1, CompactRevision: 1, HashRevision: 1}, nil
+}
+
+// standInMembers is what a member says about all of them.
+type standInMembers struct {
+	etcdserverpb.UnimplementedClusterServer
+	*standIns
+}
+
+func (s standInMembers) MemberList(ctx context.Context, _ *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
+	m, err := s.asked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := &etcdserverpb.MemberListResponse{Header: m.header()}
+	for _, name := range m.members() {
+		host := strings.Join([]string{name, m.cluster, m.namespace, "svc"}, ".")
+		list.Members = append(list.Members, &etcdserverpb.Member{
+			ID: m.id(name), Name: name,
+			PeerURLs:   []string{"http://" + host + ":" + strconv.Itoa(api.PortPeer)},
+			ClientURLs: []string{"http://" + host + ":" + strconv.Itoa(api.PortClient)},
+		})
+	}
+	slices.SortFunc(list.Members, func(a, b *etcdserverpb.Member) int { return cmp.Compare(a.ID, b.ID) })
+	return list, nil
+}

@@ -1,0 +1,105 @@
+package fair
+
+import (
+	"sync"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// queue is controller-runtime's queue, of which one namespace takes a part of the passes at most.
+// What it has due beyond that is taken from the queue and waits here, so that it is not before what
+// other namespaces have due.
+type queue struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+	mu     sync.Mutex
+	shares *Shares[reconcile.Request]
+	parked map[reconcile.Request]int // the priority of those that wait here
+}
+
+// NewQueue is controller.Options.NewQueue for a controller with so many passes at a time
+// (MaxConcurrentReconciles).
+func NewQueue(passes int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		return &queue{
+			PriorityQueue: priorityqueue.New(controller, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
+			shares:        New[reconcile.Request](passes),
+			parked:        map[reconcile.Request]int{},
+		}
+	}
+}
+
+// GetWithPriority waits for what is due and may have a pass. Each caller looks at what waits here
+// before it waits for more, and a pass that has ended calls again: so what may have a pass gets it.
+func (q *queue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
+	for !q.ShuttingDown() {
+		if request, priority, ok := q.next(); ok {
+			return request, priority, false
+		}
+		request, priority, shutdown := q.PriorityQueue.GetWithPriority()
+		if shutdown {
+			break
+		}
+		q.park(request, priority)
+	}
+	return reconcile.Request{}, 0, true
+}
+
+// Get is GetWithPriority without the priority.
+func (q *queue) Get() (request reconcile.Request, shutdown bool) {
+	request, _, shutdown = q.GetWithPriority()
+	return request, shutdown
+}
+
+// Done ends a pass.
+func (q *queue) Done(request reconcile.Request) {
+	q.PriorityQueue.Done(request)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shares.Done(request.Namespace)
+}
+
+// Add has a pass made.
+func (q *queue) Add(request reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, request) }
+
+// AddWithOpts has passes made. What waits here already has none beside that, and comes to the
+// higher priority, as in the queue.
+func (q *queue) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
+	for _, request := range requests {
+		if o.After > 0 || o.RateLimited || !q.raise(request, ptr.Deref(o.Priority, 0)) {
+			q.PriorityQueue.AddWithOpts(o, request)
+		}
+	}
+}
+
+func (q *queue) park(request reconcile.Request, priority int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.parked[request] = priority
+	q.shares.Wait(request.Namespace, request, priority)
+}
+
+func (q *queue) next() (request reconcile.Request, priority int, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if request, ok = q.shares.Next(); ok {
+		priority = q.parked[request]
+		delete(q.parked, request)
+	}
+	return request, priority, ok
+}
+
+// raise reports whether the request waits here, and gives it the priority if that is higher.
+func (q *queue) raise(request reconcile.Request, priority int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	had, parked := q.parked[request]
+	if parked && priority > had {
+		q.shares.Leave(request.Namespace, request)
+		q.shares.Wait(request.Namespace, request, priority)
+		q.parked[request] = priority
+	}
+	return parked
+}

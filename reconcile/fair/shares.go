@@ -1,0 +1,99 @@
+// Package fair shares workers between namespaces. However many objects one namespace has, however
+// often they change and however long each pass takes, another namespace waits for none of that.
+package fair
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Shares are places, and those that wait for one. A free place goes to the namespace that has the
+// fewest, and in it to the highest priority, and then to what has waited longest. One namespace has
+// only a part of the places, also while no other waits: a place may be taken for minutes, and those
+// that come would wait for that. It is not safe for concurrent use.
+type Shares[T comparable] struct {
+	free, most int            // most is how many places one namespace has at most
+	has        map[string]int // by namespace; without those that have none
+	waiting    map[string][]waiter[T]
+	came       uint64 // how many have come to wait so far
+}
+
+type waiter[T comparable] struct {
+	item     T
+	priority int
+	came     uint64
+}
+
+// before is the order in one namespace.
+func before[T comparable](a, b waiter[T]) int {
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.came, b.came))
+}
+
+// New are so many places, of which one namespace has three quarters at most. Of two or three, all
+// but one are for one namespace, and a single place is for all.
+func New[T comparable](places int) *Shares[T] {
+	return &Shares[T]{
+		free: places, most: max(1, places-max(1, places/4)),
+		has: map[string]int{}, waiting: map[string][]waiter[T]{},
+	}
+}
+
+// Wait for a place. Next gives it.
+func (s *Shares[T]) Wait(namespace string, item T, priority int) {
+	s.came++
+	w, line := waiter[T]{item, priority, s.came}, s.waiting[namespace]
+	n, _ := slices.BinarySearchFunc(line, w, before[T])
+	s.waiting[namespace] = slices.Insert(line, n, w)
+}
+
+// Leave reports whether the item waited for a place; it does no longer.
+func (s *Shares[T]) Leave(namespace string, item T) bool {
+	n := slices.IndexFunc(s.waiting[namespace], func(w waiter[T]) bool { return w.item == item })
+	if n >= 0 {
+		s.keep(namespace, slices.Delete(s.waiting[namespace], n, n+1))
+	}
+	return n >= 0
+}
+
+// Next gives a place, if there is one and something waits that may have it.
+func (s *Shares[T]) Next() (item T, ok bool) {
+	var from string
+	for namespace, line := range s.waiting {
+		if s.free == 0 || s.has[namespace] >= s.most {
+			continue
+		}
+		if !ok || cmp.Or(cmp.Compare(s.has[namespace], s.has[from]), before(line[0], s.waiting[from][0])) < 0 {
+			from, ok = namespace, true
+		}
+	}
+	if !ok {
+		return item, false
+	}
+	s.free--
+	s.has[from]++
+	item = s.waiting[from][0].item
+	s.keep(from, s.waiting[from][1:])
+	return item, true
+}
+
+// Done gives a place back.
+func (s *Shares[T]) Done(namespace string) {
+	s.free++
+	if s.has[namespace]--; s.has[namespace] == 0 {
+		delete(s.has, namespace)
+	}
+}
+
+// Taken counts the places that are taken.
+func (s *Shares[T]) Taken() (taken int) {
+	for _, has := range s.has {
+		taken += has
+	}
+	return taken
+}
+
+func (s *Shares[T]) keep(namespace string, line []waiter[T]) {
+	if s.waiting[namespace] = line; len(line) == 0 {
+		delete(s.waiting, namespace)
+	}
+}
