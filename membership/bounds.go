@@ -7,8 +7,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 // What a member answers is hostile input: its image is its owner's, and may answer anything. Every
@@ -37,7 +39,17 @@ const (
 
 // toMembers are the options of each connection to a member. No proxy leads to one, whatever the
 // environment says: members are inside of the network.
-var toMembers = []grpc.DialOption{grpc.WithNoProxy(), grpc.WithMaxHeaderListSize(mostHeader)}
+var toMembers = []grpc.DialOption{
+	grpc.WithNoProxy(), grpc.WithMaxHeaderListSize(mostHeader), grpc.WithConnectParams(soon),
+}
+
+// soon is how a member is connected to that refuses connections, because its etcd is being started:
+// gRPC tries again after a tenth of a second, not after a whole one, which would be the longer part
+// of what a restart takes.
+var soon = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: CallTimeout,
+}
 
 // shown is a text of a member as messages have it.
 func shown(text string) string {
