@@ -40,13 +40,13 @@ const (
 // toMembers are the options of each connection to a member. No proxy leads to one, whatever the
 // environment says: members are inside of the network.
 var toMembers = []grpc.DialOption{
-	grpc.WithNoProxy(), grpc.WithMaxHeaderListSize(mostHeader), grpc.WithConnectParams(soon),
+	grpc.WithNoProxy(), grpc.WithMaxHeaderListSize(mostHeader), grpc.WithConnectParams(reconnecting),
 }
 
-// soon is how a member is connected to that refuses connections, because its etcd is being started:
+// reconnecting is how a member is connected to that refuses connections, because its etcd is being started:
 // gRPC tries again after a tenth of a second, not after a whole one, which would be the longer part
 // of what a restart takes.
-var soon = grpc.ConnectParams{
+var reconnecting = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 	MinConnectTimeout: CallTimeout,
 }
