@@ -111,7 +111,10 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	}
 	found := &credentials{cluster: c.UID, generation: c.Generation, again: now.Add(r.nextLook(c)), expired: map[string]string{}}
 	l := &inspection{r: r, c: c, now: now, found: found, writes: !c.Spec.Suspend && c.DeletionTimestamp.IsZero()}
-	err := errors.Join(l.clients(ctx), l.peers(ctx))
+	err := l.clock()
+	if err == nil {
+		err = errors.Join(l.clients(ctx), l.peers(ctx))
+	}
 	var wrong *certificatesError
 	var foreign *foreignError
 	var terminating *terminatingError

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,7 @@ func TestManagedCertificates(t *testing.T) {
 		secrets map[string]*corev1.Secret
 		running bool
 		at      time.Time
+		server  time.Time // by the clock of the API server; zero: unknown
 	}
 	type want struct {
 		Written []string // the Secrets
@@ -195,6 +197,18 @@ func TestManagedCertificates(t *testing.T) {
 			change: func(w *world) { w.c.Spec.Suspend = true; delete(w.secrets, "db-server-tls") },
 			want:   want{Barred: "Secret db-server-tls is missing or cannot be used, and Quorate writes nothing while spec.suspend is true", Dials: true},
 		},
+		"ClockAhead": {
+			reason: "by this clock the authorities have expired, and all Pods would be recreated at once",
+			change: func(w *world) { w.at, w.server = noon.AddDate(11, 0, 0), noon },
+			want: want{Barred: "The clock of the operator is 96432h0m0s ahead of that of the API server, so certificates are neither checked nor issued. " +
+				"Set the clock of the operator's node. Running members go on; no Pod is created or changed until this is fixed"},
+		},
+		"ClockBehind": {
+			reason: "by this clock no certificate is valid yet",
+			change: func(w *world) { w.server = w.at.Add(2 * time.Hour) },
+			want:   want{Barred: "The clock of the operator is 2h0m0s behind that of the API server"},
+		},
+		"ClockClose":      {reason: "no certificate depends on an hour", change: func(w *world) { w.server = w.at.Add(-time.Hour) }, want: rest},
 		"SuspendedAtRest": {reason: "what is good is good", change: func(w *world) { w.c.Spec.Suspend = true }, want: rest},
 	}
 	for name, tc := range cases {
@@ -211,6 +225,10 @@ func TestManagedCertificates(t *testing.T) {
 				objects = append(objects, newPod("db-0"))
 			}
 			s := newStub(t, nil, objects...)
+			if !w.server.IsZero() {
+				s.ServerTime = &ServerTime{}
+				s.ServerTime.note(w.server.Format(http.TimeFormat), w.at)
+			}
 			found, err := s.secure(t.Context(), w.c, w.at)
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,29 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// mostSkew is how far the operator's clock may be from that of the API server. What a certificate is
+// worth depends on the time alone: by a clock that is years ahead every authority has expired, and
+// all Pods would be recreated at once.
+const mostSkew = time.Hour
+
+// clock refuses to judge certificates, or to issue any, by a clock that the API server contradicts.
+// Where the time of the API server is not known, the operator's own counts.
+func (l *inspection) clock() error {
+	server, known := l.r.ServerTime.now(l.now)
+	skew := l.now.Sub(server).Round(time.Minute)
+	way := "ahead of"
+	if skew < 0 {
+		skew, way = -skew, "behind"
+	}
+	if !known || skew <= mostSkew {
+		return nil
+	}
+	return &certificatesError{api.ReasonCertificates, fmt.Sprintf("The clock of the operator is %s %s that of the API server, so certificates are neither checked nor issued. "+
+		"Set the clock of the operator's node. Running members go on; no Pod is created or changed until this is fixed", skew, way)}
+}
