@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -164,7 +165,9 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 		return fmt.Errorf("apply Secret %s: %w", name, err)
 	}
 	if told.text != "" {
-		l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, told.reason, told.action, "%s", told.text)
+		// Events of one reason about the same objects are counted as one event.
+		written := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: l.c.Namespace, Name: name}}
+		l.r.Recorder.Eventf(l.c, written, corev1.EventTypeNormal, told.reason, told.action, "%s", told.text)
 	}
 	return nil
 }
