@@ -107,7 +107,7 @@ func incoherent(r *rand.Rand) (Desired, Observed) {
 				NeverRan: some(), Outdated: some(), Overdue: some(), Ended: some(),
 				Damaged: some(), Forsaken: some(), BackOff: some(), Young: some(), Empty: some(), EmptyLong: some(), Unfenced: some(),
 				Ready: some(), ReadyLong: some(), UnreadyLong: some(), Idle: some(), IdleLong: some(),
-				Away: some(), Resizing: some(), Deferred: some(), Unproved: some(), Crashed: some(), Starved: some(), Provisions: some(), Provisioned: some(),
+				Away: some(), Resizing: some(), Deferred: []string{"", "not enough cpu"}[r.IntN(2)], Unproved: some(), Crashed: some(), Starved: some(), Provisions: some(), Provisioned: some(),
 				Version: rarely(version()), Changing: r.IntN(8) == 0, Failing: some(),
 				Change: []Change{ChangeNone, ChangeNone, ChangeResources, ChangeImage, ChangePod}[r.IntN(5)], Undecided: r.IntN(8) == 0,
 			}

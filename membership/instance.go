@@ -109,9 +109,11 @@ type Pod struct {
 	// new ones yet.
 	Changing bool
 	// Resizing: so it is for its cpu and memory alone, which its kubelet has yet to give it, and
-	// etcd runs on meanwhile. Deferred: its node has had no room for them for longer than waiting
-	// helps.
-	Resizing, Deferred bool
+	// etcd runs on meanwhile.
+	Resizing bool
+	// Deferred is what the kubelet says where its node has had no room for them for longer than
+	// waiting helps; else empty.
+	Deferred string
 	// Untried are the parts of the spec of which it was made and with which its member has never
 	// served, where it is known with which it has. There is something to go back to then.
 	Untried []string

@@ -28,6 +28,10 @@ var unmodelled = map[string]struct {
 		reason: "the model takes a restore back in the pass in which it finds the EtcdRestore deleted",
 		base:   formed3, args: []change{on(1, noPod), func(_ *Desired, o *Observed) { o.InPlace.Withdrawn = true }}, want: "startMembers",
 	},
+	"recreateExpired": {
+		reason: "no model knows certificates",
+		base:   formed3, args: []change{onAll(outlived)}, want: "healthy",
+	},
 	"stopOnReplacedVolume": {
 		reason: "the models replace the volume of no Pod that has yet to start",
 		base:   formed3, args: []change{on(1, restored), on(1, newPod), on(1, silent), on(1, func(i *Instance) { i.Pod.NeverRan = true })}, want: "volumeReplaced",

@@ -100,9 +100,11 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 		}
 	}
 	step.Message = strings.Join(parts, "; ")
-	if deferred := names(waiting, func(i Instance) bool { return i.Pod.Resizing && i.Pod.Deferred }); len(deferred) > 0 {
-		step.Action = Stall
-		step.Message += ". The node of " + list(deferred) + " has no room for them now: make room there, or set spec.resources back"
+	for _, i := range waiting {
+		if i.Pod.Resizing && i.Pod.Deferred != "" {
+			step.Action = Stall
+			step.Message += ". The node of " + i.Name + " has no room for them now (" + i.Pod.Deferred + "): make room there, or revert spec.resources"
+		}
 	}
 	if away := names(waiting, func(i Instance) bool { return i.Pod.AwayLong }); len(away) > 0 {
 		step.Action = Stall

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -76,9 +77,12 @@ func (r *Reconciler) tryResize(ctx context.Context, c *api.EtcdCluster, seen obs
 // nodeCapacity is podresize.ReasonNodeCapacity: the node of a Pod has less than it asks for.
 const nodeCapacity metav1.CauseType = "NodeCapacity"
 
-// deferredSince reports whether the node has had no room for the cpu and memory that a Pod asks for
-// since before then.
-func deferredSince(pod *corev1.Pod, then time.Time) bool {
+// deferredSince is what the kubelet says where its node has had no room for the cpu and memory that
+// a Pod asks for since before then; else empty.
+func deferredSince(pod *corev1.Pod, then time.Time) string {
 	c := podstatus.Condition(pod, corev1.PodResizePending)
-	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonDeferred && c.LastTransitionTime.Time.Before(then)
+	if c == nil || c.Status != corev1.ConditionTrue || c.Reason != corev1.PodReasonDeferred || !c.LastTransitionTime.Time.Before(then) {
+		return ""
+	}
+	return cmp.Or(podstatus.FirstLine(c.Message), c.Reason)
 }

@@ -88,7 +88,7 @@ func TestDeferredResize(t *testing.T) {
 	waits := membership.Step{Action: membership.Wait, Rule: "waitForUpdate", Reason: membership.Changing, Message: what}
 	stalls := waits
 	stalls.Action = membership.Stall
-	stalls.Message += ". The node of db-0 has no room for them now: make room there, or set spec.resources back"
+	stalls.Message += ". The node of db-0 has no room for them now (Node didn't have enough resource: cpu, requested: 1500, used: 1100, capacity: 2000): make room there, or revert spec.resources"
 	update := func(change membership.Change, message string) membership.Step {
 		return membership.Step{
 			Action: membership.Update, Members: []string{"db-0"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Change: change,
@@ -119,6 +119,7 @@ func TestDeferredResize(t *testing.T) {
 			pod.Status.ContainerStatuses[0].Resources = &corev1.ResourceRequirements{Requests: cpu("1").Requests}
 			pod.Status.Conditions = []corev1.PodCondition{{
 				Type: corev1.PodResizePending, Reason: corev1.PodReasonDeferred, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-tc.since)),
+				Message: "Node didn't have enough resource: cpu, requested: 1500, used: 1100, capacity: 2000",
 			}}
 			if tc.asks != nil {
 				tc.asks(&w.cluster.Spec)

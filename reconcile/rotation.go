@@ -192,11 +192,23 @@ func (f rotationFacts) recreated() string {
 
 // problems are those of the members that have not shown yet that they are ready.
 func (f rotationFacts) problems() string {
-	var all []string
+	members := map[string][]string{} // that have it
+	var problems, all []string
 	for _, m := range f.Members {
-		if m.Problem != "" {
-			all = append(all, m.Name+" "+m.Problem)
+		if m.Problem == "" {
+			continue
 		}
+		if members[m.Problem] == nil {
+			problems = append(problems, m.Problem)
+		}
+		members[m.Problem] = append(members[m.Problem], m.Name)
+	}
+	for _, problem := range problems {
+		have := strings.Join(members[problem], ", ")
+		if len(members[problem]) > 1 {
+			have = "each of " + have
+		}
+		all = append(all, have+" "+problem)
 	}
 	return strings.Join(all, "; ")
 }

@@ -16,6 +16,7 @@ func TestNextRotation(t *testing.T) {
 	good := memberTrust{Name: "db-0", Exists: true, Trusts: true}
 	old := memberTrust{Name: "db-1", Exists: true}
 	gone := memberTrust{Name: "db-2"}
+	alike := memberTrust{Name: "db-2", Exists: true, Trusts: true, Problem: "presents a certificate of the former authority"}
 	behind := memberTrust{Name: "db-1", Exists: true, Trusts: true, Problem: "presents a certificate of the former authority"}
 	look := noon.Add(rotationLook)
 	both := func(change func(*rotationFacts)) rotationFacts {
@@ -101,6 +102,11 @@ func TestNextRotation(t *testing.T) {
 			reason: "what the Pod was made for does not count, but what the member does",
 			facts:  both(func(f *rotationFacts) { f.Members = []memberTrust{good, behind} }),
 			want:   rotationState{Step: api.RotationTrustBoth, Waits: "db-1 presents a certificate of the former authority", Again: look},
+		},
+		"RefusedAlike": {
+			reason: "one cause is told once",
+			facts:  both(func(f *rotationFacts) { f.Members = []memberTrust{good, behind, alike} }),
+			want:   rotationState{Step: api.RotationTrustBoth, Waits: "each of db-1, db-2 presents a certificate of the former authority", Again: look},
 		},
 		"BothSuspended": {
 			reason: "nothing is written",
