@@ -43,9 +43,9 @@ var toMembers = []grpc.DialOption{
 	grpc.WithNoProxy(), grpc.WithMaxHeaderListSize(mostHeader), grpc.WithConnectParams(reconnecting),
 }
 
-// reconnecting is how a member is connected to that refuses connections, because its etcd is being started:
-// gRPC tries again after a tenth of a second, not after a whole one, which would be the longer part
-// of what a restart takes.
+// reconnecting is how a member is connected to that refuses connections, because its etcd is being
+// started: gRPC tries again after a tenth of a second, and not after a whole one, which would be
+// the longer part of what a restart takes.
 var reconnecting = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 	MinConnectTimeout: CallTimeout,

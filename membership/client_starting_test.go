@@ -41,7 +41,7 @@ func answeredAfter(t *testing.T, refuses time.Duration) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	server := grpc.NewServer()
 	etcdserverpb.RegisterMaintenanceServer(server, startedMember{})
 	defer server.Stop()

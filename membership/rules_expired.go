@@ -1,8 +1,8 @@
 package membership
 
-// recreateExpired: etcd reads whom it trusts at its start alone. A member that trusts an authority that has
-// expired, and no other one, takes no new connection, neither of clients nor of the operator, or of
-// its peers. So none is waited for: those that came first could not reach the others.
+// recreateExpired: etcd reads whom it trusts at its start alone. A member that trusts only an
+// authority that has expired takes no new connection, neither of clients nor of the operator or of
+// its peers. So the Pods are recreated together: the first ones could not reach the others.
 func recreateExpired(d Desired, o Observed) (Step, bool) {
 	why := ""
 	members := names(o.Instances, func(i Instance) bool {

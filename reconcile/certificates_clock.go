@@ -7,9 +7,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// mostSkew is how far the operator's clock may be from that of the API server. What a certificate is
-// worth depends on the time alone: by a clock that is years ahead every authority has expired, and
-// all Pods would be recreated at once.
+// mostSkew is how far the operator's clock may be from that of the API server. By a clock that is
+// years ahead every authority has expired, and all Pods would be recreated at once.
 const mostSkew = time.Hour
 
 // clock refuses to judge certificates, or to issue any, by a clock that the API server contradicts.

@@ -193,7 +193,7 @@ func (f rotationFacts) recreated() string {
 // problems are those of the members that have not shown yet that they are ready.
 func (f rotationFacts) problems() string {
 	members := map[string][]string{} // that have it
-	var problems, all []string
+	var problems []string
 	for _, m := range f.Members {
 		if m.Problem == "" {
 			continue
@@ -203,6 +203,7 @@ func (f rotationFacts) problems() string {
 		}
 		members[m.Problem] = append(members[m.Problem], m.Name)
 	}
+	all := make([]string, 0, len(problems))
 	for _, problem := range problems {
 		have := strings.Join(members[problem], ", ")
 		if len(members[problem]) > 1 {
