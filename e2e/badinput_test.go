@@ -211,7 +211,7 @@ func (row badInput) story(name string) features.Feature {
 
 // forming is the message of a first start that does not come about.
 func forming(problem string) string {
-	return "waiting for the first members to form a cluster: " + problem + ". Waiting has not helped: remove the cause, or set the spec right. Nothing was served yet: it is also safe to delete the EtcdCluster and its PersistentVolumeClaims, and apply it again"
+	return "waiting for the first members to form a cluster: " + problem + ". Waiting has not helped: remove the cause, or correct the spec. Nothing was served yet: it is also safe to delete the EtcdCluster and its PersistentVolumeClaims, and apply it again"
 }
 
 // unschedulable is what the scheduler says of a Pod for which the first node is not right, without

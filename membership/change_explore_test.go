@@ -244,10 +244,10 @@ func (x *rollExplorer) all(w roll, flights []rollFlight) roll {
 // is reachable within a bound, with the real rules, for a violated invariant: S7 and S8 (a member
 // is changed only where all the others serve and are a quorum, and no node is silent, and one at a
 // time), S13 (voters are within one minor; etcd never refuses what it is started with, but for a
-// member that was put back over a minor that may have served unseen; no member is added during a
+// member that was rolled back over a minor that may have served unseen; no member is added during a
 // downgrade, and none is changed to an earlier minor before all data can be read by it), S15 (the
 // leader last, its leadership first), and that what does not come up touches one member and one
-// that has served is not put back; and from each state follows how it goes on when nothing more
+// that has served is not rolled back; and from each state follows how it goes on when nothing more
 // goes wrong (L1 to L3, L5), which must end with what the spec asks for, or at a stall that is
 // justified.
 func TestExploreChange(t *testing.T) {

@@ -4,9 +4,9 @@ import "testing"
 
 // Images that have come up, and do not any more, in the model of a cluster whose members come to
 // run something else: a registry is gone, a node has not got them. With them, and with writes that
-// are refused, an etcd may have served unseen that does not come back. A member that was put back
-// over such a one is etcd's to judge: that ends at once where it is too early for the data, and
-// says so.
+// are refused, an etcd may have served unseen that does not come back. A member that was rolled
+// back over such a one is etcd's to judge: that ends at once where it is too early for the data,
+// and says so.
 
 // faded are the voters that are down, and whose image has gone that is known to have served.
 func (w *roll) faded() int {
@@ -24,7 +24,7 @@ func (w *roll) replaces(s *rollSeat) bool {
 // fadesMutants are what keeps a member from staying down with a version that cannot read its data.
 var fadesMutants = map[string]rollMutant{
 	"WithoutRecordLaterMinor": {
-		reason: "A member is put back over a minor that has served unseen, and stays down",
+		reason: "A member is rolled back over a minor that has served unseen, and stays down",
 		bound:  "OneFades", mutant: rollWithout("recordLaterMinor"), want: "L",
 	},
 	"WithoutRecordLaterMinorRefused": {
@@ -36,10 +36,10 @@ var fadesMutants = map[string]rollMutant{
 		bound:  "OnePassing", mutant: rollWithout("recordLaterMinor"), want: "L",
 	},
 	"OthersUnheard": {
-		reason: "The data of other members has risen, so that this one has served as well, and it is put back",
+		reason: "The data of other members has risen, so that this one has served as well, and it is rolled back",
 		bound:  "Fades", safety: true, mutant: rollReplace("recordLaterMinor", func(d Desired, o Observed) (Step, bool) {
 			return recordLaterMinor(d, each(o, func(i *Instance) { i.Endpoint.Storage = Version{} }))
-		}), want: "S13: a member is put back over a minor that has served",
+		}), want: "S13: a member is rolled back over a minor that has served",
 	},
 	"RaisedAnyhow": {
 		reason: "What does not come up is taken for what has served",
@@ -66,7 +66,7 @@ var fadesMutants = map[string]rollMutant{
 		bound:  "OneUnpulled", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsInstead: true}}, want: "L1: it goes round",
 	},
 	"RaisedInVain": {
-		reason: "It is put back again and again over what it was raised to",
+		reason: "It is rolled back again and again over what it was raised to",
 		bound:  "OneFades", mutant: rollPlanner{phases: Phases, operator: rollCareless{raisesNext: true}}, want: "L1: it goes round",
 	},
 }

@@ -19,20 +19,20 @@ func (w *roll) judge(t *rollDecision) string {
 	case PutBack:
 		for i := range w.seats {
 			if o := &w.seats[i]; i != t.target && o.voter() && o.runs.minor() >= 6 && o.storage > t.to.minor() && s.image.minor() > t.to.minor() {
-				return "S13: a member is put back over a minor that has served, as others tell"
+				return "S13: a member is rolled back over a minor that has served, as others tell"
 			}
 		}
 		if s.silent == rollMarked && s.before && s.runs != rollNone && t.same>>t.target&1 == 1 {
 			return "what the spec asks for is taken back where the node is silent"
 		}
 		if s.served && s.runs != rollNone {
-			return "a member that runs what it was changed to is put back"
+			return "a member that runs what it was changed to is rolled back"
 		}
 		if s.volume == s.image && s.previous != rollNone && s.previous != s.image && s.template == s.good && (s.next == rollNone || s.next == s.volume) {
-			return "a member known to have served with what it was changed to is put back"
+			return "a member known to have served with what it was changed to is rolled back"
 		}
 		if s.image == s.volume && (s.next == rollNone || s.next == s.volume) && s.previous == rollNone && s.template == s.good {
-			return "a member that was not changed is put back"
+			return "a member that was not changed is rolled back"
 		}
 	case Raise:
 		if t.to.minor() > max(w.cluster, s.storage) {

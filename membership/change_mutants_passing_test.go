@@ -23,7 +23,7 @@ var passingMutants = map[string]rollMutant{
 		bound:  "Passing", safety: true, mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsCrashes: true}}, want: "S7: a member is changed while another one has yet to prove",
 	},
 	"Impatient": {
-		reason: "A member that has just not proved itself yet is put back",
+		reason: "A member that has just not proved itself yet is rolled back",
 		bound:  "Passing", safety: true, mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
 			young := func(i Instance) bool { return i.Pod.Unproved && len(i.Pod.Untried) > 0 && i.Serves() }
 			if n := slices.IndexFunc(o.Instances, young); n >= 0 {

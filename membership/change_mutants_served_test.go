@@ -12,7 +12,7 @@ var servedMutants = map[string]rollMutant{
 		}), want: "L",
 	},
 	"IgnoresServed": {
-		reason: "A member that was put back, or whose Pod a user deletes, is started with options that no member has served with",
+		reason: "A member that was rolled back, or whose Pod a user deletes, is started with options that no member has served with",
 		bound:  "Wrong", safety: true, mutant: rollPlanner{phases: Phases, operator: rollCareless{ignoresServed: true}}, want: "what does not come up touches a second member",
 	},
 	"ServesEarly": {
@@ -24,7 +24,7 @@ var servedMutants = map[string]rollMutant{
 		bound:  "OneWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{servesAnyhow: true}}, want: "no member has served",
 	},
 	"TriesSpec": {
-		reason: "etcd has run in a later version, and then does not start with other options: it is put back to the version before",
+		reason: "etcd has run in a later version, and then does not start with other options: it is rolled back to the version before",
 		bound:  "OneWrongSlow", mutant: rollPlanner{phases: Phases, operator: rollCareless{triesSpec: true}}, want: "S13",
 	},
 	"ForgetsMended": {
@@ -32,7 +32,7 @@ var servedMutants = map[string]rollMutant{
 		bound:  "OneWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsMended: true}}, want: "L1: it goes round",
 	},
 	"TriesAgain": {
-		reason: "A member that does not come up with what it was put back to goes from the one to the other for ever",
+		reason: "A member that does not come up with what it was rolled back to goes from the one to the other for ever",
 		bound:  "OneWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{triesAgain: true}}, want: "L1: it goes round",
 	},
 }

@@ -22,7 +22,7 @@ var rollMutants = map[string]rollMutant{
 		bound:  "Broken", mutant: rollWithout("rollback"), want: "L",
 	},
 	"WithoutUpdateFailed": {
-		reason: "What was put back is tried again and again",
+		reason: "What was rolled back is tried again and again",
 		bound:  "Broken", mutant: rollWithout("updateFailed"), want: "L1: it goes round",
 	},
 	"WithoutWaitForUpdate": {
@@ -229,7 +229,7 @@ var rollMutants = map[string]rollMutant{
 		}), want: "S13: a member is changed to 3.7.3, which cannot read the log",
 	},
 	"ForgetsFailure": {
-		reason: "What was put back is tried again and again",
+		reason: "What was rolled back is tried again and again",
 		bound:  "Broken", mutant: rollPlanner{phases: Phases, operator: rollCareless{forgetsFailure: true}}, want: "L1: it goes round",
 	},
 	"KeepsLeader": {

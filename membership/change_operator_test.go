@@ -22,7 +22,7 @@ type rollCareless struct {
 	ignoresIntents  bool // begins though another operator's act is under way
 	forgetsCalls    bool // begins though a downgrade, or its end, was asked for and not answered
 	startsOver      bool // applies a Pod that is to be started to one that is there
-	forgetsFailure  bool // does not remember what it has put back
+	forgetsFailure  bool // does not remember what it has rolled back
 	keepsLeader     bool // hands no leadership over
 	forgetsSpec     bool // takes an act for done because the spec does not ask for it any more
 	ignoresServed   bool // recreates every Pod of what the spec says
@@ -33,7 +33,7 @@ type rollCareless struct {
 	servesAnyhow    bool // takes what the spec says for what a member serves with
 	forgetsMended   bool // recreates a Pod that is stuck from what it was made of, though the spec was mended
 	forgetsInstead  bool // recreates a Pod whose image cannot be pulled from the version that it had
-	triesAgain      bool // takes a Pod for outdated that was put back
+	triesAgain      bool // takes a Pod for outdated that was rolled back
 	putsBackFirst   bool // deletes a Pod to put its member back before it knows whether the volume can be written on
 	announcesFirst  bool // writes on a volume what is to run there before it knows whether it can be
 	forgetsLog      bool // writes that 3.6 has run where 3.5 ran before, and nothing of the log of that

@@ -83,7 +83,7 @@ var refusalMutants = map[string]rollMutant{
 		bound:  "Refused", mutant: rollPlanner{phases: Phases, operator: rollCareless{announcesFirst: true}}, want: "L1: it goes round",
 	},
 	"PutsBackFirst": {
-		reason: "A Pod is deleted to be put back, and what its volume says cannot be: it is made as it was, again and again",
+		reason: "A Pod is deleted to be rolled back, and what its volume says cannot be: it is made as it was, again and again",
 		bound:  "OneRefusedWrong", mutant: rollPlanner{phases: Phases, operator: rollCareless{putsBackFirst: true}}, want: "L1: it goes round",
 	},
 }

@@ -15,7 +15,7 @@ func (x *rollExplorer) slow(s *rollState, yield rollVisit) {
 		to.roll, to.late = w, rollFlight{}
 		violation := ""
 		if m := &s.roll.seats[s.late.seat]; s.late.action == actPutBack && m.runs == m.image && m.runs != rollNone && w.seats[s.late.seat] != *m {
-			violation = "a member that runs what it was changed to is put back"
+			violation = "a member that runs what it was changed to is rolled back"
 		}
 		yield(fmt.Sprintf("the slow operator acts on %s", seatName(int(s.late.seat))), to, violation)
 	})

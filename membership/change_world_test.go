@@ -47,7 +47,7 @@ type rollSeat struct {
 	failing  bool        // the kubelet has tried the image, and puts off the next try
 	going    bool        // its Pod is being deleted
 	putOff   bool        // the kubelet waits before it starts what the Pod was changed to for the first time
-	undone   bool        // its Pod was put back, and is marked as having another image than the spec's
+	undone   bool        // its Pod was rolled back, and is marked as having another image than the spec's
 	template rollOptions // of which its Pod was made
 	lags     bool        // it has not caught up
 	proof    rollProof   // that it runs well
@@ -66,7 +66,7 @@ type rollSeat struct {
 	served  bool      // it has run what its Pod was changed to
 	ours    bool      // it is away by an act of the operator
 	tried   uint8     // 1: it was changed in this generation of the spec; 2: to an image that does not come up, or that lies
-	trial   bool      // it was put back over a minor that may have served: etcd is to judge
+	trial   bool      // it was rolled back over a minor that may have served: etcd is to judge
 	stray   bool      // what its volume is to be changed to was written by an operator that was too slow for its Pod
 }
 

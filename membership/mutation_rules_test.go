@@ -30,7 +30,7 @@ var unmodelled = map[string]struct {
 	},
 	"recreateExpired": {
 		reason: "no model knows certificates",
-		base:   formed3, args: []change{onAll(outlived)}, want: "healthy",
+		base:   formed3, args: []change{onAll(trustsExpired)}, want: "healthy",
 	},
 	"stopOnReplacedVolume": {
 		reason: "the models replace the volume of no Pod that has yet to start",

@@ -50,8 +50,9 @@ type Desired struct {
 	Namespace string
 	// EmptyPatience is the same for one whose volume came back empty.
 	EmptyPatience string
-	// GivenUp is why the change that the spec asks for was given up and taken back; empty where it
-	// was not.
+	// GivenUp is why the update that the spec asks for failed and was rolled back
+	// (status.failedChange), such as "m-1: with etcd 3.7.3 it cannot pull the image"; empty: it did
+	// not fail.
 	GivenUp string
 	// Base is the ordinal of the first member of a first start that is begun now.
 	Base int

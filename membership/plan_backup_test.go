@@ -82,7 +82,7 @@ func TestPlanBackup(t *testing.T) {
 		},
 		"WALRewritten": {
 			reason: "etcd is told nothing before", base: upgrading(etcd36, etcd37), args: []change{backup(BackupRuns, ""), onAll(replayingRisen)},
-			want: waits("having every member rewrite its log, as etcd does before a downgrade: 3.7.3 could not read what 3.5 has left in it"),
+			want: waits("having every member save a snapshot, as etcd does before a downgrade: 3.7.3 cannot read the entries of 3.5 in the WAL"),
 		},
 		"Downgrade": {
 			reason: "etcd is told nothing before", base: upgrading(etcd37, etcd36), args: []change{backup(BackupRuns, "")},
@@ -121,7 +121,7 @@ func TestPlanBackup(t *testing.T) {
 		},
 		"PutBack": {
 			reason: "A member that does not come up gets back what it had", base: upgrading(etcd36, etcd37), args: []change{backup(BackupRuns, ""), on(1, broken(etcd37))},
-			want: Step{Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed, Message: "putting m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16"},
+			want: Step{Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed, Message: "rolling m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16"},
 		},
 		"Started": {
 			reason: "A member without a Pod gets one", base: upgrading(etcd36, etcd37), args: []change{backup(BackupGivenUp, "x"), on(1, noPod)},
@@ -149,11 +149,11 @@ func TestPlanBackup(t *testing.T) {
 		},
 		"Two": {
 			reason: "Nor for one that is not made", base: upgrading(etcd36, etcd37), args: []change{backup(BackupNone, ""), two},
-			want: Step{Action: Stall, Reason: ChangeNotSupported, Message: "of two members none can be spared while m-1 is changed (version): set spec.replicas to 3 for the change, or to 1"},
+			want: Step{Action: Stall, Reason: ChangeNotSupported, Message: "cannot restart m-1 (spec.version) without losing the quorum of 2 members: set spec.replicas to 3 for the update, or to 1"},
 		},
 		"Abandoned": {
-			reason: "Nor for one that was put back", base: upgrading(etcd36, etcd37), args: []change{backup(BackupNone, ""), abandonedChange},
-			want: Step{Action: Stall, Reason: ChangeFailed, Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was put back, and all members run what they ran before; set the spec right, or back"},
+			reason: "Nor for one that was rolled back", base: upgrading(etcd36, etcd37), args: []change{backup(BackupNone, ""), abandonedChange},
+			want: Step{Action: Stall, Reason: ChangeFailed, Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert spec.version"},
 		},
 		"Hibernated": {
 			reason: "While nothing runs none can be taken; the members wake as what they were, and it is taken then",

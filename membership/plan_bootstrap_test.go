@@ -194,7 +194,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   append(firstStart(), on(2, stuck), on(2, overdue)),
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for the first members to form a cluster: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause, or set the spec right. Nothing was served yet: it is also safe to delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
+				Message: "waiting for the first members to form a cluster: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause, or correct the spec. Nothing was served yet: it is also safe to delete the EtcdCluster and its PersistentVolumeClaims, and apply it again",
 			},
 		},
 		"FormingVoteless": {

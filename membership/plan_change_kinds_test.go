@@ -67,7 +67,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			args:   []change{two},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
-				Message: "of two members none can be spared while m-1 is changed (version): set spec.replicas to 3 for the change, or to 1",
+				Message: "cannot restart m-1 (spec.version) without losing the quorum of 2 members: set spec.replicas to 3 for the update, or to 1",
 			},
 		},
 		"TwoResources": {
@@ -85,7 +85,7 @@ func TestPlanChangeKinds(t *testing.T) {
 			args:   []change{ephemeral, onAll(differs(ChangePod, "options", "scheduling"))},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
-				Message: "with spec.storage.medium Memory a member's data goes with its Pod, and options, scheduling can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
+				Message: "with spec.storage.medium Memory a member's data goes with its Pod, and spec.options, spec.scheduling can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
 			},
 		},
 		"MemoryImage": {

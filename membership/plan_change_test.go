@@ -86,13 +86,13 @@ func TestPlanChange(t *testing.T) {
 			reason: "What comes next is on the volume, and the Pod of before, as far as is known, has not been deleted: that is looked at past the cache, and begun again",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{onAll(differs(ChangePod, "options", "version")), on(1, next(etcd37))},
-			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "writing down whose data the volumes of m-1 hold"},
+			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-1"},
 		},
 		"InterruptedAndSetBack": {
 			reason: "The Pod of before is what the spec asks for again: nothing comes next",
 			base:   upgrading(etcd36, etcd36),
 			args:   []change{onAll(same), on(1, next(etcd37))},
-			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "writing down whose data the volumes of m-1 hold"},
+			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-1"},
 		},
 		"ChangingDown": {
 			reason: "It is being started again",
@@ -169,7 +169,7 @@ func TestPlanChange(t *testing.T) {
 			reason: "It has answered from it: that is what its volume ran last, and nothing comes next",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, changedTo(etcd37)), on(1, func(i *Instance) { i.Volume.Version = etcd36 }), on(1, next(etcd37))},
-			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "writing down whose data the volumes of m-1 hold"},
+			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-1"},
 		},
 		"RecordedNotWhileChanging": {
 			reason: "The container of before answers yet",

@@ -173,7 +173,7 @@ func TestPlanDoomed(t *testing.T) {
 			args:   []change{on(1, going), on(1, next(etcd37))},
 			want: Step{
 				Action: Wait, Reason: Changing,
-				Message: "waiting for the members that are being changed, before others come or go: m-1 answers",
+				Message: "waiting for updated members before the membership changes: m-1 answers",
 			},
 		},
 		"GrowFirst": {
@@ -267,7 +267,7 @@ func TestPlanDoomed(t *testing.T) {
 			args:   []change{on(2, going), room(512 << 20), on(1, func(i *Instance) { i.Endpoint.DBSize = 512 << 20 })},
 			want: Step{
 				Action: Stall, Reason: VolumeTooSmall,
-				Message: "m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Set spec.storage.size or spec.options.quotaBackendSize higher, or make the database smaller: compact, then defragment one member after the other. The volume of m-2 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place",
+				Message: "m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Raise spec.storage.size or spec.options.quotaBackendSize, or make the database smaller: compact, then defragment one member after the other. The volume of m-2 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place",
 			},
 		},
 	})

@@ -2,8 +2,8 @@ package membership
 
 import "testing"
 
-// outlived is a member that trusts nothing that is valid.
-func outlived(i *Instance) { i.Pod.Expired = "the authority in Secret db-peer-ca expired" }
+// trustsExpired is a member that trusts expired authorities alone.
+func trustsExpired(i *Instance) { i.Pod.Expired = "the authority in Secret db-peer-ca expired" }
 
 func TestPlanExpired(t *testing.T) {
 	recreating := func(members ...string) Step {
@@ -16,37 +16,37 @@ func TestPlanExpired(t *testing.T) {
 		"All": {
 			reason: "One alone would not reach the others",
 			base:   formed3,
-			args:   []change{nobodyAnswers, onAll(outlived), onAll(readyLong)},
+			args:   []change{nobodyAnswers, onAll(trustsExpired), onAll(readyLong)},
 			want:   recreating("m-0", "m-1", "m-2"),
 		},
 		"StillConnected": {
 			reason: "What was connected before is not cut off, and each connection that breaks is the last one",
 			base:   formed3,
-			args:   []change{onAll(outlived)},
+			args:   []change{onAll(trustsExpired)},
 			want:   recreating("m-0", "m-1", "m-2"),
 		},
 		"Rest": {
 			reason: "The others trust the next one by now",
 			base:   formed3,
-			args:   []change{noQuorum, on(1, outlived), on(2, outlived)},
+			args:   []change{noQuorum, on(1, trustsExpired), on(2, trustsExpired)},
 			want:   recreating("m-1", "m-2"),
 		},
 		"Going": {
 			reason: "It is on its way, and the next start is with all others",
 			base:   formed3,
-			args:   []change{nobodyAnswers, onAll(outlived), on(0, stopping)},
+			args:   []change{nobodyAnswers, onAll(trustsExpired), on(0, stopping)},
 			want:   recreating("m-1", "m-2"),
 		},
 		"Doomed": {
 			reason: "The data of one goes with its Pod",
 			base:   formed3,
-			args:   []change{nobodyAnswers, onAll(outlived), on(0, going)},
+			args:   []change{nobodyAnswers, onAll(trustsExpired), on(0, going)},
 			want:   recreating("m-1", "m-2"),
 		},
 		"Memory": {
 			reason: "The data of all goes with their Pods",
 			base:   formed3,
-			args:   []change{ephemeral, nobodyAnswers, onAll(outlived)},
+			args:   []change{ephemeral, nobodyAnswers, onAll(trustsExpired)},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
 				Message: "the authority in Secret db-peer-ca expired, and m-0, m-1, m-2 trust no other one. With spec.storage.medium Memory a member's data goes with its Pod: restore the newest snapshot into another EtcdCluster",
@@ -55,7 +55,7 @@ func TestPlanExpired(t *testing.T) {
 		"Suspended": {
 			reason: "A person works by hand",
 			base:   formed3,
-			args:   []change{suspended, nobodyAnswers, onAll(outlived)},
+			args:   []change{suspended, nobodyAnswers, onAll(trustsExpired)},
 			want: Step{
 				Action: None, Reason: Suspended,
 				Message: "suspended by spec.suspend; without it: recreating the Pods of m-0, m-1, m-2 at once: the authority in Secret db-peer-ca expired",

@@ -37,7 +37,7 @@ func TestPlanFinishUpdateFirst(t *testing.T) {
 			args:   []change{toFive, data(5), downgrading(5), toGo, on(2, gone)},
 			want: Step{
 				Action: Wait, Reason: Changing,
-				Message: "waiting for the members that are being changed, before others come or go: m-1 does not answer",
+				Message: "waiting for updated members before the membership changes: m-1 does not answer",
 			},
 		},
 		"LostBefore": {
@@ -55,7 +55,7 @@ func TestPlanFinishUpdateFirst(t *testing.T) {
 			args:   []change{toFive, data(5)},
 			want: Step{
 				Action: Wait, Reason: Downgrading,
-				Message: "waiting for etcd to use what is new in 3.6.16, before it can be taken back: m-0, m-1, m-2",
+				Message: "waiting for the storage version to reach 3.6 before the downgrade: m-0, m-1, m-2",
 			},
 		},
 		"Risen": {
@@ -73,14 +73,14 @@ func TestPlanFinishUpdateFirst(t *testing.T) {
 			args:   []change{toFive, data(6)},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
-				Message: "of two members none can be spared while m-1 is changed (version): set spec.replicas to 3 for the change, or to 1",
+				Message: "cannot restart m-1 (spec.version) without losing the quorum of 2 members: set spec.replicas to 3 for the update, or to 1",
 			},
 		},
 		"OfTwoBegun": {
 			reason: "Nor is it left on",
 			base:   two,
 			args:   []change{toFive, data(5), downgrading(5)},
-			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade: of two members none can be spared"},
+			want:   Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade: none of 2 members can be restarted without losing the quorum"},
 		},
 		"GivenUp": {
 			reason: "What was tried in vain leaves no downgrade behind",

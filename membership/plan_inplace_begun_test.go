@@ -93,7 +93,7 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 			reason: "One that is being deleted, or is of no member, is left as it is",
 			base:   formed3,
 			args:   []change{on(1, func(i *Instance) { stoppedAside(i); going(i) }), on(2, func(i *Instance) { i.Volume.Aside = "back-uid"; unrecorded(i) })},
-			want:   Step{Action: Record, Members: []string{"m-2"}, Reason: Recording, Message: "writing down whose data the volumes of m-2 hold"},
+			want:   Step{Action: Record, Members: []string{"m-2"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-2"},
 		},
 		"MarkedByHand": {
 			reason: "A person has set the volume of no member aside: it stays",

@@ -97,7 +97,7 @@ func TestPlanInPlace(t *testing.T) {
 			})},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for the first members to form a cluster, restored from snapshot db-monday (revision 4711, taken 2026-11-23T07:50:00Z): m-3 cannot be restored: access denied; m-4 cannot be restored: access denied; m-5 cannot be restored: access denied. Waiting has not helped: remove the cause, or set the spec right. Nothing was served yet: it is also safe to delete EtcdRestore back: the former members come back with their data",
+				Message: "waiting for the first members to form a cluster, restored from snapshot db-monday (revision 4711, taken 2026-11-23T07:50:00Z): m-3 cannot be restored: access denied; m-4 cannot be restored: access denied; m-5 cannot be restored: access denied. Waiting has not helped: remove the cause, or correct the spec. Nothing was served yet: it is also safe to delete EtcdRestore back: the former members come back with their data",
 			},
 		},
 		"SizeChanged": {

@@ -16,12 +16,12 @@ func outgrownBy(minor int) func(*Instance) {
 func TestPlanLaterMinor(t *testing.T) {
 	testPlan(t, map[string]planCase{
 		"Said": {
-			reason: "It was put back to what does not read its data any more, as etcd itself says",
+			reason: "It was rolled back to what does not read its data any more, as etcd itself says",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{only, abandonedChange, on(0, outgrownBy(7)), nobodyAnswers},
 			want: Step{
 				Action: Raise, Members: []string{"m-0"}, Version: etcd37, Reason: Recording,
-				Message: "writing down that a later etcd than 3.6.16 has run on the volume of m-0, as etcd itself says: it is started with 3.7.3",
+				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-0, as etcd itself says: it is started with 3.7.3",
 			},
 		},
 		"SaidAndReverted": {
@@ -30,7 +30,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{only, on(0, outgrownBy(7)), nobodyAnswers},
 			want: Step{
 				Action: Raise, Members: []string{"m-0"}, Version: etcd37, Reason: Recording,
-				Message: "writing down that a later etcd than 3.6.16 has run on the volume of m-0, as etcd itself says: it is started with 3.7.3",
+				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-0, as etcd itself says: it is started with 3.7.3",
 			},
 		},
 		"SaidBefore": {
@@ -57,25 +57,25 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{onAll(changedTo(etcd37)), on(1, runs(etcd36)), on(1, outgrownBy(7))},
 			want: Step{
 				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
-				Message: "writing down that a later etcd than 3.6.16 has run on the volume of m-1, as etcd itself says: it is started with 3.7.3",
+				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-1, as etcd itself says: it is started with 3.7.3",
 			},
 		},
 		"SaidOfDowngrade": {
-			reason: "It was changed to an earlier minor too early, and is put back",
+			reason: "It was changed to an earlier minor too early, and is rolled back",
 			base:   upgrading(etcd36, etcd35),
 			args:   []change{on(1, outgrownBy(6)), on(1, func(i *Instance) { i.Pod.Version, i.Volume.Next = etcd35, etcd35 })},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: `putting m-1 back: with etcd 3.5.35 it exited with code 1: discovery failed: version "3.7.0" is not supported`,
+				Message: `rolling m-1 back: with etcd 3.5.35 it exited with code 1: discovery failed: version "3.7.0" is not supported`,
 			},
 		},
 		"OthersTell": {
-			reason: "The data of the others has risen, for which every member has run the later minor: it is not put back",
+			reason: "The data of the others has risen, for which every member has run the later minor: it is not rolled back",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{onAll(changedTo(etcd37)), on(1, runs(etcd36)), on(1, broken(etcd37)), on(1, next(etcd37))},
 			want: Step{
 				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
-				Message: "writing down that etcd 3.7.3 has run on the volume of m-1: the data of other members is of that minor, so it is not put back to 3.6.16",
+				Message: "recording that etcd 3.7.3 has run on the volume of m-1: the data of other members is of that minor, so it is not rolled back to 3.6.16",
 			},
 		},
 		"OthersTellNot": {
@@ -84,7 +84,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{onAll(changedTo(etcd37)), onAll(stored(Version{3, 6, 0})), on(1, runs(etcd36)), on(1, broken(etcd37)), on(1, next(etcd37))},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
+				Message: "rolling m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
 			},
 		},
 		"Ephemeral": {

@@ -162,13 +162,13 @@ func TestPlanLearner(t *testing.T) {
 			args: []change{size(4), learner(3), on(3, unrecorded), func(_ *Desired, o *Observed) {
 				o.Members[3].Name = ""
 			}},
-			want: Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "writing down whose data the volumes of m-3 hold"},
+			want: Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-3"},
 		},
 		"PromoteNotUnrecorded": {
 			reason: "A voter whose volume does not say whose data it holds could never be told from a lost one",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, unrecorded)},
-			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "writing down whose data the volumes of m-3 hold"},
+			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-3"},
 		},
 		"PromoteNotUnfenced": {
 			reason: "On an empty directory it would start as a new member, with the vote of the one before",

@@ -169,7 +169,7 @@ func TestPlanMinors(t *testing.T) {
 			reason: "Nor before etcd has raised its own version: data of two minors ago cannot be read",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(0, stored(Version{3, 5, 0})), on(2, stored(Version{}))},
-			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in 3.6.16: m-0, m-2"},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the storage version to reach 3.6: m-0, m-2"},
 		},
 		"UnraisedWithinMinor": {
 			reason: "Another patch needs none of it",
@@ -196,7 +196,7 @@ func TestPlanMinors(t *testing.T) {
 			args:   []change{on(1, replaying), on(2, replayingRisen)},
 			want: Step{
 				Action: Record, Members: []string{"m-1"}, Reason: Recording,
-				Message: "writing down whose data the volumes of m-1 hold",
+				Message: "recording the member and cluster ID on the volumes of m-1",
 			},
 		},
 		"Replays": {
@@ -205,7 +205,7 @@ func TestPlanMinors(t *testing.T) {
 			args:   []change{on(1, replayingRisen)},
 			want: Step{
 				Action: Downgrade, Version: Version{3, 5, 0}, Reason: Changing,
-				Message: "having every member rewrite its log, as etcd does before a downgrade: 3.7.3 could not read what 3.5 has left in it",
+				Message: "having every member save a snapshot, as etcd does before a downgrade: 3.7.3 cannot read the entries of 3.5 in the WAL",
 			},
 		},
 		"ReplaysStill": {
@@ -214,7 +214,7 @@ func TestPlanMinors(t *testing.T) {
 			args:   []change{onAll(replayingRisen), downgrading(5), on(1, stored(Version{3, 5, 0}))},
 			want: Step{
 				Action: Wait, Reason: Changing,
-				Message: "waiting for members to rewrite their logs, before they run 3.7.3: m-0, m-2",
+				Message: "waiting for members to save a snapshot, before they run 3.7.3: m-0, m-2",
 			},
 		},
 		"BegunAnew": {
@@ -223,7 +223,7 @@ func TestPlanMinors(t *testing.T) {
 			args:   []change{onAll(replayingRisen), downgrading(5), onAll(stored(Version{3, 5, 0}))},
 			want: Step{
 				Action: Record, Members: []string{"m-0", "m-1", "m-2"}, Reason: Recording,
-				Message: "writing down whose data the volumes of m-0, m-1, m-2 hold",
+				Message: "recording the member and cluster ID on the volumes of m-0, m-1, m-2",
 			},
 		},
 		"BegunBefore": {
@@ -271,14 +271,14 @@ func TestPlanMinors(t *testing.T) {
 			args:   []change{two, onAll(replayingRisen)},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
-				Message: "of two members none can be spared while m-1 is changed (version): set spec.replicas to 3 for the change, or to 1",
+				Message: "cannot restart m-1 (spec.version) without losing the quorum of 2 members: set spec.replicas to 3 for the update, or to 1",
 			},
 		},
 		"ReplaysUnraised": {
 			reason: "From what etcd does not use yet there is no way back",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{onAll(replaying), onAll(stored(Version{3, 5, 0}))},
-			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in 3.6.16: m-0, m-1, m-2"},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the storage version to reach 3.6: m-0, m-1, m-2"},
 		},
 		"ReplaysFromNowOn": {
 			reason: "Others are about to run 3.5, whose entries all get",
@@ -286,7 +286,7 @@ func TestPlanMinors(t *testing.T) {
 			args:   []change{onAll(replayingNoMore), downgrading(5), onAll(stored(Version{3, 5, 0}))},
 			want: Step{
 				Action: Record, Members: []string{"m-0", "m-1", "m-2"}, Reason: Recording,
-				Message: "writing down whose data the volumes of m-0, m-1, m-2 hold",
+				Message: "recording the member and cluster ID on the volumes of m-0, m-1, m-2",
 			},
 		},
 	})

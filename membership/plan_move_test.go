@@ -127,7 +127,7 @@ func TestPlanMove(t *testing.T) {
 			})},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: `waiting for the volumes of members to come: m-3 cannot be scheduled (storageclass "nosuch" not found). It is to take the place of m-2, whose volume is of another class. The cluster goes on with the 3 voters it has. Waiting has not helped: remove the cause, or set spec.storage back`,
+				Message: `waiting for the volumes of members to come: m-3 cannot be scheduled (storageclass "nosuch" not found). It is to take the place of m-2, whose volume is of another class. The cluster goes on with the 3 voters it has. Waiting has not helped: remove the cause, or revert spec.storage`,
 			},
 		},
 		"SetBackWithSpare": {
@@ -163,7 +163,7 @@ func TestPlanMove(t *testing.T) {
 			args:   []change{onAll(unfit), room(512 << 20), on(1, func(i *Instance) { i.Endpoint.DBSize = 512 << 20 })},
 			want: Step{
 				Action: Stall, Reason: VolumeTooSmall,
-				Message: "m-0, m-1, m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Set spec.storage.size back, or spec.options.quotaBackendSize higher, or make the database smaller: compact, then defragment one member after the other",
+				Message: "m-0, m-1, m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Revert spec.storage.size, or raise spec.options.quotaBackendSize, or make the database smaller: compact, then defragment one member after the other",
 			},
 		},
 		"CrampedMeanwhile": {

@@ -42,19 +42,19 @@ func TestPlanProof(t *testing.T) {
 			reason: "Which version has run on the volume is written down at once: it may not go back",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, changedTo(etcd37)), on(1, func(i *Instance) { i.Volume.Version = etcd36 }), on(1, next(etcd37)), on(1, young)},
-			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "writing down whose data the volumes of m-1 hold"},
+			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-1"},
 		},
 		"VersionProved": {
 			reason: "Then it counts as changed, and the volume says nothing of what comes next",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, changedTo(etcd37)), on(1, next(etcd37))},
-			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "writing down whose data the volumes of m-1 hold"},
+			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-1"},
 		},
 		"OtherVersionNext": {
 			reason: "What comes next and does not run goes at once, proved or not: the data may be of a later version by then",
 			base:   upgrading(etcd37, etcd37),
 			args:   []change{onAll(same), on(1, next(etcd36)), on(1, young)},
-			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "writing down whose data the volumes of m-1 hold"},
+			want:   Step{Action: Record, Members: []string{"m-1"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-1"},
 		},
 		"Unchanged": {
 			reason: "A member that has just been started again holds up what is begun",
@@ -74,7 +74,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{abandonedChange, on(1, young)},
 			want: Step{
 				Action: Stall, Reason: ChangeFailed,
-				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was put back, and all members run what they ran before; set the spec right, or back",
+				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert spec.version",
 			},
 		},
 		"Mended": {
@@ -159,7 +159,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{onAll(same), on(1, answers), on(1, mute), on(1, mended), on(1, func(i *Instance) { i.Pod.IdleLong = false })},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.resources it does not answer",
+				Message: "rolling m-1 back: with the new spec.resources it does not answer",
 			},
 		},
 		"IdleLong": {
@@ -168,7 +168,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{onAll(same), on(1, answers), on(1, mute)},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.resources it runs and does not serve",
+				Message: "rolling m-1 back: with the new spec.resources it runs and does not serve",
 			},
 		},
 		"IdlePublishing": {
@@ -177,7 +177,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{onAll(same), on(1, answers), on(1, mute), on(1, func(i *Instance) { i.Endpoint.Publishing = i.ID })},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.resources it runs and does not serve",
+				Message: "rolling m-1 back: with the new spec.resources it runs and does not serve",
 			},
 		},
 		"IdleVersion": {
@@ -213,7 +213,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{onAll(same), on(1, answers), on(1, starved)},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.resources it was killed for using more memory than its limit of 14Mi (OOMKilled): raise spec.resources.limits.memory",
+				Message: "rolling m-1 back: with the new spec.resources it was killed for using more memory than its limit of 14Mi (OOMKilled): raise spec.resources.limits.memory",
 			},
 		},
 		"StarvedBefore": {
@@ -240,7 +240,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{on(1, changedTo(etcd37)), on(1, next(etcd37)), on(1, answers), on(1, silent), on(1, failing), on(1, func(i *Instance) { i.Pod.Problem = "exited with code 1" })},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd37, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.resources it exited with code 1",
+				Message: "rolling m-1 back: with the new spec.resources it exited with code 1",
 			},
 		},
 		"HalfwayYoung": {

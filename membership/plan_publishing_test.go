@@ -28,13 +28,13 @@ func TestPlanPublishing(t *testing.T) {
 			reason: "Its metrics say as well whose data its volume holds, whether its name was published or not",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, unrecorded), on(3, publishing)},
-			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "writing down whose data the volumes of m-3 hold"},
+			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-3"},
 		},
 		"RecordFetching": {
 			reason: "Its volume is its own before it has got any data, and it must not begin again on an empty one",
 			base:   formed3,
 			args:   []change{size(4), learner(3), on(3, unrecorded), on(3, fetching)},
-			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "writing down whose data the volumes of m-3 hold"},
+			want:   Step{Action: Record, Members: []string{"m-3"}, Reason: Recording, Message: "recording the member and cluster ID on the volumes of m-3"},
 		},
 		"RecordNotAnother": {
 			reason: "What runs there is another member",

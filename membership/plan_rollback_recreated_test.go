@@ -11,7 +11,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{on(1, wrongOptions)},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
+				Message: "rolling m-1 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
 			},
 		},
 		"OptionsAndVersion": {
@@ -20,7 +20,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{on(1, wrongOptions), on(1, func(i *Instance) { i.Pod.Version, i.Volume.Next = etcd37, etcd37 })},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with etcd 3.7.3 and the new spec.options it exited with code 2: flag provided but not defined: -wrong",
+				Message: "rolling m-1 back: with etcd 3.7.3 and the new spec.options it exited with code 2: flag provided but not defined: -wrong",
 			},
 		},
 		"OptionsNotAnnounced": {
@@ -29,7 +29,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{on(1, wrongOptions), on(1, next(Version{}))},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
+				Message: "rolling m-1 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
 			},
 		},
 		"OptionsOfSingle": {
@@ -38,7 +38,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{only, on(0, wrongOptions), nobodyAnswers},
 			want: Step{
 				Action: PutBack, Members: []string{"m-0"}, Version: etcd36, Alone: true, Reason: ChangeFailed,
-				Message: "putting m-0 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
+				Message: "rolling m-0 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
 			},
 		},
 		"OptionsNeverServed": {
@@ -56,7 +56,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{on(1, wrongOptions), on(1, outdated), on(1, differs(ChangePod, "options"))},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
+				Message: "rolling m-1 back: with the new spec.options it exited with code 2: flag provided but not defined: -wrong",
 			},
 		},
 		"OptionsFirstTry": {
@@ -80,7 +80,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{on(1, unplaced), on(1, overdue)},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.scheduling it cannot be scheduled: 0/3 nodes are available",
+				Message: "rolling m-1 back: with the new spec.scheduling it cannot be scheduled: 0/3 nodes are available",
 			},
 		},
 		"UnfitMended": {
@@ -89,7 +89,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{on(1, unplaced), on(1, outdated)},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.scheduling it cannot be scheduled: 0/3 nodes are available",
+				Message: "rolling m-1 back: with the new spec.scheduling it cannot be scheduled: 0/3 nodes are available",
 			},
 		},
 		"UnfitEvicted": {
@@ -116,7 +116,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{on(1, noPod), on(1, unplaced), on(1, overdue)},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with the new spec.scheduling it cannot be scheduled: 0/3 nodes are available",
+				Message: "rolling m-1 back: with the new spec.scheduling it cannot be scheduled: 0/3 nodes are available",
 			},
 		},
 		"SlowInPlace": {

@@ -6,7 +6,7 @@ import "testing"
 func TestPlanRollback(t *testing.T) {
 	abandoned := Step{
 		Action: Stall, Reason: ChangeFailed,
-		Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was put back, and all members run what they ran before; set the spec right, or back",
+		Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert spec.version",
 	}
 	testPlan(t, map[string]planCase{
 		// rollback
@@ -16,7 +16,7 @@ func TestPlanRollback(t *testing.T) {
 			args:   []change{on(1, broken(etcd37))},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
+				Message: "rolling m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
 			},
 		},
 		"Next": {
@@ -25,7 +25,7 @@ func TestPlanRollback(t *testing.T) {
 			args:   []change{on(1, stuck), on(1, failing), on(1, next(etcd37))},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
+				Message: "rolling m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
 			},
 		},
 		"BeforeUnstuck": {
@@ -34,7 +34,7 @@ func TestPlanRollback(t *testing.T) {
 			args:   []change{on(1, broken(etcd37)), on(1, outdated)},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
-				Message: "putting m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
+				Message: "rolling m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
 			},
 		},
 		"Single": {
@@ -43,7 +43,7 @@ func TestPlanRollback(t *testing.T) {
 			args:   []change{only, on(0, broken(etcd37)), nobodyAnswers},
 			want: Step{
 				Action: PutBack, Members: []string{"m-0"}, Version: etcd36, Alone: true, Reason: ChangeFailed,
-				Message: "putting m-0 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
+				Message: "rolling m-0 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
 			},
 		},
 		"FirstTry": {
@@ -94,13 +94,13 @@ func TestPlanRollback(t *testing.T) {
 
 		// updateFailed
 		"GivenUp": {
-			reason: "It was put back and is back, and the spec still asks for it",
+			reason: "It was rolled back and is back, and the spec still asks for it",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{abandonedChange},
 			want:   abandoned,
 		},
 		"GivenUpAndDown": {
-			reason: "First the one that was put back must be back",
+			reason: "First the one that was rolled back must be back",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{abandonedChange, on(1, silent)},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},

@@ -142,12 +142,12 @@ func TestPlanSpace(t *testing.T) {
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-0 does not answer"},
 		},
 		"WidenedGivenUp": {
-			reason: "What was put back is not tried again",
+			reason: "What was rolled back is not tried again",
 			base:   refusing(64, 60, 64),
 			args:   []change{onAll(widened(128)), abandonedChange},
 			want: Step{
 				Action: Stall, Reason: ChangeFailed,
-				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was put back, and all members run what they ran before; set the spec right, or back",
+				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert spec.image",
 			},
 		},
 		"WidenedTwo": {
@@ -156,7 +156,7 @@ func TestPlanSpace(t *testing.T) {
 			args:   []change{two, onAll(widened(128))},
 			want: Step{
 				Action: Stall, Reason: ChangeNotSupported,
-				Message: "of two members none can be spared while m-1 is changed (options): set spec.replicas to 3 for the change, or to 1",
+				Message: "cannot restart m-1 (spec.options) without losing the quorum of 2 members: set spec.replicas to 3 for the update, or to 1",
 			},
 		},
 		"Lowered": {

@@ -154,7 +154,7 @@ func TestPlanStarted(t *testing.T) {
 			args:   []change{on(1, unrecorded)},
 			want: Step{
 				Action: Record, Members: []string{"m-1"}, Reason: Recording,
-				Message: "writing down whose data the volumes of m-1 hold",
+				Message: "recording the member and cluster ID on the volumes of m-1",
 			},
 		},
 		"RecordVersion": {
@@ -166,7 +166,7 @@ func TestPlanStarted(t *testing.T) {
 			},
 			want: Step{
 				Action: Record, Members: []string{"m-2"}, Reason: Recording,
-				Message: "writing down whose data the volumes of m-2 hold",
+				Message: "recording the member and cluster ID on the volumes of m-2",
 			},
 		},
 		"RecordNotGoing": {

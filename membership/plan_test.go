@@ -116,7 +116,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{size(0), on(2, going)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-2"},
-				Message: "the volume of m-2 is being deleted, and would go with its Pod; set spec.replicas back for another member to take its place first",
+				Message: "the volume of m-2 is being deleted, and would go with its Pod; revert spec.replicas first: another member then takes its place",
 			},
 		},
 		"HibernatedNotWithoutClaim": {
@@ -125,7 +125,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{size(0), on(2, noVolume)},
 			want: Step{
 				Action: Stall, Reason: DataLost, Members: []string{"m-2"},
-				Message: "the volume of m-2 is gone, and would go with its Pod; set spec.replicas back for another member to take its place first",
+				Message: "the volume of m-2 is gone, and would go with its Pod; revert spec.replicas first: another member then takes its place",
 			},
 		},
 		"HibernatedWaits": {

@@ -176,7 +176,7 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 	case s.Action == Stop && d.Size > 0 && (m != nil || s.Reason != Retiring) && i.Endpoint.Answered() && i.Pod.Expired == "":
 		return errors.New("it is stopped though it serves")
 	case s.Action == Stop && s.Reason == Changing && (i.Pod.Expired == "" || d.Ephemeral || i.Volume.Terminating || i.Volume.Replaced):
-		return errors.New("it trusts who is valid, or its data goes with its Pod")
+		return errors.New("it trusts an authority that is valid, or its data goes with its Pod")
 	case s.Reason == BackOff && (o.Reach == ReachQuorum || !i.Pod.BackOff || i.Pod.Young):
 		return errors.New("its kubelet's back-off is nothing to act on")
 	case s.Reason == BackOff && (d.Ephemeral || i.Volume.Terminating):

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The rules that come before any other, whether the cluster has formed or not.
+// Rules of the phases guards and repairs, which come before all others.
 
 func deleting(d Desired, _ Observed) (Step, bool) {
 	return Step{Action: None, Reason: Deleting, Message: "the cluster is being deleted"}, d.Deleting
@@ -29,8 +29,9 @@ func nameConflict(_ Desired, o Observed) (Step, bool) {
 	}, len(whose) > 0
 }
 
-// clusterIDMismatch: data of two etcd clusters meets under one name, for example because a volume
-// was restored from elsewhere. Which of them is right only a person can know.
+// clusterIDMismatch: volumes and members of one EtcdCluster have different etcd cluster IDs, for
+// example because a volume was restored from another cluster. Only an administrator knows which one
+// is right.
 func clusterIDMismatch(_ Desired, o Observed) (Step, bool) {
 	said := map[ID][]string{}
 	if o.ClusterID != 0 {
@@ -58,8 +59,8 @@ func clusterIDMismatch(_ Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// hibernate: the volumes of what is stopped must be there when it wakes. One that is being deleted
-// goes with its Pod.
+// hibernate: the volumes must still be there when spec.replicas is raised again. A volume that is
+// being deleted would go with its Pod.
 func hibernate(d Desired, o Observed) (Step, bool) {
 	if d.Size > 0 {
 		return Step{}, false
@@ -78,7 +79,7 @@ func hibernate(d Desired, o Observed) (Step, bool) {
 	if o.Formed() && len(doomed) > 0 {
 		return Step{
 			Action: Stall, Reason: DataLost, Members: doomed,
-			Message: "the volume of " + list(doomed) + " " + why + ", and would go with its Pod; set spec.replicas back for another member to take its place first",
+			Message: "the volume of " + list(doomed) + " " + why + ", and would go with its Pod; revert spec.replicas first: another member then takes its place",
 		}, true
 	}
 	if running := names(o.Instances, func(i Instance) bool { return i.Pod.Exists() && !i.Pod.Terminating }); len(running) > 0 {
@@ -90,10 +91,10 @@ func hibernate(d Desired, o Observed) (Step, bool) {
 	return Step{Action: None, Reason: Hibernated, Message: "spec.replicas is 0: nothing runs, the volumes are kept"}, true
 }
 
-// recreateStuckPod: a Pod that has ended for good never starts again by itself. And whatever one
-// waits for that was made from a spec that has been mended since (an image, a node, a flag that
-// etcd understands), it does not come. What is put off comes later than it would in a new Pod. No
-// process of them serves anything, so nothing is lost with them.
+// recreateStuckPod recreates three kinds of Pods that do not serve: a Pod that has ended for good;
+// a Pod that cannot start, and was made from a spec that has been corrected since (an image, a
+// node, a flag); and a Pod whose kubelet delays the start of a container longer than it would in a
+// new Pod.
 func recreateStuckPod(d Desired, o Observed) (Step, bool) {
 	idle := func(i Instance) bool {
 		harmless := !i.Volume.Terminating && !i.Volume.Replaced // no data goes with it, and it can start again
@@ -118,7 +119,7 @@ func recreateStuckPod(d Desired, o Observed) (Step, bool) {
 	return step, len(step.Members) > 0
 }
 
-// list is the names in a row, for messages.
+// list joins names for messages.
 func list(names []string) string { return strings.Join(names, ", ") }
 
 // problems are the reasons why the named instances do not serve, one clause each.

@@ -2,21 +2,21 @@ package membership
 
 import "slices"
 
-// The snapshot before a change of version. It is waited for by the rules that would begin such a
-// change, and by no other: a member that is down is started, replaced and put back all the same,
-// and a change that has begun is carried on or taken back.
+// The snapshot before a change of version (spec.backup.beforeChange). Only the rules that would
+// begin such a change wait for it. Members that are down are started, replaced and rolled back
+// meanwhile, and a change that has begun goes on or is rolled back.
 
 // Backup is the EtcdBackup of the change of version that this generation of the spec asks for. One
 // that is under way for an earlier generation serves for this one: the data is the same.
 type Backup struct {
 	Name  string
 	State BackupState
-	// Says is what it says of itself; empty where it says nothing. Of one that is being deleted it
-	// is why it stays.
+	// Says is the message of the EtcdBackup; empty: there is none. If the EtcdBackup is being
+	// deleted, Says is why it is not gone yet.
 	Says string
 }
 
-// BackupState is how far it has come.
+// BackupState is the state of that EtcdBackup.
 type BackupState int
 
 // The states.
@@ -31,7 +31,8 @@ const (
 	BackupForeign                     // the object of its name is of another cluster, or has another owner
 )
 
-// backedUp is the first step of a change of version, or what comes before it.
+// backedUp returns the first step of a change of version, or the step that takes the snapshot
+// first.
 func (o Observed) backedUp(d Desired, first Step) Step {
 	b := o.Backup
 	if !d.BackUp || b.State == BackupVerified || o.underWayTo(d.Version) {
@@ -67,7 +68,7 @@ func (o Observed) backedUp(d Desired, first Step) Step {
 	}
 }
 
-// said is its name, and what it says.
+// said is the name of the EtcdBackup, with its message.
 func (b Backup) said() string {
 	if b.Says == "" {
 		return "EtcdBackup " + b.Name

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// The rules of a cluster that has never formed. They start members with "initial cluster state:
-// new", which is a phase of a cluster and never a property of a member: two members that
-// bootstrapped with it while one had lost its data have cost people their clusters (etcd#12227).
+// The rules of a cluster that has never formed. Only these start members with
+// --initial-cluster-state=new. A member that has lost its data must never get it: clusters were
+// lost that way (etcd#12227).
 
-// first is the first start that is under way, or is to begin: what was written down before, or else
-// what the spec says.
+// first is the first start that is under way, as the volumes record it, or else the one that the
+// spec asks for.
 func first(d Desired, o Observed) First {
 	f := First{Token: d.Token, Size: d.Size, Base: d.Base, Snapshot: o.Snapshot.ID()}
 	for _, i := range o.Instances {
@@ -44,9 +44,9 @@ func firstMembers(f First, o Observed) []Instance {
 	return members
 }
 
-// volumeLostWhileForming: a first member may have started and voted on the volume that is gone.
-// Started again on an empty one, under the same ID, it could elect a leader that lacks what was
-// written (etcd#10254). Nothing was served yet.
+// volumeLostWhileForming: a first member may have started and voted on a volume that is gone. On an
+// empty volume, with the same member ID, it could vote again, for a leader that lacks committed
+// entries (etcd#10254). No client was served yet.
 func volumeLostWhileForming(d Desired, o Observed) (Step, bool) {
 	if d.Ephemeral {
 		return Step{}, false
@@ -80,7 +80,8 @@ func provisionVolumes(d Desired, o Observed) (Step, bool) {
 	}, len(missing) > 0
 }
 
-// bootstrap: all first members at once, each told of all the others.
+// bootstrap creates the Pods of all first members at once. Each has all of them as its initial
+// cluster.
 func bootstrap(d Desired, o Observed) (Step, bool) {
 	f := first(d, o)
 	missing := names(firstMembers(f, o), func(i Instance) bool { return !i.Pod.Exists() })
@@ -90,9 +91,9 @@ func bootstrap(d Desired, o Observed) (Step, bool) {
 	}, len(missing) > 0
 }
 
-// recordFormed: every first member answers with its ID, and etcd's own list has these members and
-// no other. A majority would be enough for etcd, but then the last one could not be told from one
-// that lost its data.
+// recordFormed: every first member answers with its ID, and the member list has exactly these
+// members. A majority is enough for etcd. But a last member that has not started yet would look the
+// same as one that has lost its data.
 func recordFormed(d Desired, o Observed) (Step, bool) {
 	if o.Reach != ReachQuorum {
 		return Step{}, false
@@ -108,10 +109,11 @@ func recordFormed(d Desired, o Observed) (Step, bool) {
 	}, len(agreed) == f.Size && len(o.Members) == f.Size
 }
 
-// stuckBootstrap is the first member that is to begin again where etcd of all of them runs for long
-// and none serves. They may have ended in their first second before, and take themselves for
-// members of nothing since; a new Pod removes what was left then (Pod.Cleared). One that votes for
-// itself is enough: the others have a vote for it, and are sent all.
+// stuckBootstrap is the first member whose Pod is to be recreated because etcd of all first members
+// runs for long and none serves. etcd may have ended in its first second, before it wrote its
+// members to the WAL, and has no members since. A new Pod removes such a data directory
+// (Pod.Cleared). One member that votes for itself is enough: the others vote for it, and get the
+// log from it.
 func stuckBootstrap(d Desired, o Observed) []Instance {
 	members := idle(d, o)
 	if slices.ContainsFunc(members, cleared) {
@@ -120,8 +122,8 @@ func stuckBootstrap(d Desired, o Observed) []Instance {
 	return members[:min(1, len(members))]
 }
 
-// endedAgain tells a person of members whose etcd may have ended before it had voted, though
-// nothing was left of an earlier one. That has a reason, which another Pod does not remove.
+// endedAgain is the end of the message about members whose data directory was removed once, and
+// whose etcd may have ended in its first second again. Another new Pod would not help.
 func endedAgain(d Desired, o Observed) string {
 	members := slices.DeleteFunc(idle(d, o), func(i Instance) bool { return !cleared(i) })
 	if len(members) == 0 {
@@ -133,7 +135,7 @@ func endedAgain(d Desired, o Observed) string {
 
 func cleared(i Instance) bool { return i.Pod.Cleared }
 
-// idle are the first members where etcd of all of them runs for long and none serves.
+// idle are the first members, if etcd of all of them runs for long and none serves.
 func idle(d Desired, o Observed) []Instance {
 	f := first(d, o)
 	members := firstMembers(f, o)
@@ -170,7 +172,7 @@ func waitForForming(d Desired, o Observed) (Step, bool) {
 	}
 	if overdue { // waiting has not helped: this needs a person
 		step.Action, step.Reason = Stall, PodPending
-		step.Message += ". Waiting has not helped: remove the cause, or set the spec right. Nothing was served yet: it is also safe to " + o.startOver()
+		step.Message += ". Waiting has not helped: remove the cause, or correct the spec. Nothing was served yet: it is also safe to " + o.startOver()
 	}
 	return step, true
 }

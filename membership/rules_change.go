@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// The rules by which members come to run something else: another version, other flags, other
-// resources. They come last, so that nothing is changed while a member is missing, learns, is down
-// or has raised an alarm; one member is changed at a time, the leader last, and the next only when
-// the last one is back and has caught up.
+// The rules of updates: another version, other flags, other resources. They come last, so that no
+// member is updated while a member is missing, is a learner, is down or has raised an alarm. One
+// member is updated at a time, the leader last, and the next one only when the one before serves
+// and has caught up.
 
-// Hop is the version that the members run next on their way to the one that is asked for: that
-// itself, or one in between; and the version that they run where there is no way. A member that has
-// come to 3.7 goes back for a member that still reads the log of 3.5.
+// Hop is the version that the members run next on the path to spec.version: that version or one in
+// between. If there is no path, it is the version that they run. A member of 3.7 goes back to 3.6
+// if another member still has entries of 3.5 in its WAL.
 func Hop(d Desired, o Observed) Version {
 	path, err := Path(running(o), d.Version)
 	switch lowest, highest := span(running(o)); {
@@ -27,9 +27,9 @@ func Hop(d Desired, o Observed) Version {
 	}
 }
 
-// SubstitutePatch is the version to start a member with whose image cannot be pulled: the one
-// that comes next, where that is another patch of the minor that ran on its data, and so reads it.
-// The zero Version where there is no such one, or the spec was tried in vain.
+// SubstitutePatch is the version to start a member with if its image cannot be pulled: Hop, if that
+// is another patch of the minor that last ran on its data, and so can read it. Zero: there is none,
+// or the update of the spec has failed.
 func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 	hop, ran := Hop(d, o), cmp.Or(i.Volume.Next, i.Volume.Version)
 	if !i.Pod.ImageUnavailable || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
@@ -58,8 +58,9 @@ func running(o Observed) []Version {
 	return versions
 }
 
-// versionMismatch: what runs is not what the image's name says. Other images of that name hold the
-// same. A member that is to get another image anyway is not held up: that is what mends it.
+// versionMismatch: a member runs another version of etcd than the tag of its image. Other members
+// with this tag would run the same wrong version. A member that is to get another image is not
+// counted: that image may be right.
 func versionMismatch(_ Desired, o Observed) (Step, bool) {
 	var wrong []string
 	for _, i := range o.voters() {
@@ -73,8 +74,8 @@ func versionMismatch(_ Desired, o Observed) (Step, bool) {
 	}, len(wrong) > 0
 }
 
-// waitForUpdate: an answer is not yet success. etcd may answer from what it was changed to, and end
-// a moment later.
+// waitForUpdate: one answer does not prove an update. etcd may answer with the new image or
+// options, and end a moment later.
 func waitForUpdate(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Wait, Reason: Changing}
 	var waiting []Instance
@@ -117,30 +118,30 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 	return needsPerson(step, waiting), len(waiting) > 0
 }
 
-// mended reports whether a member that has not proved to run well is to run something else: what
-// the spec has been mended to. That is not put off until it runs well without.
+// mended reports whether the spec has been corrected for a member that does not run well. The next
+// update does not wait until that member runs well.
 func (i Instance) mended() bool {
 	return i.superseded() || i.Pod.Unproved && i.Pod.Change != ChangeNone && (i.Pod.Crashed || len(i.Pod.Untried) > 0 && i.Pod.Outdated)
 }
 
-// superseded reports whether the spec asks for something else than the cpu and memory that the
-// member has yet to get: it may never get them.
+// superseded reports whether the member is still to be resized to cpu and memory that the spec does
+// not ask for any more. Its node may never have room for them.
 func (i Instance) superseded() bool { return i.Pod.Resizing && i.Pod.Change != ChangeNone }
 
-// Proving reports whether the member answers from the version that its volume says comes next, and
-// has yet to prove that it runs well: so it stays on the volume what a Pod of it is made of. Any
-// other version that comes next goes at the first answer: it may not be able to read the data any
-// more.
+// Proving reports whether the member answers with the next version that its volume records, and has
+// not run well for long enough yet. Until then the volume keeps the record of that next version. A
+// record of any other next version is removed at the first answer, because that version may not be
+// able to read the data any more.
 func (i Instance) Proving() bool {
 	return i.Pod.Unproved && i.Endpoint.Answered() && i.Volume.Next == i.Endpoint.Version
 }
 
-// onTrial reports whether the member was changed, and what it was changed to is not written down
-// yet as what it serves with.
+// onTrial reports whether the member was updated, and its volume does not record yet that it serves
+// with that.
 func (i Instance) onTrial() bool { return len(i.Pod.Untried) > 0 || i.Volume.Next != (Version{}) }
 
-// with is what the member is on trial with, in words that follow what it is to do; empty where it
-// is not.
+// with names the new version and options of a member on trial, as the end of a message; empty: the
+// member is not on trial.
 func (i Instance) with() string {
 	if !i.onTrial() {
 		return ""
@@ -190,7 +191,7 @@ func updateMember(d Desired, o Observed) (Step, bool) {
 	i, hop := voters[0], Hop(d, o)
 	lowest, _ := span(running(o))
 	if waiting := o.unraised(); hop.Minor > lowest.Minor && len(waiting) > 0 {
-		return Step{Action: Wait, Reason: Changing, Message: "waiting for etcd to use what is new in " + i.Endpoint.Version.String() + ": " + list(waiting)}, true
+		return Step{Action: Wait, Reason: Changing, Message: fmt.Sprintf("waiting for the storage version to reach %d.%d: %s", i.Endpoint.Version.Major, i.Endpoint.Version.Minor, list(waiting))}, true
 	}
 	n := len(o.voters())
 	switch {
@@ -202,12 +203,12 @@ func updateMember(d Desired, o Observed) (Step, bool) {
 	case i.Pod.Change == ChangePod && d.Ephemeral:
 		return Step{
 			Action: Stall, Reason: ChangeNotSupported,
-			Message: "with spec.storage.medium Memory a member's data goes with its Pod, and " + list(i.Pod.Parts) + " can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
+			Message: "with spec.storage.medium Memory a member's data goes with its Pod, and " + fieldPaths(i.Pod.Parts) + " can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
 		}, true
 	case i.Pod.Change != ChangeResources && n == 2:
 		return Step{
 			Action: Stall, Reason: ChangeNotSupported,
-			Message: "of two members none can be spared while " + i.Name + " is changed (" + list(i.Pod.Parts) + "): set spec.replicas to 3 for the change, or to 1",
+			Message: "cannot restart " + i.Name + " (" + fieldPaths(i.Pod.Parts) + ") without losing the quorum of 2 members: set spec.replicas to 3 for the update, or to 1",
 		}, true
 	}
 	step := Step{
@@ -227,9 +228,9 @@ func one(b bool) int {
 	return 0
 }
 
-// unraised are the members whose data is still that of an earlier minor than all of them run. The
-// cluster's version rises by itself when the last member runs the new one, and only then may the
-// next minor come, or etcd be asked to go back.
+// unraised are the members whose storage version is still that of an earlier minor than all members
+// run. etcd raises the cluster version and then the storage version when the last member runs the
+// new minor. Only after that the next minor, or a downgrade, may begin.
 func (o Observed) unraised() []string {
 	lowest, _ := span(running(o))
 	if lowest.Minor < 6 { // 3.5 does not tell
@@ -240,7 +241,7 @@ func (o Observed) unraised() []string {
 	})
 }
 
-// described says what is done to a member, and why.
+// described is the message of an update of one member.
 func described(i Instance, hop Version) string {
 	parts := slices.DeleteFunc(slices.Clone(i.Pod.Parts), func(part string) bool { return part == "version" })
 	what := ""
@@ -248,7 +249,7 @@ func described(i Instance, hop Version) string {
 		what = " from " + i.Endpoint.Version.String() + " to " + hop.String()
 	}
 	if len(parts) > 0 {
-		what += " (spec." + strings.Join(parts, ", spec.") + ")"
+		what += " (" + fieldPaths(parts) + ")"
 	}
 	switch i.Pod.Change {
 	case ChangeResources:
@@ -260,7 +261,10 @@ func described(i Instance, hop Version) string {
 	}
 }
 
-// then says what comes after.
+// fieldPaths are the paths of the given parts of the spec, for messages.
+func fieldPaths(parts []string) string { return "spec." + strings.Join(parts, ", spec.") }
+
+// then is the end of that message: which members and versions follow.
 func then(d Desired, o Observed, rest []Instance) string {
 	var next string
 	if len(rest) > 0 {
@@ -279,15 +283,15 @@ func then(d Desired, o Observed, rest []Instance) string {
 	return next
 }
 
-// expandVolumes: a volume grows under a running member, where its storage class can do that.
+// expandVolumes: volumes grow under running members, if their storage class allows that.
 func expandVolumes(d Desired, o Observed) (Step, bool) {
 	small := names(o.voters(), func(i Instance) bool { return i.Volume.Small && i.Volume.Unfit == "" && i.Volume.Stays() })
 	return Step{Action: Expand, Members: small, Reason: Changing, Message: "growing the volumes of " + list(small)}, len(small) > 0 && !d.Ephemeral
 }
 
-// waitForExpansion: the file system comes last, and the kubelet sees to it. Where a driver hangs,
-// or lets the file system grow only when the volume is mounted again, that takes a person, and the
-// cluster keeps no turn meanwhile.
+// waitForExpansion: the kubelet expands the file system last. If a driver hangs, or expands the
+// file system only when the volume is mounted again, an administrator has to act. That is a stall,
+// so that the cluster does not keep its turn.
 func waitForExpansion(_ Desired, o Observed) (Step, bool) {
 	waiting := names(o.voters(), func(i Instance) bool { return i.Volume.Growing })
 	step := Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to have grown"}
@@ -299,7 +303,7 @@ func waitForExpansion(_ Desired, o Observed) (Step, bool) {
 	}
 	if len(stuck) > 0 {
 		step.Action = Stall
-		step.Message += ": " + strings.Join(stuck, "; ") + ". To give it up, set spec.storage.size back, together with spec.storage.changePolicy: Replace"
+		step.Message += ": " + strings.Join(stuck, "; ") + ". To give it up, revert spec.storage.size and set spec.storage.changePolicy to Replace"
 	}
 	return step, len(waiting) > 0
 }

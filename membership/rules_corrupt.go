@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// The rules of members whose data differs. What etcd says about that is an accusation: its check at
-// the start ends a member that differs from any other one, its periodic check names a follower that
-// differs from the leader, and a wrong leader accuses those that are right. A finding is what the
-// hashes of all voters at one revision say, where a quorum of them is equal.
+// The rules of members whose data differs. The alarm CORRUPT alone does not say which member is
+// wrong: etcd's initial check ends a member that differs from any other one, and its periodic check
+// names a follower that differs from the leader, which may be wrong itself. So Quorate compares the
+// hashes of all voters at one revision. If a quorum of voters is equal, the others are wrong.
 
-// corruptMember: a member that differs from a quorum of equal ones goes. Where there is no such
-// quorum, it cannot be told which of them is right, and nothing is done before a person has
-// decided.
+// corruptMember removes a member whose data differs from that of a quorum of equal members. If no
+// quorum is equal, only an administrator can decide which data is right, and nothing is done.
 func corruptMember(_ Desired, o Observed) (Step, bool) {
 	groups, rest := o.compared()
 	right, alarms := o.right(), o.corruptAlarms()
@@ -28,9 +27,9 @@ func corruptMember(_ Desired, o Observed) (Step, bool) {
 	}
 }
 
-// expelled: first a learner, which may have been fed by a member that is wrong, and cannot be
-// compared; then the leadership; then one member after the other, if those that are right are a
-// quorum of what is left.
+// expelled is the next step to remove the wrong members. A learner goes first: it may have got its
+// data from a wrong member, and etcd does not hash learners. Then a wrong leader hands over its
+// leadership. Then the wrong members go one by one, while the right ones are a quorum of the rest.
 func expelled(o Observed, right, wrong []Instance) Step {
 	learners := o.learners()
 	if len(learners) > 0 {
@@ -57,7 +56,7 @@ func expelled(o Observed, right, wrong []Instance) Step {
 	}
 }
 
-// undecided: members that are away may still decide it.
+// undecided: no quorum is equal. Members that do not answer yet may still decide it.
 func undecided(groups [][]Instance, rest []Instance) Step {
 	of := groups[0][0].Hash
 	step := Step{
@@ -75,9 +74,9 @@ func undecided(groups [][]Instance, rest []Instance) Step {
 	return step
 }
 
-// accused: etcd has raised the alarm, and refuses writes. It is taken back where its member is
-// gone, or a quorum is equal and no voter differs. A learner cannot be compared, and to remove it
-// costs nothing: it differs from the leader, which may have fed it.
+// accused handles the alarm CORRUPT, under which etcd refuses writes. The alarm is disarmed if its
+// member is removed, or a quorum is equal and no voter differs. A learner with the alarm is
+// removed: it cannot be compared, and has no vote.
 func accused(o Observed, id ID, right, rest []Instance) Step {
 	if id != 0 && o.Member(id) == nil {
 		return Step{Action: Disarm, Alarm: AlarmCorrupt, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}
@@ -103,7 +102,8 @@ func accused(o Observed, id ID, right, rest []Instance) Step {
 	}
 }
 
-// unheard: the accusation cannot be judged yet, or there is no other member to compare with.
+// unheard: not enough members have been compared yet to judge the alarm, or there is only one
+// member.
 func unheard(o Observed, rest []Instance) Step {
 	const alarm = "etcd has raised the alarm CORRUPT, and refuses writes: members disagree about the data. "
 	if len(o.voters()) == 1 {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// The rules of going back to an earlier minor, and of members that come or go on the way.
+// The rules of downgrades, and of membership changes during updates.
 
-// prepareDowngrade: etcd itself makes the data readable for the earlier minor, before the first
-// member runs that. While some still run it there is nothing to prepare: etcd has not begun to use
-// what is new.
+// prepareDowngrade has etcd make its data readable for the earlier minor before the first member
+// runs that. While some members still run the earlier minor no preparation is needed: the storage
+// version has not risen yet.
 func prepareDowngrade(d Desired, o Observed) (Step, bool) {
 	lowest, _ := span(running(o))
 	hop, under := Hop(d, o), o.downgrade()
@@ -19,10 +19,10 @@ func prepareDowngrade(d Desired, o Observed) (Step, bool) {
 	case lowest == (Version{}) || hop.Minor >= lowest.Minor:
 		return Step{}, false
 	case len(o.voters()) == 2: // it could not be carried out, and no member could be added
-		return Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade: of two members none can be spared"}, under != (Version{})
+		return Step{Action: CancelDowngrade, Reason: Downgrading, Message: "taking back the downgrade: none of 2 members can be restarted without losing the quorum"}, under != (Version{})
 	}
 	if waiting := o.unraised(); under == (Version{}) && len(waiting) > 0 {
-		return Step{Action: Wait, Reason: Downgrading, Message: "waiting for etcd to use what is new in " + lowest.String() + ", before it can be taken back: " + list(waiting)}, true
+		return Step{Action: Wait, Reason: Downgrading, Message: fmt.Sprintf("waiting for the storage version to reach %d.%d before the downgrade: %s", lowest.Major, lowest.Minor, list(waiting))}, true
 	}
 	if under == (Version{}) {
 		return o.backedUp(d, Step{
@@ -37,7 +37,8 @@ func prepareDowngrade(d Desired, o Observed) (Step, bool) {
 	}, len(unready) > 0
 }
 
-// downgrade that is under way, as any member tells; zero of none.
+// downgrade is the version of the downgrade that is under way, as any member reports it; zero:
+// none.
 func (o Observed) downgrade() Version {
 	for _, i := range o.voters() {
 		if i.Endpoint.Downgrade != (Version{}) {
@@ -47,14 +48,15 @@ func (o Observed) downgrade() Version {
 	return Version{}
 }
 
-// finishUpdateFirst: a member on its way to another version arrives before members come or go, and
-// before a downgrade is taken back. When the last member of the earlier minor goes, the cluster's
-// version rises, and a member that is just being changed to that minor could not start.
+// finishUpdateFirst: a member that is being updated to another version answers before members are
+// added or removed, and before a downgrade is canceled. If the last member of the earlier minor
+// were removed, the cluster version would rise, and a member that is being updated to that minor
+// could not start.
 func finishUpdateFirst(_ Desired, o Observed) (Step, bool) {
 	var waiting []Instance
 	for _, i := range o.voters() {
-		// On a volume that is terminating that is not written any more, and elsewhere not before it
-		// has proved itself.
+		// A terminating volume is not written any more, and other volumes only when the member has
+		// run well for long enough.
 		arrived := (i.Volume.Terminating || i.Proving()) && i.Endpoint.Version == i.Volume.Next && !i.Pod.Changing
 		if i.Volume.Next != (Version{}) && !arrived && !o.lost(i) && !i.Volume.InDoubt() && !i.Pod.Overdue {
 			waiting = append(waiting, i)
@@ -62,13 +64,13 @@ func finishUpdateFirst(_ Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Wait, Reason: Changing,
-		Message: "waiting for the members that are being changed, before others come or go: " + problems(waiting),
+		Message: "waiting for updated members before the membership changes: " + problems(waiting),
 	}, len(waiting) > 0
 }
 
-// cancelDowngrade: a new member cannot come while etcd is being downgraded, and a lost member must
-// be replaced first. Those that run the earlier minor already go on with it: it is a mixed cluster
-// then, as in the middle of an upgrade.
+// cancelDowngrade: etcd adds no member during a downgrade, and a lost member must be replaced
+// first. Members that already run the earlier minor keep it: the cluster is mixed then, as during
+// an upgrade.
 func cancelDowngrade(_ Desired, o Observed) (Step, bool) {
 	return Step{
 		Action: CancelDowngrade, Reason: Downgrading,
@@ -76,7 +78,7 @@ func cancelDowngrade(_ Desired, o Observed) (Step, bool) {
 	}, o.downgrade() != (Version{})
 }
 
-// incomplete reports whether members are to come or to go.
+// incomplete reports whether members are to be added or removed.
 func incomplete(d Desired, o Observed) bool {
 	return len(o.voters()) != d.Size || len(o.learners()) > 0 || wanting(d, o) > 0 ||
 		slices.ContainsFunc(o.voters(), o.lost)

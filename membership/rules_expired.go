@@ -1,6 +1,6 @@
 package membership
 
-// recreateExpired: etcd reads whom it trusts at its start alone. A member that trusts only an
+// recreateExpired: etcd reads ca.crt only when it starts. A member that trusts only an
 // authority that has expired takes no new connection, neither of clients nor of the operator or of
 // its peers. So the Pods are recreated together: the first ones could not reach the others.
 func recreateExpired(d Desired, o Observed) (Step, bool) {

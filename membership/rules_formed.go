@@ -9,10 +9,10 @@ import (
 
 // The rules of a cluster that has formed. Whatever they do, no member starts empty.
 
-// startMembers: a Pod that is gone comes back at once as the same member on its volume. It takes no
-// membership change, so all of them start together, and it is right without a quorum too: it is how
-// a quorum comes back. They run what ran on the volume last, which etcd can always read; a new
-// version is an upgrade, with rules of its own.
+// startMembers: a Pod that is gone is created again at once, as the same member on its volume. This
+// is no membership change, so all members start together, also without a quorum: that is how a
+// quorum comes back. Each runs the version that ran on its volume last, which can always read the
+// data. A new version is an update, with rules of its own.
 func startMembers(d Desired, o Observed) (Step, bool) {
 	step := Step{Action: Start, Reason: Starting}
 	for _, i := range o.Instances {
@@ -31,9 +31,9 @@ func startMembers(d Desired, o Observed) (Step, bool) {
 	return step, len(step.Members) > 0
 }
 
-// removed reports whether the instance is no member any more: etcd would exit there at once, for
-// ever. While no list can be read, the one that was read last says so, for as long as a member of
-// that one may still answer: it may be that its Pod is only stopping.
+// removed reports whether etcd does not list the instance any more: its etcd would exit at every
+// start. While the member list cannot be read, the last one counts, as long as one of its members
+// may still answer.
 func (o Observed) removed(i Instance) bool {
 	if o.Reach == ReachQuorum {
 		return o.Member(i.ID) == nil
@@ -43,16 +43,15 @@ func (o Observed) removed(i Instance) bool {
 	})
 }
 
-// recordMembers: the process that runs on a volume says whose data it is; nothing else proves it
-// better. A new member may have no name in etcd's list, and serve no clients, for seven seconds
-// (Endpoint.Publishing). Its peer URL tells its identity as well, and its metrics tell whose volume
-// it has, even before it has got any data (Endpoint.Fetching): it goes on with what it has begun
-// there then, and does not begin again. What they say counts for no more than that: what is being
-// changed has to serve.
+// recordMembers records the member ID and cluster ID that a running etcd reports on its volume. A
+// new member may have no name in the member list, and serve no clients, for seven seconds
+// (Endpoint.Publishing). Then its peer URL in the list and the IDs in its metrics are enough, even
+// before it has got any data (Endpoint.Fetching), so that it continues on this volume when it
+// starts again. Metrics prove nothing else: a member that was updated has to serve.
 //
-// What comes next on a volume goes when the member has answered since, and proved that it runs
-// well. Where it is the Pod of before that answers, because its end is not seen yet or the operator
-// was interrupted before it began, that is looked at past the cache first.
+// The record of the next version is removed from a volume when the member has answered since, and
+// has run well for long enough. If the Pod from before the update may still be the one that
+// answers, the API server is read first, not the cache.
 func recordMembers(d Desired, o Observed) (Step, bool) {
 	unrecorded := names(o.Instances, func(i Instance) bool {
 		m := o.Member(i.Endpoint.Member())
@@ -62,11 +61,11 @@ func recordMembers(d Desired, o Observed) (Step, bool) {
 	})
 	return Step{
 		Action: Record, Members: unrecorded, Reason: Recording,
-		Message: "writing down whose data the volumes of " + list(unrecorded) + " hold",
+		Message: "recording the member and cluster ID on the volumes of " + list(unrecorded),
 	}, len(unrecorded) > 0
 }
 
-// Loss is what is known of the loss of a majority. The zero Loss: it was not seen before.
+// Loss is what is known of a lost majority. The zero Loss: it was not seen before.
 type Loss struct {
 	// Long: for as long as the spec wants to wait.
 	Long bool

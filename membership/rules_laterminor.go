@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// recordLaterMinor: etcd of a later minor has served on the data of a member, unseen: the operator
-// was away, or the kubelet's word was, and its Pod is gone since. That cannot be told from one that
-// has never run, and what does not come up is put back. Then etcd itself is the judge: where the
-// cluster's version has risen it ends at once, serves nothing, and says why (MustDetectDowngrade in
-// server/etcdserver/version, schema.Validate in server/storage/schema). While any voter runs the
-// earlier minor the version does not rise, so it may be the last one that is changed, or the only
-// one. Where the data of others has risen, they say so, and nothing is tried.
+// recordLaterMinor: a member may have served with a later minor of etcd unseen, because the
+// operator or the kubelet was away, and its Pod is gone since. That looks the same as a later minor
+// that never ran, and is rolled back. Then etcd itself says what happened: if the cluster version
+// has risen, the earlier etcd ends at once, serves nothing, and its message says why
+// (MustDetectDowngrade in server/etcdserver/version, schema.Validate in server/storage/schema). The
+// cluster version rises only when no voter runs the earlier minor, so this is the last member to be
+// updated, or the only one. If the storage version of other members has risen, that is proof
+// enough, and no rollback is tried.
 //
-// Where any member answers from the earlier minor the version has not risen, and what is said is
-// not so: nothing is written down, and the member is replaced like any other that is down.
+// If any member answers with the earlier minor, the cluster version has not risen, and etcd's
+// message is wrong: nothing is recorded, and the member is replaced like any other that is down.
 //
-// What has run is written down then, and stays: it is never put back over that again.
+// The recorded minor stays: the member is never rolled back to an earlier one again.
 func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		v := i.Volume
@@ -27,7 +28,7 @@ func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 		switch {
 		case i.changing() && i.inVain() && v.Next.Minor > v.Version.Minor && o.risen(v.Next.Minor):
 			step.Version = v.Next
-			step.Message = fmt.Sprintf("writing down that etcd %s has run on the volume of %s: the data of other members is of that minor, so it is not put back to %s", v.Next, i.Name, v.Version)
+			step.Message = fmt.Sprintf("recording that etcd %s has run on the volume of %s: the data of other members is of that minor, so it is not rolled back to %s", v.Next, i.Name, v.Version)
 		case i.Pod.Outgrown == v.Version.Minor+1 && !v.changes() && i.Pod.Version == v.Version && !o.below(i.Pod.Outgrown):
 			g, ok := gate(i.Pod.Outgrown)
 			if !ok {
@@ -37,7 +38,7 @@ func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 			if d.Version.Minor == g.Minor {
 				step.Version = d.Version
 			}
-			step.Message = fmt.Sprintf("writing down that a later etcd than %s has run on the volume of %s, as etcd itself says: it is started with %s", v.Version, i.Name, step.Version)
+			step.Message = fmt.Sprintf("recording that a later etcd than %s has run on the volume of %s, as etcd itself says: it is started with %s", v.Version, i.Name, step.Version)
 		default:
 			continue
 		}
@@ -46,13 +47,14 @@ func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-// risen reports whether the data of some voter is of that minor. Then every voter has run it.
+// risen reports whether some voter has the storage version of that minor. Then every voter has run
+// it.
 func (o Observed) risen(minor int) bool {
 	return slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor >= minor })
 }
 
-// below reports whether a member answers from an earlier minor. Then the version of the cluster is
-// no later than that.
+// below reports whether a member answers with an earlier minor. Then the cluster version is not
+// later than that.
 func (o Observed) below(minor int) bool {
 	return slices.ContainsFunc(o.Instances, func(i Instance) bool {
 		return i.Endpoint.Answered() && i.Endpoint.Version.Minor < minor

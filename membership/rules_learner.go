@@ -2,12 +2,11 @@ package membership
 
 import "slices"
 
-// The rules of a learner: how one that was added becomes a voter, or goes again. There is one at
-// most, and no other membership change but the removal of what is lost until it is one or the
-// other.
+// The rules of a learner: it becomes a voter, or is removed again. There is one learner at most.
+// Until it votes or is removed, the only other membership change is the removal of a lost member.
 
-// removeLearner: a learner that is wanted no more, or that cannot become a voter. Removing it takes
-// nothing from the quorum.
+// removeLearner removes a learner that is not needed any more, or cannot become a voter. It has no
+// vote, so this does not touch the quorum.
 func removeLearner(d Desired, o Observed) (Step, bool) {
 	_, moves := moving(d, o)
 	for _, i := range o.learners() {
@@ -29,9 +28,9 @@ func removeLearner(d Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-// lostLearner: neither has it data, nor is there a volume on which it has yet to start. On a volume
-// that was given to it it may start as often as it likes until it is known to hold its data: it has
-// no vote yet.
+// lostLearner reports whether a learner has neither data nor a volume on which it can start. Until
+// the volume is recorded to hold its data, the learner may start on it empty any number of times:
+// it has no vote.
 func lostLearner(d Desired, o Observed, i Instance) bool {
 	if o.holds(i) && !i.Volume.Terminating {
 		return false
@@ -45,8 +44,8 @@ func lostLearner(d Desired, o Observed, i Instance) bool {
 	return !i.Volume.Stays() || i.Volume.Recorded() || !i.Volume.Spare && i.Volume.Joins != i.ID
 }
 
-// startLearner: a learner gets its Pod, told of all members as etcd lists them now. Earlier it
-// would exit: etcd has to list a member before it can join.
+// startLearner creates the Pod of a learner, with all listed members as its initial cluster. etcd
+// has to list a member before that member starts: otherwise it exits.
 func startLearner(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		if o.holds(i) || i.Pod.Exists() && (!i.Pod.Provisions || i.Pod.Terminating) {
@@ -60,12 +59,12 @@ func startLearner(d Desired, o Observed) (Step, bool) {
 	return Step{}, false
 }
 
-// promoteLearner: etcd itself judges whether the learner has caught up. It does not ask whether it
-// still runs, nor what becomes of the quorum if it does not; and a voter must never start empty.
-// One that follows the leader need not serve clients yet: it counts as failing for those that come
-// after it until it does. The second of two must, for without it nothing is decided. A learner
-// cannot be compared itself (etcd answers HashKV on voters alone): its data is right if the voters
-// are equal still after it has got it.
+// promoteLearner: etcd checks whether the learner has caught up. It does not check whether the
+// learner still runs and the quorum would hold, so that is checked here; nor may a voter ever start
+// empty. A learner that follows the leader is promoted before it serves clients, and later members
+// wait until it does. As the second voter of two it must serve first, because without it there is
+// no quorum. A learner's data cannot be compared (etcd answers HashKV only on voters): it is right
+// if the voters are still equal after the learner got it.
 func promoteLearner(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.learners() {
 		fit := i.Serves() || i.Publishes() && len(o.voters()) > 1

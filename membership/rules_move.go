@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// The rules of volumes that members are to leave: they are not what the spec asks for, and cannot
-// become that, and the spec wants their members to be replaced for it; or they are being deleted,
-// and they go with the Pods that use them. One successor is prepared, joins and gets its vote, and
-// then one of them goes (removeSurplusVoter), the least valuable first and the leader last. So
-// there are never fewer voters than wanted, and one more at most.
+// The rules of members that move to new volumes, for one of two reasons. Their volumes are not as
+// the spec asks for, and spec.storage.changePolicy is Replace. Or their volumes are being deleted,
+// and go with the Pods that use them. One successor joins and becomes a voter, and then one old
+// member is removed (removeSurplusVoter), the least healthy first and the leader last. So there are
+// never fewer voters than wanted, and at most one more.
 
-// Doomed reports whether the member has its data for as long as its Pod lives, and not for longer.
-// Its claim is marked for deletion, and the finalizer kubernetes.io/pvc-protection keeps it until
-// the Pod ends; or the claim is gone from under the Pod, or is that of a member that was removed,
-// and the process still runs. A Pod that has yet to start does not count: kubelet and scheduler
-// refuse a claim that is being deleted. Nor does one that cannot start since it was changed: to put
-// it back may mean another Pod. What has come in the place of a claim is a person's to judge first.
+// Doomed reports whether the member loses its data when its Pod ends. Its claim is marked for
+// deletion, and the finalizer kubernetes.io/pvc-protection keeps it until the Pod ends; or the
+// claim is gone from under the Pod, or is that of a member that was removed, and the process still
+// runs. A Pod that has yet to start does not count: kubelet and scheduler refuse a claim that is
+// being deleted. Nor does a Pod that cannot start after an update: its rollback may need another
+// Pod. A claim that replaced another one is for an administrator to judge first.
 func (o Observed) Doomed(i Instance) bool {
 	runs := i.ID != 0 && i.Endpoint.Member() == i.ID
 	switch {
@@ -68,7 +68,7 @@ func (o Observed) undecided() []string {
 	return names(o.Instances, func(i Instance) bool { return o.Member(i.ID) != nil && i.Volume.Undecided })
 }
 
-// untilDecided is the step that waits for that.
+// untilDecided is the step that waits for that answer.
 func untilDecided(undecided []string, before string) Step {
 	return Step{
 		Action: Wait, Reason: Moving,
@@ -82,12 +82,12 @@ func (o Observed) outgrows(d Desired) bool {
 	return d.Room > 0 && slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Endpoint.DBSize >= d.Room })
 }
 
-// volumeTooSmall: found out before anything is begun.
+// volumeTooSmall is checked before a first new volume is created.
 func volumeTooSmall(d Desired, o Observed) (Step, bool) {
 	stay := names(o.voters(), func(i Instance) bool { return o.leaves(i) != "" })
-	way := "Set spec.storage.size back, or spec.options.quotaBackendSize higher"
+	way := "Revert spec.storage.size, or raise spec.options.quotaBackendSize"
 	if !slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Volume.Unfit != "" }) {
-		way = "Set spec.storage.size or spec.options.quotaBackendSize higher"
+		way = "Raise spec.storage.size or spec.options.quotaBackendSize"
 	}
 	return Step{
 		Action: Stall, Reason: VolumeTooSmall,

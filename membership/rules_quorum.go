@@ -2,13 +2,13 @@ package membership
 
 import "slices"
 
-// The rules of a cluster without a quorum whose data is there: what brings it back sooner, and what
-// keeps it away.
+// The rules of a cluster without a quorum whose members have their data: how the quorum comes back
+// sooner, and what may keep it away.
 
-// recreateBackedOffPod: a kubelet that starts etcd again and again waits longer each time, and the
-// wait belongs to the Pod: a new one starts at once, as the same member on its volume. That is done
-// where the quorum depends on it, and for all that wait. Those that have ended of their own accord,
-// and Pods that were created a moment ago, are left to their kubelets.
+// recreateBackedOffPod: a kubelet waits longer before each restart of a container
+// (CrashLoopBackOff). The wait belongs to the Pod, so a new Pod starts etcd at once, as the same
+// member on its volume. This is done only without a quorum, and for all Pods that wait, except
+// those whose etcd ended by itself and those that were created a moment ago.
 func recreateBackedOffPod(d Desired, o Observed) (Step, bool) {
 	// A learner has no vote. And no member is ready without a quorum, which the operator may not
 	// reach.

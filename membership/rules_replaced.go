@@ -12,7 +12,8 @@ import (
 // of it is deleted or overwritten, and its member is not replaced before a person has given it up.
 // Members that have such a volume and run are left alone; they cannot start again.
 
-// InDoubt reports whether only a person can tell what the volume is good for.
+// InDoubt reports whether only an administrator can decide whether the data of the volume may be
+// used.
 func (v Volume) InDoubt() bool { return v.Replaced && v.Stays() && !v.Retired }
 
 // stopOnReplacedVolume: the Pod of a member was made for its own volume, and has yet to start on
@@ -41,7 +42,7 @@ func quorumOnReplacedVolumes(d Desired, o Observed) (Step, bool) {
 	return d.replaced(doubted, true), held < quorum && held+len(doubted) >= quorum
 }
 
-// volumeReplaced comes when nothing else is to be done for the others.
+// volumeReplaced is decided only when the other members need nothing.
 func volumeReplaced(d Desired, o Observed) (Step, bool) {
 	doubted := slices.DeleteFunc(slices.Clone(o.Instances), func(i Instance) bool { return !i.Volume.InDoubt() })
 	members := slices.DeleteFunc(slices.Clone(doubted), func(i Instance) bool { return o.Member(i.ID) == nil })
@@ -55,7 +56,7 @@ func volumeReplaced(d Desired, o Observed) (Step, bool) {
 	}, len(doubted) > 0
 }
 
-// replaced is the step that tells a person the two ways.
+// replaced is the step whose message names the two ways to go on.
 func (d Desired) replaced(members []Instance, quorum bool) Step {
 	claims := list(names(members, func(Instance) bool { return true }))
 	step := Step{Action: Stall, Reason: VolumeReplaced}

@@ -4,14 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// The rules of a change that does not work: it stops at the member on which it was tried, which is
-// put back to what it has served with.
+// The rules of an update that fails. Quorate updates one member first. If that member does not come
+// up, it is rolled back to what it last served with, and no other member is updated.
 
-// rollback: a member that was changed and does not come up, or not for long, gets back what it had;
-// no other was touched. Which version has run on its data is recorded at the first answer, and
-// stays: only what etcd can read any time is taken back then.
+// rollback: a member that was updated and does not come up, or ends again soon, gets its earlier
+// image and options back. No other member was updated. The version that runs on a member's data is
+// recorded at its first answer. From then on the version stays, and only what does not change the
+// data is rolled back.
 func rollback(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		if !i.changing() || !i.inVain() || i.Endpoint.Answered() || i.Endpoint.Member() != 0 && !i.idle() || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
@@ -19,15 +21,15 @@ func rollback(_ Desired, o Observed) (Step, bool) {
 		}
 		return Step{
 			Action: PutBack, Members: []string{i.Name}, Version: i.Volume.Version, Alone: len(o.known()) == 1, Reason: ChangeFailed,
-			Message: fmt.Sprintf("putting %s back: with %s it %s", i.Name, i.news(), problem(i)),
+			Message: fmt.Sprintf("rolling %s back: with %s it %s", i.Name, i.news(), problem(i)),
 		}, true
 	}
 	return Step{}, false
 }
 
-// cancelUpdate: nothing is heard of the node of a member whose image was changed, and what ran
-// before answers still. The node would carry the change out when it is back. Where the spec asks
-// for something else by then, it is taken back before.
+// cancelUpdate: the image of a Pod was changed while its node was silent, and the earlier etcd
+// still answers. The kubelet would carry the change out when it is back. If the spec asks for
+// something else by then, the change of the Pod is reverted first.
 func cancelUpdate(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		armed := i.Pod.Away && i.Pod.Changing && !i.Pod.Resizing && i.Endpoint.Answered() && i.Endpoint.Version == i.Volume.Version
@@ -50,18 +52,18 @@ func (i Instance) changing() bool {
 // changes reports whether another version is to run on the volume than ran last.
 func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Version }
 
-// inVain reports whether waiting for a Pod does not help: it was tried more than once; it was
-// killed for want of the memory that it was changed to; it runs and does not serve; or nothing fits
-// it, for longer than a node may be full for a moment, or the spec has been mended meanwhile.
+// inVain reports whether waiting for an updated Pod does not help: its container has failed more
+// than once; it was OOM-killed with its new memory limit; etcd runs and does not serve; or no node
+// fits it for long, or the spec has been corrected since.
 func (i Instance) inVain() bool {
 	unplaced := len(i.Pod.Untried) > 0 && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
 	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
 	return i.Pod.Failing || starved || i.idle() || unplaced && (i.Pod.Overdue || i.Pod.Outdated)
 }
 
-// idle reports whether etcd runs with what the member was changed to, and does not serve: for
-// longer than waiting helps, or the spec has been mended meanwhile. Another version may have made
-// the data its own by then: that is not taken back.
+// idle reports whether etcd runs after an update and does not serve: for long, or the spec has been
+// corrected since. It is false for another version: that may have changed the data already, and is
+// not rolled back.
 func (i Instance) idle() bool {
 	return i.changing() && !i.Volume.changes() && (i.Pod.IdleLong || i.Pod.Idle && i.Pod.Outdated)
 }
@@ -76,15 +78,11 @@ func (i Instance) Asked() bool {
 	return i.Pod.Change == ChangeNone || i.Pod.Change == ChangeResources || len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.changes()
 }
 
-// news is what the member was changed to.
+// news names what the member was updated to, for messages. failedFields reads it back.
 func (i Instance) news() string {
-	parts := make([]string, len(i.Pod.Untried))
-	for n, part := range i.Pod.Untried {
-		parts[n] = "spec." + part
-	}
-	version, others := "etcd "+cmp.Or(i.Volume.Next, i.Pod.Version).String(), "the new "+list(parts)
+	version, others := "etcd "+cmp.Or(i.Volume.Next, i.Pod.Version).String(), "the new "+fieldPaths(i.Pod.Untried)
 	switch {
-	case len(parts) == 0:
+	case len(i.Pod.Untried) == 0:
 		return version
 	case i.Pod.Version != (Version{}) && i.Pod.Version != i.Volume.Version:
 		return version + " and " + others
@@ -93,12 +91,36 @@ func (i Instance) news() string {
 	}
 }
 
-// updateFailed: the change that is asked for was tried and taken back, and is tried again when the
-// spec asks for another one.
+// failedFields are the paths of the fields of the spec that GivenUp names, in the words of news. An
+// image fails for its version, or for its name where all members run that version.
+func (d Desired) failedFields(o Observed) string {
+	_, tried, _ := strings.Cut(d.GivenUp, ": with ")
+	tried, _, _ = strings.Cut(tried, " it ")
+	var fields []string
+	if strings.HasPrefix(tried, "etcd ") {
+		field := "spec.image"
+		if slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Endpoint.Version != d.Version }) {
+			field = "spec.version"
+		}
+		fields = append(fields, field)
+	}
+	for _, word := range strings.FieldsFunc(tried, func(r rune) bool { return r == ' ' || r == ',' }) {
+		if strings.HasPrefix(word, "spec.") && !slices.Contains(fields, word) {
+			fields = append(fields, word)
+		}
+	}
+	if len(fields) == 0 { // the message is of an earlier release
+		return "the spec"
+	}
+	return list(fields)
+}
+
+// updateFailed: the update that the spec asks for was tried and rolled back. It is tried again when
+// the spec changes.
 func updateFailed(d Desired, o Observed) (Step, bool) {
 	step := Step{
 		Action: Stall, Reason: ChangeFailed,
-		Message: d.GivenUp + ". It was put back, and all members run what they ran before; set the spec right, or back",
+		Message: d.GivenUp + ". It was rolled back, and all members run what they ran before; correct or revert " + d.failedFields(o),
 	}
 	if o.downgrade() != (Version{}) {
 		step.Action, step.Message = CancelDowngrade, "taking back the downgrade: "+d.GivenUp

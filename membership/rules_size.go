@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// The rules of a cluster's size: which member goes, and which comes. One change at a time, each
-// from a linearizable list, and each only where those that serve are a quorum of what comes of it.
-// A lost member is removed before its successor is added: etcd refuses to add a member to three of
-// which one is down.
+// The rules of a cluster's size: which member is removed, and which is added. There is one change
+// at a time, from a linearizable member list, and only if the serving members are a quorum
+// afterwards. A lost member is removed before its successor is added: etcd adds no member to three
+// of which one is down.
 
-// cleanUpRemovedMembers: a former member loses its Pod, and its volume as the spec says, once all
-// voters serve. So does a spare that is not needed, on which nothing has ever run.
+// cleanUpRemovedMembers deletes the Pods of removed members, and their volumes as
+// spec.storage.retention says, once all voters serve. The same goes for prepared volumes that are
+// not needed any more.
 func cleanUpRemovedMembers(d Desired, o Observed) (Step, bool) {
 	surplus := map[string]bool{}
 	wanted := wanting(d, o) + len(names(o.voters(), o.lost)) // what was made for the place of a lost member is needed when it is removed
@@ -42,8 +43,8 @@ func cleanUpRemovedMembers(d Desired, o Observed) (Step, bool) {
 	return step, len(discard) > 0
 }
 
-// removeLostVoter: its data is gone and never comes back. It is removed whatever the size, before
-// its successor comes: etcd adds no member to three of which one is down.
+// removeLostVoter removes a voter whose data is gone, whatever the size, before its successor is
+// added: etcd adds no member to three of which one is down.
 func removeLostVoter(_ Desired, o Observed) (Step, bool) {
 	goes := slices.DeleteFunc(o.voters(), func(i Instance) bool { return !o.lost(i) || !o.mayRemove(i) })
 	if len(goes) == 0 {
@@ -56,9 +57,9 @@ func removeLostVoter(_ Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// replaceFailedVoter: it has not come back for as long as the spec wants to wait. Its successor's
-// volume is there before it goes, so that where nothing can be made nothing is taken away; and
-// other failed members stay while another one can be added first.
+// replaceFailedVoter removes a voter that has been down for spec.recovery.replaceAfter. The volume
+// of its successor is ready first, so that no member is removed where none can be created. Other
+// failed voters stay while a new one can be added first.
 func replaceFailedVoter(d Desired, o Observed) (Step, bool) {
 	i, ok := failed(d, o)
 	if !ok || !d.Ephemeral && !slices.ContainsFunc(o.spares(), Instance.ready) {
@@ -74,8 +75,9 @@ func replaces(i Instance) Step {
 	}
 }
 
-// removeSurplusVoter: the least valuable member goes, its leadership first. Those that stay are
-// compared before: where one of them is wrong, the one that goes may be needed to tell.
+// removeSurplusVoter removes the least healthy voter. If that is the leader, it hands over its
+// leadership first. The hashes of the others are compared before: if they differ, the data of the
+// surplus voter may be needed.
 func removeSurplusVoter(d Desired, o Observed) (Step, bool) {
 	voters := o.byValue()
 	if len(voters) <= d.Size {
@@ -111,7 +113,7 @@ func removeSurplusVoter(d Desired, o Observed) (Step, bool) {
 	}, true
 }
 
-// handsOver is the step of a leader that is about to go.
+// handsOver is the step that moves the leadership from a member that is to be removed or stopped.
 func handsOver(leaving string, heir Instance, reason Reason) Step {
 	return Step{
 		Action: MoveLeader, Members: []string{heir.Name}, ID: heir.ID, Reason: reason,
@@ -119,7 +121,8 @@ func handsOver(leaving string, heir Instance, reason Reason) Step {
 	}
 }
 
-// byValue are the voters, the least valuable and then the newest first.
+// byValue are the voters in the order in which they are removed: by value, and then the newest
+// first.
 func (o Observed) byValue() []Instance {
 	voters := o.voters()
 	slices.SortStableFunc(voters, func(a, b Instance) int { return cmp.Or(value(o, a)-value(o, b), b.Ordinal-a.Ordinal) })
@@ -132,10 +135,10 @@ func (o Observed) Surplus(size int) []Instance {
 	return voters[:max(len(voters)-size, 0)]
 }
 
-// value of a member, the least of which goes first. One that serves from a volume that goes with
-// its Pod is worth more than one that does not serve, and is needed for that one to go. One that is
-// about to serve is worth what it will be then: it may have come in the place of another one. Of
-// those on volumes that they are to leave the leader is the last.
+// value of a member: the voter with the lowest value is removed first. A member that serves from a
+// doomed volume is worth more than one that does not serve, because it counts for the quorum. A
+// member that is about to serve counts as serving: it may be the successor of another one. Of
+// members that are to leave their volumes the leader is the last.
 func value(o Observed, i Instance) int {
 	serves := i.Serves() || i.Publishes()
 	switch {
@@ -177,9 +180,9 @@ func notServing(members []Instance) []Instance {
 	return slices.DeleteFunc(slices.Clone(members), Instance.Serves)
 }
 
-// prepareVolumes: the volumes of all members to come are made at once, each with a Pod in which no
-// etcd runs, before etcd hears of any: only what changes the quorum has to be done one by one, and
-// a size that cannot be reached is found out here.
+// prepareVolumes creates the volumes of all new members at once, each with a Pod that runs no etcd,
+// before the first one is added: only membership changes have to be made one by one. A size for
+// which there is no room is found out here.
 func prepareVolumes(d Desired, o Observed) (Step, bool) {
 	if d.Ephemeral {
 		return Step{}, false
@@ -200,8 +203,8 @@ func prepareVolumes(d Desired, o Observed) (Step, bool) {
 	return step, len(missing) > 0
 }
 
-// addLearner: as a learner, which has no vote until it has caught up. It takes its data from the
-// leader.
+// addLearner adds the next member as a learner, which gets the data from the leader and has no vote
+// until it has caught up.
 func addLearner(d Desired, o Observed) (Step, bool) {
 	i, moves := moving(d, o)
 	if len(o.voters()) >= d.Size && (!moves || !o.allServe()) || len(o.learners()) > 0 || !o.mayGrow() {
@@ -231,7 +234,7 @@ func waitForVolumes(d Desired, o Observed) (Step, bool) {
 	back := fmt.Sprintf(", or set spec.replicas to %d", len(o.voters()))
 	step := Step{Action: Wait, Reason: ScalingUp, Message: "waiting for the volumes of members to come: " + problems(spares)}
 	if i, ok := moving(d, o); ok {
-		back = ", or set spec.storage back"
+		back = ", or revert spec.storage"
 		if o.Doomed(i) { // there is no way back
 			back = ""
 		}

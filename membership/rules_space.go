@@ -9,8 +9,8 @@ import (
 
 // The rules of a database that has reached its quota. etcd raises the alarm NOSPACE then, and every
 // member refuses what would write until the alarm is taken back, which etcd never does by itself.
-// Members still come up and are told of each other, so that what gives the database room goes on:
-// larger volumes, and members that are started with a higher quota. Every other change waits.
+// Members can still start and be added, so that room can be made: larger volumes, and members that
+// are started with a higher quota. Every other update waits.
 
 // etcdRequest is the largest request that etcd takes by itself (DefaultMaxRequestBytes in
 // server/embed/config.go).
@@ -87,14 +87,14 @@ func (o Observed) roomComes(d Desired) bool {
 	})
 }
 
-// expandVolumesFirst: a quota that is higher than what a volume has would fill its disk.
+// expandVolumesFirst: a quota that is larger than the volume would let etcd fill the disk.
 func expandVolumesFirst(d Desired, o Observed) (Step, bool) {
 	step, ok := expandVolumes(d, o)
 	return step, ok && o.full()
 }
 
-// quotaTooSmall: with a lower quota that its database has reached the first member that is changed
-// would have all refuse writes.
+// quotaTooSmall: if the database has reached the new, lower quota, the first updated member would
+// raise the alarm NOSPACE, and all members would refuse writes.
 func quotaTooSmall(d Desired, o Observed) (Step, bool) {
 	lacking := slices.DeleteFunc(o.voters(), func(i Instance) bool {
 		lowers := i.Pod.Change != ChangeNone && i.Pod.QuotaToBe > 0 && i.Pod.QuotaToBe < i.Pod.Quota
@@ -162,7 +162,7 @@ func (d Desired) whatToFree(o Observed) string {
 	}
 }
 
-// higher is what is to be set for a member to have twice its quota.
+// higher names the fields to set for twice the quota of a member.
 func higher(i Instance) string {
 	quota := min(2*i.Pod.Quota, mostQuota)
 	what := "spec.options.quotaBackendSize, for example to " + quantity(quota)

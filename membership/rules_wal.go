@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// The rules of what etcd 3.5 has left in the log. It writes to it in a form that 3.7 does not know,
-// and panics at (apply.Apply in server/etcdserver/apply): when a member of 3.5 starts, for example.
-// Such entries are read at every start until a snapshot was saved behind them, by itself after
-// --snapshot-count entries; an idle cluster may never come to that.
+// The rules of WAL entries that etcd 3.5 wrote, for example when a member of 3.5 started. etcd 3.7
+// does not know their form, and panics (apply.Apply in server/etcdserver/apply). A member reads
+// them at every start until it has saved a later snapshot. etcd saves one after --snapshot-count
+// entries, which an idle cluster may never reach.
 
-// Replays is what the volume of a member that answers is to say of its log (Volume.Replays). An
-// entry that one member of 3.5 writes is in the log of all.
+// Replays is the value of Volume.Replays to record for a member that answers. An entry that one
+// member of 3.5 writes is in the WAL of all members.
 func Replays(d Desired, o Observed, i Instance) string {
 	is := i.Volume.Replays
 	switch {
@@ -43,17 +43,16 @@ func (o Observed) allSix(storage, downgrade int) bool {
 	})
 }
 
-// replay are the voters that read entries of 3.5 when they start.
+// replay are the voters with entries of 3.5 in their WAL after the last snapshot.
 func (o Observed) replay() []Instance {
 	return slices.DeleteFunc(o.voters(), func(i Instance) bool {
 		return i.Endpoint.Version.Minor != 6 || i.Volume.Replays == "" || i.Volume.Replays == ReplaysPast
 	})
 }
 
-// rewriteWAL: before the first member runs 3.7, etcd prepares a downgrade to 3.5, for which every
-// member saves a snapshot, and takes it back. No member is started again for that, and nothing but
-// 3.6 runs meanwhile. To start 3.6 again would help only where the cluster's version of 3.5 is
-// still in the log, and not against what came after it.
+// rewriteWAL: before the first member runs 3.7, Quorate enables a downgrade to 3.5, for which etcd
+// has every member save a snapshot, and then cancels it. No member restarts for that, and all run
+// 3.6 meanwhile. A restart of 3.6 alone would not remove all entries of 3.5.
 func rewriteWAL(d Desired, o Observed) (Step, bool) {
 	lowest, highest := span(running(o))
 	hop, under, replay := Hop(d, o), o.downgrade(), o.replay()
@@ -67,12 +66,12 @@ func rewriteWAL(d Desired, o Observed) (Step, bool) {
 	case under == (Version{}):
 		return o.backedUp(d, Step{
 			Action: Downgrade, Version: Version{3, 5, 0}, Reason: Changing,
-			Message: fmt.Sprintf("having every member rewrite its log, as etcd does before a downgrade: %s could not read what 3.5 has left in it", hop),
+			Message: fmt.Sprintf("having every member save a snapshot, as etcd does before a downgrade: %s cannot read the entries of 3.5 in the WAL", hop),
 		}), true
 	}
 	waiting := names(o.voters(), func(i Instance) bool { return i.Endpoint.Storage.Minor != 5 })
 	return Step{
 		Action: Wait, Reason: Changing,
-		Message: "waiting for members to rewrite their logs, before they run " + hop.String() + ": " + list(waiting),
+		Message: "waiting for members to save a snapshot, before they run " + hop.String() + ": " + list(waiting),
 	}, true
 }

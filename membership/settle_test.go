@@ -96,7 +96,7 @@ func (x *explorer) rest(w world) string {
 }
 
 func tellsWhatToDo(message string) bool {
-	for _, verb := range []string{"delete ", "remove ", "restore ", "rename ", "set it ", "set back", "set spec.replicas ", "Bring ", "until only one is left", "make another one"} {
+	for _, verb := range []string{"delete ", "remove ", "restore ", "rename ", "set it ", "revert spec.replicas ", "set spec.replicas ", "Bring ", "until only one is left", "make another one"} {
 		if strings.Contains(message, verb) {
 			return true
 		}

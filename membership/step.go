@@ -48,8 +48,8 @@ const (
 	// BackUp creates the EtcdBackup that is to be verified before the version changes, or takes the
 	// one that is under way for an earlier spec.
 	BackUp Action = "BackUp"
-	// PutBack gives the named member's Pod the image that it had before a change that does not
-	// work.
+	// PutBack rolls the named member back: its Pod gets the image and options from before an update
+	// that failed.
 	PutBack Action = "PutBack"
 	// Expand makes the volumes of the named members as large as the spec asks for.
 	Expand Action = "Expand"

@@ -46,8 +46,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	}
 	// A Service or budget that cannot be applied must not keep a dead member of a formed cluster
 	// down. But no member is changed to what is wrong, nor prepared for it.
-	err, barred := held, staticErr != nil && beginsChange(step)
-	if !barred && held == nil {
+	err, blocked := held, staticErr != nil && beginsChange(step)
+	if !blocked && held == nil {
 		err = r.take(ctx, c, seen, step)
 		r.refused.remember(c, step, err, time.Now())
 	}
@@ -56,7 +56,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if drains {
 		seen.out = draining.members
 	}
-	if barred || refuses(err) || drains && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
+	if blocked || refuses(err) || drains && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
 		seen.touched = nil
 	}
 	if keepsAll && refuses(err) { // a drain does not wait for a person
@@ -95,7 +95,7 @@ func valid(c *api.EtcdCluster, seen observed) error {
 // held is why no member is changed in this pass: its certificates are not as they must be, or hold
 // says so. To stop all takes no certificate, and is the way to others.
 func (r *Reconciler) held(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if wrong := barred(seen); wrong != nil && step.Reason != membership.Hibernating && !startsUnread(seen, step) {
+	if wrong := blockedByCertificates(seen); wrong != nil && step.Reason != membership.Hibernating && !startsUnread(seen, step) {
 		return wrong
 	}
 	return r.hold(ctx, c, seen, step)

@@ -129,7 +129,7 @@ func (r *Reconciler) tryAnnouncement(ctx context.Context, c *api.EtcdCluster, se
 	return nil
 }
 
-// passesBy reports whether an image that is put back would be the very name that a policy keeps
+// passesBy reports whether an image that is rolled back would be the very name that a policy keeps
 // Pods from: the Pod ran another one than was asked for, and the API server would leave it as it is
 // asked for, or does not tell. The Pod is recreated then, and the policy sees it. With
 // storage.medium Memory the data would go with the Pod.

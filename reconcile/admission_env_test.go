@@ -188,9 +188,9 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-// TestAdmittedImages: a member is put back to what was asked for before, and not to what a policy
-// has made of it. Where the policy makes the same of what is asked for now, nothing is restarted,
-// and none is waited for.
+// TestAdmittedImages: a member is rolled back to what was asked for before, and not to what a
+// policy has made of it. Where the policy makes the same of what is asked for now, nothing is
+// restarted, and none is waited for.
 func TestAdmittedImages(t *testing.T) {
 	t.Parallel()
 	putBack := func(s *stage, c *api.EtcdCluster) {

@@ -23,7 +23,7 @@ func TestPrevious(t *testing.T) {
 		want      result
 	}{
 		"Asked":     {reason: "no policy", want: result{"containerd://db-0 " + image36, "containerd://db-0", image36, true}},
-		"Rewritten": {reason: "what was asked for is what is put back", ran: mirror + "v3.6.16", runs: mirror + "v3.7.3", want: result{"containerd://db-0 " + image36 + " " + mirror + "v3.6.16", "containerd://db-0", image36, true}},
+		"Rewritten": {reason: "what was asked for is what is rolled back", ran: mirror + "v3.6.16", runs: mirror + "v3.7.3", want: result{"containerd://db-0 " + image36 + " " + mirror + "v3.6.16", "containerd://db-0", image36, true}},
 		"Same":      {reason: "the policy makes the same of both", ran: mirror + "any", runs: mirror + "any", want: result{"containerd://db-0 " + image36 + " " + mirror + "any", "containerd://db-0", image36, false}},
 		"NoMore":    {reason: "the policy is gone", ran: mirror + "v3.6.16", want: result{"containerd://db-0 " + image36 + " " + mirror + "v3.6.16", "containerd://db-0", image36, true}},
 	}

@@ -109,7 +109,7 @@ func whose(o client.Object) string {
 // each does the same for all items at once, and returns the errors in the order of the items.
 func each[T any](items []T, do func(item T) error) error {
 	errs := make([]error, len(items))
-	var all crew
+	var all taskGroup
 	for n, item := range items {
 		all.do(func() { errs[n] = do(item) })
 	}

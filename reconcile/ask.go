@@ -34,9 +34,9 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	defer r.workers.releaseIfSlow(c.Namespace)()
 	began := time.Now()
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
-	clients, told := map[string]membership.Client{}, map[string]membership.Endpoint{}
+	clients, fromMetrics := map[string]membership.Client{}, map[string]membership.Endpoint{}
 	var mutex sync.Mutex
-	var all crew
+	var all taskGroup
 	count := 0
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		pod := pods[name]
@@ -55,12 +55,12 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			case err == nil:
 				clients[name], asked.endpoints[name] = etcd, endpoint
 			case endpoint.Member() != 0:
-				told[name] = endpoint
+				fromMetrics[name] = endpoint
 			}
 		})
 	}
 	all.wait()
-	if len(asked.endpoints)+len(told) < membership.Quorum(voted(c)) || !asked.leaderAnswers() {
+	if len(asked.endpoints)+len(fromMetrics) < membership.Quorum(voted(c)) || !asked.leaderAnswers() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, listInDoubt)
 		defer cancel()
@@ -79,7 +79,7 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	for _, etcd := range clients {
 		_ = etcd.Close() // it was only read from
 	}
-	asked.believe(c, told)
+	asked.believe(c, fromMetrics)
 	now := time.Now()
 	r.unresponsive.waited(client.ObjectKeyFromObject(c), now.Sub(began), now)
 	return asked
@@ -123,11 +123,10 @@ func listens(pod *corev1.Pod) bool {
 	return !provisions && pod.Status.PodIP != "" && s != nil && (s.State.Running != nil || atGate(s)) && pod.DeletionTimestamp.IsZero()
 }
 
-// believe adds the members of which their metrics tell, and that are listed. The list is that of
-// our cluster, and the ID of a member is that of no other one. A voter that has nothing of what was
-// sent to it has got no further than one that is silent.
-func (a answers) believe(c *api.EtcdCluster, told map[string]membership.Endpoint) {
-	for name, endpoint := range told {
+// believe adds the listed members that are known only by their metrics. The list is that of this
+// cluster, and member IDs are unique. A voter that has received no data yet counts as silent.
+func (a answers) believe(c *api.EtcdCluster, fromMetrics map[string]membership.Endpoint) {
+	for name, endpoint := range fromMetrics {
 		if m, ok := listed(c, name, endpoint.Member(), a.members); ok && (endpoint.Publishing != 0 || m.Learner) {
 			endpoint.ClusterID = membership.ParseID(c.Status.ClusterID)
 			a.endpoints[name] = endpoint
@@ -154,8 +153,8 @@ func (r *Reconciler) askMember(ctx context.Context, c *api.EtcdCluster, pod *cor
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ready := containerStatus(pod).Ready
-	var told membership.Endpoint
-	var scraping crew
+	var fromMetrics membership.Endpoint
+	var scraping taskGroup
 	scraping.do(func() {
 		if ready && !passes(ctx, beforeMetrics) {
 			return
@@ -170,7 +169,7 @@ func (r *Reconciler) askMember(ctx context.Context, c *api.EtcdCluster, pod *cor
 		case !ready:
 			time.AfterFunc(afterMetrics, cancel)
 		}
-		told = endpoint
+		fromMetrics = endpoint
 	})
 	etcd, endpoint, err := r.askStatus(ctx, c, pod.Name, pod.Status.PodIP)
 	if err == nil || ready {
@@ -178,7 +177,7 @@ func (r *Reconciler) askMember(ctx context.Context, c *api.EtcdCluster, pod *cor
 	}
 	scraping.wait()
 	if err != nil {
-		return nil, told, err
+		return nil, fromMetrics, err
 	}
 	return etcd, endpoint, nil
 }
@@ -240,12 +239,12 @@ func (a answers) leaderFirst() []string {
 			names = append(names, name)
 		}
 	}
-	follows := func(name string) int {
+	rank := func(name string) int {
 		if a.endpoints[name].Leader == a.endpoints[name].MemberID {
 			return 0
 		}
 		return 1
 	}
-	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(follows(x), follows(y)), cmp.Compare(x, y)) })
+	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(x, y)) })
 	return names[:min(len(names), 2)]
 }

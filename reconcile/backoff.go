@@ -28,13 +28,13 @@ const noCluster = "cannot fetch cluster info from peer urls"
 // its own (render.Resume), and has not got any further since. A Pod that is told to join may say
 // the same because it does not reach the others.
 func cameBackEmpty(pod *corev1.Pod, unfenced bool, now time.Time) bool {
-	const soon = 10 * time.Second // it ends within one second, unless it finds data
+	const noDataExit = 10 * time.Second // etcd ends within one second when it finds no data
 	s := containerStatus(pod)
 	if s == nil || unfenced || ended(pod) || pod.Annotations[api.AnnotationProvisions] != "" {
 		return false
 	}
 	exit := podstatus.LastExit(s)
-	lasts := s.Ready || s.State.Running != nil && s.State.Running.StartedAt.Add(soon).Before(now)
+	lasts := s.Ready || s.State.Running != nil && s.State.Running.StartedAt.Add(noDataExit).Before(now)
 	return exit != nil && exit.ExitCode != 0 && strings.Contains(exit.Message, noCluster) && !lasts
 }
 

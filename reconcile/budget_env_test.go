@@ -55,7 +55,7 @@ func TestBudget(t *testing.T) {
 			change: func(s *api.EtcdClusterSpec) { s.Options = &api.Options{Flags: map[string]string{"max-txn-ops": "256"}} },
 		},
 		"Stalled": {
-			reason: "it was put back, and no drain waits for a person", change: func(s *api.EtcdClusterSpec) { s.Version = missing },
+			reason: "it was rolled back, and no drain waits for a person", change: func(s *api.EtcdClusterSpec) { s.Version = missing },
 			stalled: api.ReasonChangeFailed, members: 3,
 		},
 		"Grows": {reason: "learners come", change: func(s *api.EtcdClusterSpec) { s.Replicas = new(int32(5)) }, members: 5},

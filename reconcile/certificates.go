@@ -20,55 +20,53 @@ import (
 	"quorate.dev/render"
 )
 
-// Certificates are looked at before everything else: no Pod is made before the Secrets that it
-// mounts hold what etcd starts with, and members are asked with the operator's own certificate.
-// Secrets are neither watched nor listed, but read by name, and what was found counts for a while.
+// A pass checks certificates first: a Pod is created only after the Secrets that it mounts hold
+// valid certificates, and the operator needs its own certificate to connect to members. Secrets are
+// neither watched nor listed. They are read by name, and the result is used until the next look.
 
-// Certificates say how certificates are issued and looked after. The zero value is what the
-// operator has.
+// Certificates configures how certificates are issued and checked. The operator uses the zero
+// value; tests set other values.
 type Certificates struct {
 	// Lifetime of a leaf that is issued; 0: pki.LeafLifetime.
 	Lifetime time.Duration
-	// AuthorityLifetime is the same of an authority; 0: pki.AuthorityLifetime. An authority is
-	// rotated when a third of it is left.
+	// AuthorityLifetime is the validity of an authority; 0: pki.AuthorityLifetime. An authority is
+	// rotated when a third of its validity is left.
 	AuthorityLifetime time.Duration
-	// Every is how often the Secrets of a cluster are looked at that is ready; 0: restingLook.
+	// Every is how often the Secrets of a ready cluster are read; 0: restingLook.
 	Every time.Duration
-	// PeerHosts are further names and addresses by which members reach each other, where names have
-	// no addresses of their own.
+	// PeerHosts are further names and addresses in the peers' certificate, for tests in which DNS
+	// does not resolve the names of members.
 	PeerHosts func(*api.EtcdCluster) []string
 }
 
-// How often the Secrets of a cluster are looked at: while it is ready, while it is not or rights
-// are missing, and while another thing is wrong with them.
+// How often the Secrets of a cluster are read.
 const (
-	restingLook = 5 * time.Minute
-	unreadyLook = 10 * time.Second
-	barredLook  = time.Second
+	restingLook = 5 * time.Minute  // the cluster is ready
+	unreadyLook = 10 * time.Second // it is not, or the operator lacks a right on Secrets
+	blockedLook = time.Second      // a Secret is missing or wrong
 )
 
-// credentials are what a look at the Secrets of a cluster has found.
+// credentials are the result of one look at the Secrets of a cluster.
 type credentials struct {
-	// config is how members are asked; nil where clients need no TLS, or there is no certificate
-	// for it.
+	// config is the TLS configuration with which the operator connects to members; nil where the
+	// clients' port has no TLS, or there is no valid certificate.
 	config *tls.Config
-	// barred is why no Pod is made and no member changed.
-	barred error
-	// unread: that is because the operator has no right on a Secret. The kubelets mount it all the
-	// same.
+	// blocked is why no Pod is created or changed; nil: nothing is in the way.
+	blocked error
+	// unread: blocked is set only because the operator has no right on a Secret. A kubelet can
+	// mount that Secret all the same.
 	unread bool
-	// warning is what a person has to do, though the cluster goes on.
+	// warning is what an administrator has to do although the cluster goes on; nil: nothing.
 	warning *certificatesError
-	// lapsed is that an authority has expired and issues nothing; nil where none has.
-	lapsed *certificatesError
-	// client and peer are the fingerprints of the authorities; empty where these are lost, or not
-	// Quorate's.
+	// authorityExpired is the message about an authority that has expired; nil: none has.
+	authorityExpired *certificatesError
+	// client and peer are the fingerprints of the authorities; empty where an authority is lost, or
+	// the mode is not Managed.
 	client, peer string
-	// expired has the parts of the revision of a Pod for trust (render.PartClientTrust) of which
-	// it is known that a Pod with another one trusts expired authorities alone, and the words for
-	// that.
+	// expired has, by the part of a Pod's revision (render.PartClientTrust, PartPeerTrust), which
+	// authority expired that is all that a Pod trusts whose part differs from the current one.
 	expired map[string]string
-	// clientRotation and peerRotation are what is told of their rotations.
+	// clientRotation and peerRotation are the reports of the rotations.
 	clientRotation, peerRotation rotationReport
 
 	cluster    types.UID
@@ -76,7 +74,7 @@ type credentials struct {
 	again      time.Time // when to look again, at the latest
 }
 
-// certificatesError is what is wrong with certificates, for people.
+// certificatesError is a reason and a message about certificates for the status.
 type certificatesError struct {
 	reason  string
 	message string
@@ -84,12 +82,12 @@ type certificatesError struct {
 
 func (e *certificatesError) Error() string { return e.message }
 
-// step is what is told instead of the planned one.
+// step is the step that is reported in place of the planned one.
 func (e *certificatesError) step() membership.Step {
 	return membership.Step{Action: membership.Stall, Reason: membership.Reason(e.reason), Message: e.message}
 }
 
-// keys remembers the credentials of each cluster.
+// keys caches the credentials of each cluster.
 type keys struct{ known sync.Map } // *credentials by types.NamespacedName
 
 func (k *keys) of(c *api.EtcdCluster) *credentials {
@@ -102,8 +100,8 @@ func (k *keys) of(c *api.EtcdCluster) *credentials {
 
 func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
 
-// secure looks at the Secrets of a cluster, where it is time. It issues what is missing or wrong in
-// those that are Quorate's. Its only error is a conflict.
+// secure returns the credentials of a cluster. Where they are due, it reads the Secrets again, and
+// with mode Managed creates, renews and rotates certificates. Its only error is a conflict.
 func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
 	known := r.keys.of(c)
 	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {
@@ -120,25 +118,25 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	var terminating *terminatingError
 	switch {
 	case errors.As(err, &wrong):
-		found.barred = wrong
+		found.blocked = wrong
 	case errors.As(err, &foreign):
-		found.barred = foreign
+		found.blocked = foreign
 	case errors.As(err, &terminating):
-		found.barred = terminating
+		found.blocked = terminating
 	case apierrors.IsConflict(err):
 		return nil, err
 	case err != nil: // the pass goes on, and fails in the end
-		found.barred = err
+		found.blocked = err
 	}
 	switch {
-	case found.barred == nil:
-	case l.refused: // a person is to act, and an audit log has each look
+	case found.blocked == nil:
+	case l.refused: // only an administrator can give the right, and each look is in the audit log
 		found.unread = true
 		l.lookBy(now.Add(unreadyLook))
 	default:
-		found.again = now.Add(barredLook)
+		found.again = now.Add(blockedLook)
 	}
-	if found.config == nil { // what was known may still serve to ask
+	if found.config == nil { // the earlier certificate may still be valid
 		found.config = known.config
 	}
 	r.keys.known.Store(client.ObjectKeyFromObject(c), found)
@@ -162,12 +160,12 @@ type inspection struct {
 	c      *api.EtcdCluster
 	now    time.Time
 	found  *credentials
-	writes bool // else what is missing stays missing
+	writes bool // false: no Secret is written (spec.suspend, or the EtcdCluster is being deleted)
 	// refused: the API server does not let the operator read a Secret, or write one.
 	refused bool
 }
 
-// clients looks at what clients and the operator need.
+// clients checks the Secrets of the clients' port, and reads the operator's certificate.
 func (l *inspection) clients(ctx context.Context) error {
 	var err, getErr error
 	var secret *corev1.Secret
@@ -190,7 +188,7 @@ func (l *inspection) clients(ctx context.Context) error {
 	return errors.Join(err, getErr)
 }
 
-// peers looks at what members need among themselves.
+// peers checks the Secrets of the peers' port.
 func (l *inspection) peers(ctx context.Context) error {
 	var err error
 	switch l.c.PeerTLSMode() {
@@ -203,10 +201,10 @@ func (l *inspection) peers(ctx context.Context) error {
 	return err
 }
 
-// files are those of most Secrets.
+// files are the keys of a certificate in most Secrets.
 var files = pki.Names{Cert: api.SecretCert, Key: api.SecretKey, CA: api.SecretCA}
 
-// get is a Secret as the API server has it; nil where there is none, or the spec names none.
+// get reads a Secret from the API server; nil: there is none, or the spec names none.
 func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil
@@ -226,21 +224,21 @@ func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, erro
 	return secret, nil
 }
 
-// warn of what a person has to do. The first warning counts.
+// warn sets the warning, if there is none yet.
 func (l *inspection) warn(reason, message string) {
 	if l.found.warning == nil {
 		l.found.warning = &certificatesError{reason, message}
 	}
 }
 
-// lookBy makes the next look come no later.
+// lookBy has the next look no later than t.
 func (l *inspection) lookBy(t time.Time) {
 	if t.Before(l.found.again) {
 		l.found.again = t
 	}
 }
 
-// dial connects to a member, with the operator's own certificate where clients need one.
+// dial connects to a member, with the operator's certificate if the clients' port has TLS.
 func (r *Reconciler) dial(c *api.EtcdCluster, member, ip string) (membership.Client, error) {
 	if !c.ClientTLS() {
 		return r.Dial(ip, api.PortClient)
@@ -254,8 +252,8 @@ func (r *Reconciler) dial(c *api.EtcdCluster, member, ip string) (membership.Cli
 	return r.DialTLS(ip, api.PortClient, config)
 }
 
-// soonRenewed is when the Secrets are to be looked at again, where no other look is earlier.
-func soonRenewed(c *api.EtcdCluster, seen observed, now time.Time) time.Duration {
+// untilCertificatesLook is how long it takes until the Secrets are to be read again.
+func untilCertificatesLook(c *api.EtcdCluster, seen observed, now time.Time) time.Duration {
 	if seen.credentials == nil || !c.ClientTLS() && !c.PeerTLS() {
 		return atRest
 	}

@@ -7,12 +7,13 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// mostSkew is how far the operator's clock may be from that of the API server. By a clock that is
-// years ahead every authority has expired, and all Pods would be recreated at once.
+// mostSkew is how far the operator's clock may be from that of the API server. If the operator's
+// clock were years ahead, every authority would look expired, and all Pods would be recreated at
+// once.
 const mostSkew = time.Hour
 
-// clock refuses to judge certificates, or to issue any, by a clock that the API server contradicts.
-// Where the time of the API server is not known, the operator's own counts.
+// clock returns an error if the operator's clock is too far from that of the API server to check or
+// issue certificates. If the time of the API server is not known, the operator's clock is trusted.
 func (l *inspection) clock() error {
 	server, known := l.r.ServerTime.now(l.now)
 	skew := l.now.Sub(server).Round(time.Minute)

@@ -39,8 +39,8 @@ func TestSecretsOfAnEarlierCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	var terminating *terminatingError
-	if !errors.As(found.barred, &terminating) || len(s.writes) > 0 || found.client != "" {
-		t.Errorf("it begins with what is going: barred by %v, %d writes, authority %q", found.barred, len(s.writes), found.client)
+	if !errors.As(found.blocked, &terminating) || len(s.writes) > 0 || found.client != "" {
+		t.Errorf("it begins with what is going: blocked by %v, %d writes, authority %q", found.blocked, len(s.writes), found.client)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 		suspend bool
 		change  func(map[string]*corev1.Secret)
 		at      time.Time
-		barred  string // is part of it
+		blocked string // is part of it
 		warning string // the same
 	}{
 		"WebhookAtRenewal":   {reason: "a policy engine is down", refuses: dead, at: renewal, warning: "failed calling webhook"},
@@ -81,8 +81,8 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 			warning: "create it again with the same data, and not immutable",
 		},
 		"SuspendedAtRenewal": {reason: "nothing is written, and it is not missing", suspend: true, at: renewal, warning: "which is not done while spec.suspend is true; it expires at 2026-08-30 12:00:00 UTC"},
-		"WebhookMissing":     {reason: "no Pod would start", refuses: dead, at: noon, change: func(all map[string]*corev1.Secret) { delete(all, "db-server-tls") }, barred: "failed calling webhook"},
-		"ImmutableExpired":   {reason: "it is of no use any more", refuses: immutable, at: noon.Add(pki.LeafLifetime + time.Hour), barred: "delete it"},
+		"WebhookMissing":     {reason: "no Pod would start", refuses: dead, at: noon, change: func(all map[string]*corev1.Secret) { delete(all, "db-server-tls") }, blocked: "failed calling webhook"},
+		"ImmutableExpired":   {reason: "it is of no use any more", refuses: immutable, at: noon.Add(pki.LeafLifetime + time.Hour), blocked: "delete it"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 			if found.warning != nil {
 				got = found.warning.message
 			}
-			if barred := text(found.barred); (barred == "") != (tc.barred == "") || !strings.Contains(barred, tc.barred) {
-				t.Errorf("%s: barred by %q, want %q", tc.reason, barred, tc.barred)
+			if blocked := text(found.blocked); (blocked == "") != (tc.blocked == "") || !strings.Contains(blocked, tc.blocked) {
+				t.Errorf("%s: blocked by %q, want %q", tc.reason, blocked, tc.blocked)
 			}
 			if (got == "") != (tc.warning == "") || !strings.Contains(got, tc.warning) {
 				t.Errorf("%s: warning %q, want %q", tc.reason, got, tc.warning)
@@ -136,7 +136,7 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 	}
 	s.Reader = refusedReader{s.Reader, apierrors.NewInternalError(errors.New("failed to decrypt"))}
 	found, err := s.secure(t.Context(), c, noon.Add(restingLook))
-	if err != nil || !strings.Contains(text(found.barred), "failed to decrypt") || found.config == nil {
+	if err != nil || !strings.Contains(text(found.blocked), "failed to decrypt") || found.config == nil {
 		t.Errorf("%v, %+v", err, found)
 	}
 }
@@ -169,8 +169,8 @@ func TestAuthorityThatIssuesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(s.writes) > 0 || !strings.Contains(text(found.barred), "what the authority in Secret db-client-ca issues would be refused") {
-				t.Errorf("%s: %d writes, barred by %v", tc.reason, len(s.writes), found.barred)
+			if len(s.writes) > 0 || !strings.Contains(text(found.blocked), "what the authority in Secret db-client-ca issues would be refused") {
+				t.Errorf("%s: %d writes, blocked by %v", tc.reason, len(s.writes), found.blocked)
 			}
 		})
 	}
@@ -232,7 +232,7 @@ func TestSecretNamesWithoutSpec(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSSecret}, Peer: api.TLSPlaneStatus{Mode: api.TLSSecret}}
-	if found, err := newStub(t, nil).secure(t.Context(), c, noon); err != nil || found.barred == nil {
+	if found, err := newStub(t, nil).secure(t.Context(), c, noon); err != nil || found.blocked == nil {
 		t.Errorf("%v, %+v", err, found)
 	}
 }
@@ -265,8 +265,8 @@ func TestAuthorityIsNeverWrittenOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(s.writes) > 0 || !strings.Contains(text(found.barred), tc.want) {
-				t.Errorf("%s: %v are written, barred by %v", tc.reason, s.writes, found.barred)
+			if len(s.writes) > 0 || !strings.Contains(text(found.blocked), tc.want) {
+				t.Errorf("%s: %v are written, blocked by %v", tc.reason, s.writes, found.blocked)
 			}
 		})
 	}

@@ -20,9 +20,9 @@ import (
 	"quorate.dev/render"
 )
 
-// issue sees to it that a Secret has what the authority has issued, good for as long as it takes to
-// renew it, and reports whether it has. What cannot be renewed is used as long as it is good, and
-// that is told.
+// issue writes a Secret with certificates of the authority where they are missing, wrong or due for
+// renewal, and reports whether the Secret is as it must be. A certificate that cannot be renewed is
+// used while it is valid, with a warning.
 func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s issuedSecret) (written bool, _ error) {
 	secret, err := l.ours(ctx, s.name, l.issuedBy(append(p.known(), pki.Fingerprints(a.PEM())...), s), l.replaceable(s.name))
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 			continue
 		}
 		why, next[leaf.files.CA] = stale, a.PEM()
-		if again, stale = a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); stale == nil { // what is trusted is all that was wrong
+		if again, stale = a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); stale == nil { // only ca.crt was wrong
 			l.lookBy(again)
 			continue
 		}
@@ -52,7 +52,7 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 			return false, l.unissued(a, p, s, data, stale, fmt.Errorf("issue Secret %s: %w", s.name, err))
 		}
 		why, issued, next[leaf.files.Cert], next[leaf.files.Key] = stale, true, cert, key
-		if _, refused := a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); refused != nil { // else it is issued for ever
+		if _, refused := a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); refused != nil { // issuing it once more would not help
 			return false, &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s cannot be issued: what the authority in Secret %s issues would be refused (%v): %s",
 				s.name, p.authority, refused, recreateAdvice(p))}
 		}
@@ -76,8 +76,8 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 	return false, l.unissued(a, p, s, data, why, err)
 }
 
-// issuedNote is the event of a Secret that is written: it was not there, or a certificate in it was
-// reissued, or what it trusts is updated.
+// issuedNote is the event of a Secret that is written: it is new, or a certificate in it was
+// reissued, or only its ca.crt has changed.
 func issuedNote(secret *corev1.Secret, name string, issued bool, why error) note {
 	switch {
 	case secret != nil && issued:
@@ -89,8 +89,8 @@ func issuedNote(secret *corev1.Secret, name string, issued bool, why error) note
 	}
 }
 
-// unissued is what comes of a certificate that could not be reissued: the error, or a warning while
-// what is there is good.
+// unissued handles a certificate that could not be reissued: it returns the error, or only warns
+// while the existing certificate is valid.
 func (l *inspection) unissued(a *pki.Authority, p plane, s issuedSecret, data map[string][]byte, why, err error) error {
 	ends, good := l.good(a, p, s, data)
 	if !good {
@@ -101,8 +101,8 @@ func (l *inspection) unissued(a *pki.Authority, p plane, s issuedSecret, data ma
 	return nil
 }
 
-// unrenewed tells of a certificate that expires soon, and that no authority can renew before the
-// rotation is in its second step.
+// unrenewed warns of a certificate that expires soon while the authority's key is lost. Only the
+// authority of step Reissue of a rotation can renew it.
 func (l *inspection) unrenewed(a *pki.Authority, p plane, s issuedSecret, ends time.Time) {
 	if a.Issues() || l.now.Before(ends.Add(-l.lifetime()/3)) {
 		return
@@ -115,7 +115,7 @@ func (l *inspection) unrenewed(a *pki.Authority, p plane, s issuedSecret, ends t
 		s.name, pki.Instant(ends), p.spec, api.RotationReissue, wait))
 }
 
-// good reports whether all certificates of a Secret can be used as they are, and until when.
+// good reports whether all certificates of a Secret can be used, and when the first one expires.
 func (l *inspection) good(a *pki.Authority, p plane, s issuedSecret, data map[string][]byte) (first time.Time, _ bool) {
 	known := append(p.known(), pki.Fingerprints(a.PEM())...)
 	for _, leaf := range s.certificates {
@@ -130,18 +130,19 @@ func (l *inspection) good(a *pki.Authority, p plane, s issuedSecret, data map[st
 	return first, true
 }
 
-// missing is why a Secret is not written.
+// missing is the error for a Secret that is needed and not written while spec.suspend is true.
 func (l *inspection) missing(name string) error {
 	return &certificatesError{api.ReasonCertificates, "Secret " + name + " is missing or cannot be used, and Quorate writes nothing while spec.suspend is true"}
 }
 
-// note is the event of a Secret that is written; the zero note is none.
+// note is the event of a Secret that is written; the zero note is no event.
 type note struct{ reason, action, text string }
 
 func issuing(text string) note { return note{api.ReasonIssued, "Issue", text} }
 
-// write a Secret over what was seen; where none was seen, only if there still is none.
-func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string, data map[string][]byte, told note) error {
+// write applies a Secret. It fails with a conflict where the Secret has changed since it was read,
+// or exists by now and did not then.
+func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string, data map[string][]byte, event note) error {
 	secret := render.Secret(l.c, name, data)
 	if seen == nil {
 		secret.WithResourceVersion(apply.OnlyIfAbsent)
@@ -164,10 +165,10 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	case err != nil:
 		return fmt.Errorf("apply Secret %s: %w", name, err)
 	}
-	if told.text != "" {
+	if event.text != "" {
 		// Events of one reason about the same objects are counted as one event.
 		written := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: l.c.Namespace, Name: name}}
-		l.r.Recorder.Eventf(l.c, written, corev1.EventTypeNormal, told.reason, told.action, "%s", told.text)
+		l.r.Recorder.Eventf(l.c, written, corev1.EventTypeNormal, event.reason, event.action, "%s", event.text)
 	}
 	return nil
 }

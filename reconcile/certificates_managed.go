@@ -18,20 +18,20 @@ import (
 	"quorate.dev/render"
 )
 
-// specClient is the field of the clients' port, for people.
+// specClient is the field of the spec for the clients' port, as messages name it.
 const specClient = "spec.tls.client"
 
-// plane is one port: the Secret of its authority, and those with what that issues.
+// plane is one port of the members, for clients or for peers, with the Secret of its certificate
+// authority and the Secrets with the certificates that this issues.
 type plane struct {
-	spec      string // the field, for people
-	authority string // the Secret
-	secrets   []issuedSecret
-	port      int    // of the members
-	part      string // of the revision of a Pod that tells whom it trusts
-	// status is what is known of the authority that the members trust; the zero one where nothing
-	// is.
+	spec      string         // the field of the spec, as messages name it
+	authority string         // the name of the authority's Secret
+	secrets   []issuedSecret // the Secrets with certificates
+	port      int            // the port of the members
+	part      string         // the part of a Pod's revision for the authorities that the Pod trusts
+	// status is the status of the port; zero before it is first written.
 	status api.TLSPlaneStatus
-	// asked is what the spec says of a rotation, and wait how long one gives applications.
+	// asked is rotateAuthority of the spec, and wait is spec.tls.client.rotationWait.
 	asked string
 	wait  time.Duration
 }
@@ -100,9 +100,9 @@ func (l *inspection) lifetime() time.Duration {
 	return pki.LeafLifetime
 }
 
-// managed sees to it that the Secrets of a plane are there and good, and returns the fingerprint of
-// the authority and how far its rotation is. Where it is lost nothing can be issued: what is there
-// is used as long as it is good.
+// managed creates and renews the Secrets of a port, and makes the next write of its rotation. It
+// returns the fingerprint of the authority and the report of the rotation. If the authority is
+// lost, no certificate can be issued, and the existing ones are used while they are valid.
 func (l *inspection) managed(ctx context.Context, p plane) (string, rotationReport, error) {
 	h, lost, err := l.authority(ctx, p)
 	if err != nil {
@@ -118,57 +118,57 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, rotationRepo
 		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: its rotation must be over before then (status.tls, docs/tls.md#rotation)",
 			p.authority, p.spec, pki.Instant(h.issues.Ends())))
 	}
-	published := true
+	secretsWritten := true
 	for _, s := range p.secrets {
 		written, err := l.issue(ctx, h.issues, p, s)
-		if err != nil && !h.expired { // then there is nothing to lose, and another one is about to issue
+		if err != nil && !h.expired { // an expired authority fails here, and the rotation below replaces it
 			return "", rotationReport{}, err
 		}
-		published = published && written
+		secretsWritten = secretsWritten && written
 	}
-	told, err := l.rotate(ctx, p, h, published)
+	report, err := l.rotate(ctx, p, h, secretsWritten)
 	switch {
 	case h.expired && err == nil:
-		l.found.lapsed = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h)}
+		l.found.authorityExpired = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h)}
 	case h.expired && !apierrors.IsConflict(err):
 		err = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h) + ". That does not succeed: " + podstatus.FirstLine(err.Error())}
-	case published && h.outlived(l.now):
+	case secretsWritten && h.formerExpired(l.now):
 		l.found.expired[p.part] = fmt.Sprintf("the certificate authority before the one in Secret %s (%s) expired at %s", p.authority, p.spec, pki.Instant(h.former[0].NotAfter))
 	}
-	return h.issues.Fingerprint(), told, err
+	return h.issues.Fingerprint(), report, err
 }
 
-// expired says what comes next where the authority has expired.
+// expired is the message for an authority that has expired.
 func (l *inspection) expired(p plane, h *authoritySecret) string {
-	next := "now, and the Pods that trust this one alone are recreated at once"
+	next := "now, and the Pods that trust only the expired one are recreated at once"
 	if !l.writes {
 		next = "when spec.suspend is false"
 	}
-	return fmt.Sprintf("the certificate authority in Secret %s (%s) expired at %s, and with it all that it has issued: another one takes its place %s (docs/tls.md#when-an-authority-has-expired)",
+	return fmt.Sprintf("the certificate authority in Secret %s (%s) expired at %s, and so have all certificates that it issued: a new authority replaces it %s (docs/tls.md#when-an-authority-has-expired)",
 		p.authority, p.spec, pki.Instant(h.issues.Ends()), next)
 }
 
-// authorityEnds is how long before the end of an authority a person is told.
+// authorityEnds is how long before an authority expires the status warns.
 const authorityEnds = 180 * 24 * time.Hour
 
-// recreateAdvice is how a cluster of which no member runs gets another authority, or one that runs
-// and can wait: etcd reads what it trusts at its start.
+// recreateAdvice says how a cluster gets a new authority with all members stopped: etcd reads
+// ca.crt only when it starts.
 func recreateAdvice(p plane) string {
-	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0 and, once no Pod is left, back: the cluster then starts with a new authority%s", p.authority, clientsToo(p))
+	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0 and, once no Pod is left, revert spec.replicas: the cluster then starts with a new authority%s", p.authority, clientsToo(p))
 }
 
-// rotateAdvice is how one that runs gets it.
+// rotateAdvice says how a running cluster gets a new authority.
 func (l *inspection) rotateAdvice(p plane) string {
 	field, _ := strings.CutPrefix(p.spec, "spec.tls.")
 	request := l.now.UTC().Format("2006-01-02")
-	for request == p.asked || request == p.status.RotateAuthority { // it would ask for nothing
+	for request == p.asked || request == p.status.RotateAuthority { // the same value as before would begin no rotation
 		request += "-again"
 	}
 	return fmt.Sprintf(`to rotate the authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
 		api.GroupName, l.c.Name, l.c.Namespace, field, request)
 }
 
-// clientsToo is what else is to be done where clients trust the authority.
+// clientsToo is the end of recreateAdvice for the authority that applications trust.
 func clientsToo(p plane) string {
 	if p.spec != specClient {
 		return ""
@@ -176,9 +176,9 @@ func clientsToo(p plane) string {
 	return "; give your applications the new ca.crt and certificate"
 }
 
-// authority reads the authority of a plane, or makes it while there is no Pod that trusts another
-// one, or begins a rotation to another one where it is lost and the spec asks for that. Else it
-// says why it is lost.
+// authority reads the authority of a port. If there is none and the cluster has no Pods, it creates
+// one. If the authority is lost and rotateAuthority asks for another one, it begins a rotation.
+// lost says why the authority cannot be used; empty: it can.
 func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret, lost string, _ error) {
 	secret, err := l.ours(ctx, p.authority, l.holds(p), l.adoptable(p.authority))
 	if err != nil {
@@ -186,7 +186,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 	}
 	if secret == nil {
 		lost = "is missing"
-	} else if h, lost, err = l.sound(ctx, p, secret); err != nil {
+	} else if h, lost, err = l.readAuthority(ctx, p, secret); err != nil {
 		return nil, "", err
 	}
 	if lost == "" {
@@ -203,10 +203,10 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 			}
 		}
 		return nil, fmt.Sprintf("Secret %s with the certificate authority of %s %s", p.authority, p.spec, lost), nil
-	case h != nil: // no member trusts any yet, or any more
+	case h != nil: // there are no Pods, so no member trusts another authority
 		return h, "", nil
-	case secret != nil: // the clock may be wrong, or a person at work
-		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not written over: %s", p.authority, p.spec, lost, recreateAdvice(p))}
+	case secret != nil: // the clock may be wrong, or an administrator is changing the Secret
+		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not overwritten: %s", p.authority, p.spec, lost, recreateAdvice(p))}
 	case !l.writes:
 		return nil, "", l.missing(p.authority)
 	}
@@ -215,7 +215,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 		return nil, "", err
 	}
 	made := &corev1.Secret{Data: map[string][]byte{api.SecretCert: cert, api.SecretKey: key}}
-	if p.asked != "" { // it is a new one
+	if p.asked != "" { // this new authority is what was asked for
 		made.Data[api.SecretRotation] = []byte(p.asked)
 	}
 	if err := l.write(ctx, nil, p.authority, made.Data, issuing("Created the certificate authority in Secret "+p.authority)); err != nil {
@@ -225,9 +225,9 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 	return h, "", err
 }
 
-// sound reads the Secret of an authority, and says why it counts as lost. What cannot be used is
-// nil.
-func (l *inspection) sound(ctx context.Context, p plane, secret *corev1.Secret) (h *authoritySecret, lost string, _ error) {
+// readAuthority reads the Secret of an authority. lost says why the authority counts as lost; h is
+// nil where it cannot be used at all.
+func (l *inspection) readAuthority(ctx context.Context, p plane, secret *corev1.Secret) (h *authoritySecret, lost string, _ error) {
 	h, unusable := readAuthoritySecret(secret, l.now)
 	if unusable == nil && h.unreadable != nil {
 		known, err := l.reread(ctx, p, h)
@@ -241,13 +241,14 @@ func (l *inspection) sound(ctx context.Context, p plane, secret *corev1.Secret) 
 	switch {
 	case unusable != nil:
 		lost = "cannot be used: " + unusable.Error()
-	case p.status.Authority != "" && !h.follows(p.status, p.known()):
+	case p.status.Authority != "" && !h.continues(p.status, p.known()):
 		lost = "holds an authority that the members do not trust"
 	}
 	return h, lost, nil
 }
 
-// hasPods reports whether the cluster has any Pod, as the API server itself says.
+// hasPods reports whether the cluster has any Pod. It reads from the API server, not from the
+// cache.
 func (l *inspection) hasPods(ctx context.Context) (bool, error) {
 	pods := &corev1.PodList{}
 	if err := l.r.Reader.List(ctx, pods, client.InNamespace(l.c.Namespace), client.MatchingLabels(render.Selector(l.c))); err != nil {
@@ -256,13 +257,14 @@ func (l *inspection) hasPods(ctx context.Context) (bool, error) {
 	return len(pods.Items) > 0, nil
 }
 
-// withoutAuthority uses what is there, and tells until when that is good.
+// withoutAuthority checks the existing certificates of a port whose authority is lost. The error
+// says what cannot be used; otherwise a warning says until when they are valid.
 func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string) error {
 	var first time.Time
 	for _, s := range p.secrets {
 		unusable := func(wrong error) error {
 			return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created or changed. "+
-				"Put Secret %s back from a backup; or %s",
+				"Restore Secret %s from a backup; or %s",
 				lost, s.name, wrong, p.authority, recreateAdvice(p))}
 		}
 		secret, err := l.ours(ctx, s.name, l.issuedBy(p.known(), s), unusable(errUnowned))
@@ -283,6 +285,6 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 			}
 		}
 	}
-	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Put the Secret back from a backup; or, %s", lost, pki.Instant(first), l.rotateAdvice(p)))
+	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Restore the Secret from a backup; or, %s", lost, pki.Instant(first), l.rotateAdvice(p)))
 	return nil
 }

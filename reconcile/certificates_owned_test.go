@@ -135,13 +135,13 @@ func TestSecretsWithoutOwner(t *testing.T) {
 			change: func(w *world) { planted(w, "db-server-tls"); delete(w.secrets, "db-client-ca") },
 			want: want{Reason: api.ReasonAuthorityLost, Dials: true, Says: []string{
 				"Secret db-client-ca with the certificate authority of spec.tls.client is missing, and Secret db-server-tls, which it would have to issue again, cannot be used (it has no owner",
-				"Put Secret db-client-ca back from a backup",
+				"Restore Secret db-client-ca from a backup",
 			}},
 		},
 		"LostAndUnknown": {
 			reason: "what the status does not name may be the last certificate that members trust",
 			change: func(w *world) { orphan(w, leaves...); delete(w.secrets, "db-client-ca"); w.c.Status.TLS = nil },
-			want:   want{Written: []string{"db-peer-tls"}, Reason: api.ReasonAuthorityLost, Says: []string{"Put Secret db-client-ca back from a backup"}},
+			want:   want{Written: []string{"db-peer-tls"}, Reason: api.ReasonAuthorityLost, Says: []string{"Restore Secret db-client-ca from a backup"}},
 		},
 	}
 	for name, tc := range cases {
@@ -168,16 +168,16 @@ func TestSecretsWithoutOwner(t *testing.T) {
 				written[write.Name] = true
 			}
 			got.Written = slices.Sorted(maps.Keys(written))
-			if step, ok := obstacle(found.barred, membership.Step{}); ok {
+			if step, ok := obstacle(found.blocked, membership.Step{}); ok {
 				got.Reason = string(step.Reason)
 			}
 			for _, words := range tc.want.Says {
-				if strings.Contains(text(found.barred), words) {
+				if strings.Contains(text(found.blocked), words) {
 					got.Says = append(got.Says, words)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s: -want, +got\n%s\n%s", tc.reason, diff, text(found.barred))
+				t.Errorf("%s: -want, +got\n%s\n%s", tc.reason, diff, text(found.blocked))
 			}
 		})
 	}

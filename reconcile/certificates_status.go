@@ -15,10 +15,10 @@ import (
 	"quorate.dev/render"
 )
 
-// inForce is what the status tells of TLS.
-func inForce(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
+// tlsStatus is status.tls.
+func tlsStatus(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
 	s := &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: c.ClientTLSMode()}, Peer: api.TLSPlaneStatus{Mode: c.PeerTLSMode()}}
-	if c.Status.TLS != nil { // what members trust does not change by being lost
+	if c.Status.TLS != nil { // members still trust an authority that is lost
 		was := c.Status.TLS.DeepCopy()
 		was.Client.Mode, was.Peer.Mode = s.Client.Mode, s.Peer.Mode
 		s = was
@@ -32,9 +32,9 @@ func inForce(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
 	return s
 }
 
-// trustsAnother reports whether members are to start with another authority than the status has.
+// trustsAnother reports whether new Pods would trust other authorities than the status has.
 func trustsAnother(c *api.EtcdCluster, found *credentials) bool {
-	was, is := c.Status.TLS, inForce(c, found)
+	was, is := c.Status.TLS, tlsStatus(c, found)
 	return was != nil && (otherTrust(was.Client, is.Client) || otherTrust(was.Peer, is.Peer))
 }
 
@@ -42,26 +42,26 @@ func otherTrust(was, is api.TLSPlaneStatus) bool {
 	return was.Authority != "" && was.Authority != is.Authority || !slices.Equal(was.Trusts, is.Trusts)
 }
 
-// reportTrust writes down what members are to trust, before the first Pod starts with it: an
-// operator that comes after this one would take the authority for lost.
+// reportTrust writes the authorities into the status before the first Pod is created with them.
+// Otherwise the operator would take them for unknown after a restart, and the authority for lost.
 func (r *Reconciler) reportTrust(ctx context.Context, c *api.EtcdCluster, found *credentials) (ctrl.Result, error) {
 	next := c.Status.DeepCopy()
-	next.TLS = inForce(c, found)
+	next.TLS = tlsStatus(c, found)
 	if err := r.report(ctx, c, *next); !apierrors.IsConflict(err) && err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: afterChange}, nil
 }
 
-// barred is why no member is made or changed: its certificates are not as they must be.
-func barred(seen observed) error {
+// blockedByCertificates is why no Pod is created or changed; nil where the certificates are good.
+func blockedByCertificates(seen observed) error {
 	if seen.credentials == nil {
 		return nil
 	}
-	return seen.credentials.barred
+	return seen.credentials.blocked
 }
 
-// warns is what a person has to do, though the cluster goes on; nil where that is nothing.
+// warns is the warning about certificates of a cluster that goes on; nil: there is none.
 func (f *credentials) warns() *certificatesError {
 	if f == nil {
 		return nil
@@ -69,11 +69,12 @@ func (f *credentials) warns() *certificatesError {
 	return f.warning
 }
 
-// warned is the step of a cluster at rest, with what a person has to do. Where an authority has
-// expired, that is why members do not answer, and told before all that is no act.
+// warned returns the step that the status reports: the warning about certificates in place of the
+// step of a healthy or hibernated cluster. An expired authority is why members do not answer, so it
+// is reported in place of any step that does nothing.
 func warned(seen observed, step membership.Step) membership.Step {
-	if seen.credentials != nil && seen.credentials.lapsed != nil && !step.Acts() {
-		return seen.credentials.lapsed.step()
+	if seen.credentials != nil && seen.credentials.authorityExpired != nil && !step.Acts() {
+		return seen.credentials.authorityExpired.step()
 	}
 	if warning := seen.credentials.warns(); warning != nil && step.Action == membership.None && (step.Reason == membership.Healthy || step.Reason == membership.Hibernated) {
 		return warning.step()
@@ -81,7 +82,8 @@ func warned(seen observed, step membership.Step) membership.Step {
 	return step
 }
 
-// expiredFor is why all that a Pod trusts at a port has expired; empty where it has not.
+// expiredFor says which authorities have expired that are all that a Pod trusts at a port; empty:
+// the Pod trusts a valid one.
 func (f *credentials) expiredFor(c *api.EtcdCluster, pod *corev1.Pod) string {
 	for _, part := range slices.Sorted(maps.Keys(f.expired)) {
 		if pod != nil && !render.Trusts(c, pod, part) {

@@ -40,14 +40,14 @@ func secrets(t *testing.T, c *api.EtcdCluster) map[string]*corev1.Secret {
 	t.Helper()
 	s := newStub(t, nil)
 	found, err := s.secure(t.Context(), c, noon)
-	if err != nil || found.barred != nil {
+	if err != nil || found.blocked != nil {
 		t.Fatal(err, found)
 	}
 	made := map[string]*corev1.Secret{}
 	for name, data := range s.secrets {
 		made[name] = ownedBy("cluster", &corev1.Secret{ObjectMeta: child(name, "secret"), Data: data})
 	}
-	c.Status.TLS = inForce(c, found)
+	c.Status.TLS = tlsStatus(c, found)
 	return made
 }
 
@@ -68,7 +68,7 @@ func TestManagedCertificates(t *testing.T) {
 	}
 	type want struct {
 		Written []string // the Secrets
-		Barred  string   // begins the message
+		Blocked string   // begins the message
 		Warning string   // begins the message
 		Dials   bool
 	}
@@ -110,7 +110,7 @@ func TestManagedCertificates(t *testing.T) {
 		"AuthorityAndLeafGone": {
 			reason: "no Pod would start without the leaf",
 			change: func(w *world) { delete(w.secrets, "db-client-ca"); delete(w.secrets, "db-server-tls") },
-			want:   want{Barred: "Secret db-client-ca with the certificate authority of spec.tls.client is missing, and Secret db-server-tls, which it would have to issue again, cannot be used (it is missing). ", Dials: true},
+			want:   want{Blocked: "Secret db-client-ca with the certificate authority of spec.tls.client is missing, and Secret db-server-tls, which it would have to issue again, cannot be used (it is missing). ", Dials: true},
 		},
 		"AuthorityGoneHibernated": {
 			reason: "no member runs that trusts another one",
@@ -171,7 +171,7 @@ func TestManagedCertificates(t *testing.T) {
 				w.c.Spec.TLS.Peer.RotateAuthority, w.c.Status.TLS.Peer.RotateAuthority = "2026-06-01", "2026-06-01"
 			},
 			want: want{Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer is missing: no certificate can be renewed, and the cluster serves until 2026-08-30 12:00:00 UTC. " +
-				"Put the Secret back from a backup; or, to rotate the authority without a pause, run: kubectl patch etcdclusters.etcd.quorate.dev db --namespace=ns --type=merge " +
+				"Restore the Secret from a backup; or, to rotate the authority without a pause, run: kubectl patch etcdclusters.etcd.quorate.dev db --namespace=ns --type=merge " +
 				`--patch='{"spec":{"tls":{"peer":{"rotateAuthority":"2026-06-01-again"}}}}'`, Dials: true},
 		},
 		"AuthorityUnowned": {
@@ -182,7 +182,7 @@ func TestManagedCertificates(t *testing.T) {
 				others := secrets(t, managed())["db-peer-ca"].Data
 				secret.Data["tls.key"], secret.Data["next.crt"], secret.Data["next.key"] = nil, others["tls.crt"], others["tls.key"]
 			},
-			want: want{Barred: "Secret db-peer-ca has the label of this EtcdCluster, and is neither owned by it nor known from its status", Dials: true},
+			want: want{Blocked: "Secret db-peer-ca has the label of this EtcdCluster, and is neither owned by it nor known from its status", Dials: true},
 		},
 		"Foreign": {
 			reason: "another one's Secret is not written over",
@@ -190,23 +190,23 @@ func TestManagedCertificates(t *testing.T) {
 				w.secrets["db-server-tls"].OwnerReferences, w.secrets["db-server-tls"].Labels = nil, nil
 				w.secrets["db-server-tls"].Data = secrets(t, managed())["db-server-tls"].Data
 			},
-			want: want{Barred: "Secret db-server-tls exists and belongs to another application", Dials: true},
+			want: want{Blocked: "Secret db-server-tls exists and belongs to another application", Dials: true},
 		},
 		"Suspended": {
 			reason: "a person works by hand",
 			change: func(w *world) { w.c.Spec.Suspend = true; delete(w.secrets, "db-server-tls") },
-			want:   want{Barred: "Secret db-server-tls is missing or cannot be used, and Quorate writes nothing while spec.suspend is true", Dials: true},
+			want:   want{Blocked: "Secret db-server-tls is missing or cannot be used, and Quorate writes nothing while spec.suspend is true", Dials: true},
 		},
 		"ClockAhead": {
 			reason: "by this clock the authorities have expired, and all Pods would be recreated at once",
 			change: func(w *world) { w.at, w.server = noon.AddDate(11, 0, 0), noon },
-			want: want{Barred: "The clock of the operator is 96432h0m0s ahead of that of the API server, so certificates are neither checked nor issued. " +
+			want: want{Blocked: "The clock of the operator is 96432h0m0s ahead of that of the API server, so certificates are neither checked nor issued. " +
 				"Set the clock of the operator's node. Running members go on; no Pod is created or changed until this is fixed"},
 		},
 		"ClockBehind": {
 			reason: "by this clock no certificate is valid yet",
 			change: func(w *world) { w.server = w.at.Add(2 * time.Hour) },
-			want:   want{Barred: "The clock of the operator is 2h0m0s behind that of the API server"},
+			want:   want{Blocked: "The clock of the operator is 2h0m0s behind that of the API server"},
 		},
 		"ClockClose":      {reason: "no certificate depends on an hour", change: func(w *world) { w.server = w.at.Add(-time.Hour) }, want: rest},
 		"SuspendedAtRest": {reason: "what is good is good", change: func(w *world) { w.c.Spec.Suspend = true }, want: rest},
@@ -233,7 +233,7 @@ func TestManagedCertificates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := want{Dials: found.config != nil, Barred: text(found.barred)}
+			got := want{Dials: found.config != nil, Blocked: text(found.blocked)}
 			if found.warning != nil {
 				got.Warning = found.warning.message
 			}
@@ -308,7 +308,7 @@ func TestPlainTextReadsNoSecret(t *testing.T) {
 	counted := &countedReader{Reader: s.Reader}
 	s.Reader = counted
 	found, err := s.secure(t.Context(), newCluster(), noon)
-	if err != nil || found.barred != nil || counted.gets > 0 {
+	if err != nil || found.blocked != nil || counted.gets > 0 {
 		t.Errorf("%v, %+v, %d reads", err, found, counted.gets)
 	}
 }
@@ -363,7 +363,7 @@ func TestCertificatesRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, text(found.barred)); diff != "" {
+			if diff := cmp.Diff(tc.want, text(found.blocked)); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 			if wait := found.again.Sub(noon); wait != unreadyLook {
@@ -417,26 +417,26 @@ func TestOwnCertificates(t *testing.T) {
 		reason  string
 		change  func(t *testing.T, all map[string]map[string][]byte)
 		at      time.Time
-		barred  string
+		blocked string
 		warning string
 	}{
 		"Good": {reason: "as cert-manager writes them", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon},
 		"NoServer": {
 			reason: "it may come later", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "server") }, at: noon,
-			barred: "Secret server (spec.tls.client.secretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
+			blocked: "Secret server (spec.tls.client.secretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
 		},
 		"NoOperators": {
 			reason: "members could not be asked", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "operator") }, at: noon,
-			barred: "Secret operator (spec.tls.client.operatorSecretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
+			blocked: "Secret operator (spec.tls.client.operatorSecretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
 		},
 		"NoPeers": {
 			reason: "no member would start", change: func(_ *testing.T, all map[string]map[string][]byte) { delete(all, "peers") }, at: noon,
-			barred: "Secret peers (spec.tls.peer.secretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
+			blocked: "Secret peers (spec.tls.peer.secretRef): it does not exist: create it with tls.crt, tls.key and ca.crt" + goesOn,
 		},
 		"PeerNames": {
 			reason: "members would refuse each other",
 			change: func(t *testing.T, all map[string]map[string][]byte) { t.Helper(); all["peers"] = of(t, ours, server) }, at: noon,
-			barred: "Secret peers (spec.tls.peer.secretRef): tls.crt is not valid for db.ns.svc: its subject alternative names lack it" + goesOn,
+			blocked: "Secret peers (spec.tls.peer.secretRef): tls.crt is not valid for db.ns.svc: its subject alternative names lack it" + goesOn,
 		},
 		"OperatorsAuthority": {
 			reason: "two issuers were mixed up",
@@ -444,7 +444,7 @@ func TestOwnCertificates(t *testing.T) {
 				t.Helper()
 				all["operator"] = of(t, others, pki.Use{Client: true})
 			}, at: noon,
-			barred: "Secret operator (spec.tls.client.operatorSecretRef): members would refuse it: its certificate was not issued by an authority in ca.crt of Secret server (tls.crt was not issued by an authority in ca.crt)" + goesOn,
+			blocked: "Secret operator (spec.tls.client.operatorSecretRef): members would refuse it: its certificate was not issued by an authority in ca.crt of Secret server (tls.crt was not issued by an authority in ca.crt)" + goesOn,
 		},
 		"OperatorsTrust": {
 			reason: "the operator would refuse the members",
@@ -452,7 +452,7 @@ func TestOwnCertificates(t *testing.T) {
 				all["server"]["ca.crt"] = append(ours.PEM(), others.PEM()...)
 				all["operator"] = of(t, others, pki.Use{Client: true})
 			}, at: noon,
-			barred: "Secret operator (spec.tls.client.operatorSecretRef): the members would be refused: the certificate in Secret server was not issued by an authority in ca.crt of this one (tls.crt was not issued by an authority in ca.crt)" + goesOn,
+			blocked: "Secret operator (spec.tls.client.operatorSecretRef): the members would be refused: the certificate in Secret server was not issued by an authority in ca.crt of this one (tls.crt was not issued by an authority in ca.crt)" + goesOn,
 		},
 		"EndsSoon": {
 			reason: "the issuer has not renewed it", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon.Add(pki.LeafLifetime - time.Hour),
@@ -460,7 +460,7 @@ func TestOwnCertificates(t *testing.T) {
 		},
 		"Expired": {
 			reason: "and then it is over", change: func(*testing.T, map[string]map[string][]byte) {}, at: noon.Add(pki.LeafLifetime + time.Hour),
-			barred: "Secret server (spec.tls.client.secretRef): tls.crt expired at 2026-08-30 12:00:00 UTC" + goesOn,
+			blocked: "Secret server (spec.tls.client.secretRef): tls.crt expired at 2026-08-30 12:00:00 UTC" + goesOn,
 		},
 	}
 	for name, tc := range cases {
@@ -483,7 +483,7 @@ func TestOwnCertificates(t *testing.T) {
 			if found.warning != nil {
 				got = found.warning.message
 			}
-			if diff := cmp.Diff([]string{tc.barred, tc.warning}, []string{text(found.barred), got}); diff != "" {
+			if diff := cmp.Diff([]string{tc.blocked, tc.warning}, []string{text(found.blocked), got}); diff != "" {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
 			}
 			if len(s.writes) > 0 {
@@ -493,7 +493,7 @@ func TestOwnCertificates(t *testing.T) {
 	}
 }
 
-// TestBarred: while certificates are wrong the Services follow the spec, and no Pod is made or
+// TestBlocked: while certificates are wrong the Services follow the spec, and no Pod is made or
 // changed, whatever the step.
 func TestBarred(t *testing.T) {
 	t.Parallel()
@@ -509,7 +509,7 @@ func TestBarred(t *testing.T) {
 			t.Parallel()
 			c, seen := managed(), healthy()
 			c.Status.ClusterID = seen.ID().String()
-			seen.credentials = &credentials{barred: wrong}
+			seen.credentials = &credentials{blocked: wrong}
 			live := []client.Object{c}
 			for _, claim := range seen.claims {
 				live = append(live, claim)
@@ -537,7 +537,7 @@ func TestBarredHibernates(t *testing.T) {
 	c, seen := managed(), healthy()
 	c.Status.ClusterID = seen.ID().String()
 	c.Spec.Replicas = new(int32(0))
-	seen.credentials = &credentials{barred: &certificatesError{api.ReasonAuthorityLost, "Secret db-client-ca is missing"}}
+	seen.credentials = &credentials{blocked: &certificatesError{api.ReasonAuthorityLost, "Secret db-client-ca is missing"}}
 	live := []client.Object{c}
 	for _, claim := range seen.claims {
 		live = append(live, claim)
@@ -584,9 +584,9 @@ func TestWarned(t *testing.T) {
 	if diff := cmp.Diff(goesOn, warned(seen, goesOn)); diff != "" {
 		t.Errorf("work that goes on is not told: -want, +got\n%s", diff)
 	}
-	seen.credentials.lapsed = &certificatesError{api.ReasonAuthorityLost, "the authority in Secret db-client-ca expired"}
+	seen.credentials.authorityExpired = &certificatesError{api.ReasonAuthorityLost, "the authority in Secret db-client-ca expired"}
 	silent := membership.Step{Action: membership.None, Reason: membership.Suspended, Message: "suspended by spec.suspend; without it: no member answers"}
-	if diff := cmp.Diff(seen.credentials.lapsed.step(), warned(seen, silent)); diff != "" {
+	if diff := cmp.Diff(seen.credentials.authorityExpired.step(), warned(seen, silent)); diff != "" {
 		t.Errorf("why no member answers is not told: -want, +got\n%s", diff)
 	}
 	stop := membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Message: "stopping db-0"}

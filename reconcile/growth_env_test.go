@@ -27,11 +27,11 @@ func TestGrowthTakenBack(t *testing.T) {
 	}{
 		"Driver": {
 			reason: "the API server takes the larger claim, and the driver does not", class: hostlet.Refusing, stalled: api.ReasonChanging,
-			says: []string{"has 1Gi of 2Gi", "its driver refuses to give it more", "set spec.storage.size back, together with spec.storage.changePolicy: Replace"},
+			says: []string{"has 1Gi of 2Gi", "its driver refuses to give it more", "revert spec.storage.size and set spec.storage.changePolicy to Replace"},
 		},
 		"Provider": {
 			reason: "the driver tries again and again, and nothing but events tells of a quota of the provider", class: hostlet.Failing, stalled: api.ReasonChanging,
-			says: []string{"has 1Gi of 2Gi (ControllerResizeInProgress; Resizing)", "a quota of the provider", "set spec.storage.size back, together with spec.storage.changePolicy: Replace"},
+			says: []string{"has 1Gi of 2Gi (ControllerResizeInProgress; Resizing)", "a quota of the provider", "revert spec.storage.size and set spec.storage.changePolicy to Replace"},
 		},
 		"Quota": {
 			reason: "the namespace may not ask for more", class: hostlet.Expandable, quota: true, stalled: api.ReasonRefused,
@@ -39,7 +39,7 @@ func TestGrowthTakenBack(t *testing.T) {
 		},
 		"Class": {
 			reason: "volumes of this class never grow", class: "standard", stalled: api.ReasonRefused,
-			says: []string{"must support resize", "with spec.storage.size set back they stay on theirs"},
+			says: []string{"must support resize", "with spec.storage.size reverted they stay on theirs"},
 		},
 	}
 	for name, tc := range cases {

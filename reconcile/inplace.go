@@ -348,9 +348,9 @@ func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen obse
 	}
 }
 
-// soonRestored is when to look again at the latest for the sake of a restore in place, of which no
-// watch tells.
-func soonRestored(c *api.EtcdCluster, seen observed) time.Duration {
+// untilRestoreLook is when to look again at the latest for the sake of a restore in place, of which
+// no watch tells.
+func untilRestoreLook(c *api.EtcdCluster, seen observed) time.Duration {
 	switch {
 	case awaitsClients(c):
 		return whileSearching

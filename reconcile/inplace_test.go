@@ -444,7 +444,7 @@ func TestSoonRestored(t *testing.T) {
 			tc.seen(&seen)
 			c := newCluster()
 			c.Status.Restore = tc.restore
-			if got := soonRestored(c, seen); got != tc.want {
+			if got := untilRestoreLook(c, seen); got != tc.want {
 				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
 			}
 		})

@@ -61,7 +61,7 @@ var lives = map[string]life{
 	"down":    {reason: "from 3.7 to 3.6", run: reversion(etcd37, etcd36)},
 	"options": {reason: "other flags, which recreate the Pods", run: reflag},
 	"cpu":     {reason: "more cpu, while it runs, and then more than its node has, which recreates the Pods", run: resources},
-	"mend":    {reason: "flags with which etcd does not start, which are put back, and then others", run: mend(3)},
+	"mend":    {reason: "flags with which etcd does not start, which are rolled back, and then others", run: mend(3)},
 	"mend1":   {reason: "the same while no other serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
 	"rotate":  {reason: "both certificate authorities are rotated, and no step waits for applications", run: rotate},
@@ -238,7 +238,7 @@ func mend(size int32) func(*stage, *fault) (*api.EtcdCluster, data) {
 		s.stalled(c, api.ReasonChangeFailed)
 		s.whole(c)
 		if names := s.has(c, unwilling); len(names) > 0 {
-			s.Errorf("%v still have what was put back", names)
+			s.Errorf("%v still have what was rolled back", names)
 		}
 		s.write(c, kept)
 		s.change(c, func() { c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))} })

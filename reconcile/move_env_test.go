@@ -175,7 +175,7 @@ func TestCannotMove(t *testing.T) {
 	s.watched(c, 3, 3)
 	s.change(c, func() { replaced("1Gi", "nosuch")(&c.Spec) })
 	message := s.stalled(c, api.ReasonPodPending)
-	for _, says := range []string{`storageclass "nosuch"`, "is of the storage class standard, and is to be of nosuch", "set spec.storage back"} {
+	for _, says := range []string{`storageclass "nosuch"`, "is of the storage class standard, and is to be of nosuch", "revert spec.storage"} {
 		if !strings.Contains(message, says) {
 			t.Errorf("the message does not say %q: %s", says, message)
 		}

@@ -197,7 +197,7 @@ func (w world) asksFor(name, image string) {
 	pod.Annotations[api.AnnotationApplied], pod.Spec.Containers[0].Image = image+" "+around, image
 }
 
-// putBack is a member that was put back after it had failed to come up with an image from
+// putBack is a member that was rolled back after it had failed to come up with an image from
 // elsewhere, and whose container the kubelet has yet to start from the one that it had.
 func (w world) putBack(name string) {
 	w.cluster.Spec.Image = &api.Image{Repository: "example.com/etcd"}

@@ -69,9 +69,9 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		case planned.Reason == membership.Moving:
 			message += ", while " + planned.Message
 		case planned.Action == membership.Expand && cannotExpand(err):
-			message += ". Set spec.storage.changePolicy to Replace: with the new size the members are replaced one by one on new volumes; with spec.storage.size set back they stay on theirs"
+			message += ". Set spec.storage.changePolicy to Replace: with the new size the members are replaced one by one on new volumes; with spec.storage.size reverted they stay on theirs"
 		case planned.Action == membership.Expand:
-			message += ". Remove the cause, or set spec.storage.size back, together with spec.storage.changePolicy: Replace; the members stay on their volumes"
+			message += ". Remove the cause, or revert spec.storage.size and set spec.storage.changePolicy to Replace; the members stay on their volumes"
 		}
 		return membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused), Message: message}, true
 	case planned.Action == membership.None && !apierrors.IsConflict(err): // not all is well, as the step would have it

@@ -9,22 +9,24 @@ import (
 	"quorate.dev/membership"
 )
 
-// looksPerSecond bounds the passes in a second over all clusters that wait, beside those that a
-// watch causes. Up to thirty clusters that wait for etcd are looked at as often as one.
+// looksPerSecond limits the passes in a second over all clusters that wait, without those that a
+// watch causes. With up to thirty clusters that wait for etcd, each gets as many passes as one
+// alone.
 const looksPerSecond = 100
 
-// pace spreads the passes over clusters that wait: the more clusters wait, the longer each waits
-// for its next pass, up to the time of a cluster at rest. Mostly a watch of a Pod causes it
-// earlier.
+// pace spreads the passes over clusters that wait: the more clusters wait, the longer each one's
+// pause before its next pass, up to the pause of a cluster at rest. A watch, such as that of Pods,
+// mostly causes a pass earlier.
 type pace struct {
 	mu sync.Mutex
-	// waiting are the clusters that wait, as the last pass over each has found that came to its
-	// end. It is false for those over which a pass goes on.
+	// waiting has the clusters that waited in their last completed pass. The value is false while
+	// another pass over the cluster is running.
 	waiting map[types.NamespacedName]bool
 }
 
-// begin of a pass. It returns what ends it: a pass that has not come to wait, because it ended
-// early, leaves no cluster that counts. Its next pass comes with an event, or with growing pauses.
+// begin begins a pass, and returns the function that ends it. If the pass ended early and did not
+// call wait, the cluster does not count as waiting: its next pass comes with an event, or after an
+// error with growing pauses.
 func (p *pace) begin(key types.NamespacedName) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,8 +42,8 @@ func (p *pace) begin(key types.NamespacedName) (end func()) {
 	}
 }
 
-// wait is how long to wait before the next look at a cluster that would be looked at after the
-// given time if it were alone.
+// wait is the pause before the next pass over a cluster; alone is the pause if it were the only
+// one.
 func (p *pace) wait(key types.NamespacedName, step membership.Step, alone time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

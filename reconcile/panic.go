@@ -6,32 +6,33 @@ import (
 	"sync"
 )
 
-// crew does things at once for one pass. A panic of any of them is one of that pass, which
-// controller-runtime recovers: it fails, is logged and tried again with growing pauses, and the
-// other clusters go on. In a goroutine of its own it would end the operator.
-type crew struct {
-	all   sync.WaitGroup
-	mutex sync.Mutex
-	fell  any
+// taskGroup runs functions of one pass in goroutines. If one of them panics, wait panics in the
+// goroutine of the pass. There controller-runtime recovers: the pass fails, is logged and retried
+// with growing pauses, and other clusters go on. A panic in another goroutine would end the
+// operator.
+type taskGroup struct {
+	all      sync.WaitGroup
+	mutex    sync.Mutex
+	panicked any
 }
 
-func (c *crew) do(work func()) {
+func (c *taskGroup) do(work func()) {
 	c.all.Go(func() {
 		defer func() {
 			if p := recover(); p != nil {
 				c.mutex.Lock()
 				defer c.mutex.Unlock()
-				c.fell = fmt.Sprintf("%v, in:\n%s", p, debug.Stack())
+				c.panicked = fmt.Sprintf("%v, in:\n%s", p, debug.Stack())
 			}
 		}()
 		work()
 	})
 }
 
-// wait until all is done, and hand a panic over.
-func (c *crew) wait() {
+// wait waits for all functions, and panics if one of them did.
+func (c *taskGroup) wait() {
 	c.all.Wait()
-	if c.fell != nil {
-		panic(c.fell)
+	if c.panicked != nil {
+		panic(c.panicked)
 	}
 }

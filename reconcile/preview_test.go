@@ -257,7 +257,7 @@ func TestRememberedStorage(t *testing.T) {
 		want   membership.Version
 	}{
 		"All":    {reason: "all run it", last: "3.7.3", want: membership.Version{Major: 3, Minor: 7}},
-		"Silent": {reason: "one may run the earlier minor, and is put back to it"},
+		"Silent": {reason: "one may run the earlier minor, and is rolled back to it"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestPutBackOptions(t *testing.T) {
 		size   int32
 	}{
 		"Three": {reason: "two of three are never touched", size: 3},
-		"One":   {reason: "no member serves until it is put back", size: 1},
+		"One":   {reason: "no member serves until it is rolled back", size: 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestPutBackOptions(t *testing.T) {
 			who := identityOf(c)
 			s.change(c, func() { wrongOptions(c) })
 			message := s.stalled(c, api.ReasonChangeFailed)
-			for _, says := range []string{"with the new spec.options it exited with code", "compact-hash-check-time must be >0", "It was put back", "set the spec right"} {
+			for _, says := range []string{"with the new spec.options it exited with code", "compact-hash-check-time must be >0", "It was rolled back", "correct or revert spec.options"} {
 				if !strings.Contains(message, says) {
 					t.Errorf("%s: the message does not say %q: %s", tc.reason, says, message)
 				}
@@ -82,9 +82,9 @@ func TestPutBackOptions(t *testing.T) {
 			if len(changed) != 1 || slices.Max(slices.Collect(maps.Values(restarts))) > 0 {
 				t.Fatalf("%s: the Pods of %v were recreated, and containers started again: %v", tc.reason, changed, restarts)
 			}
-			s.warned(c, "putting "+changed[0]+" back")
+			s.warned(c, "rolling "+changed[0]+" back")
 
-			for member, uid := range after { // the one that was put back, and those that were never touched
+			for member, uid := range after { // the one that was rolled back, and those that were never touched
 				s.deletePod(member)
 				s.awaitRecreated(member, uid)
 				s.whole(c)
@@ -106,7 +106,7 @@ func TestPutBackOptions(t *testing.T) {
 }
 
 // TestPutBackAmongOthers: a writer that writes on a claim as soon as its Pod goes does not keep its
-// member from being put back.
+// member from being rolled back.
 func TestPutBackAmongOthers(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -156,7 +156,7 @@ func TestPutBackAmongOthers(t *testing.T) {
 			s.stalled(c, api.ReasonChangeFailed)
 			s.whole(c)
 			if names := s.has(c, unwilling); len(names) > 0 {
-				t.Errorf("%s: %v still have what was put back", tc.reason, names)
+				t.Errorf("%s: %v still have what was rolled back", tc.reason, names)
 			}
 			load.check()
 		})

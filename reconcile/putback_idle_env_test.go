@@ -15,7 +15,7 @@ import (
 )
 
 // TestPutBackIdle: to run is not to serve. A member whose etcd lives on with new options, and never
-// serves, is put back like one whose etcd ends; at once where the spec was set back.
+// serves, is rolled back like one whose etcd ends; at once where the spec was set back.
 func TestPutBackIdle(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -25,7 +25,7 @@ func TestPutBackIdle(t *testing.T) {
 		reverted   bool
 	}{
 		"Three":         {reason: "the others serve all along", size: 3, stallAfter: 15 * time.Second},
-		"One":           {reason: "no member serves until it is put back", size: 1, stallAfter: 15 * time.Second},
+		"One":           {reason: "no member serves until it is rolled back", size: 1, stallAfter: 15 * time.Second},
 		"ThreeReverted": {reason: "nothing waits for what the spec does not ask for any more", size: 3, stallAfter: time.Hour, reverted: true},
 	}
 	for name, tc := range cases {

@@ -112,7 +112,7 @@ func TestPutBackPassing(t *testing.T) {
 					touched = append(touched, pod.Name)
 				}
 				if tc.meant(&pod) {
-					t.Errorf("%s: %s still has what was put back", tc.reason, pod.Name)
+					t.Errorf("%s: %s still has what was rolled back", tc.reason, pod.Name)
 				}
 			}
 			if len(touched) != 1 {

@@ -125,8 +125,8 @@ func (r *Reconciler) recover(ctx context.Context, c *api.EtcdCluster, step membe
 	return nil
 }
 
-// soonRecovered is when to look again at the latest for the sake of a lost majority.
-func soonRecovered(c *api.EtcdCluster, seen observed, now time.Time) time.Duration {
+// untilRecoveryLook is when to look again at the latest for the sake of a lost majority.
+func untilRecoveryLook(c *api.EtcdCluster, seen observed, now time.Time) time.Duration {
 	loss := c.Status.QuorumLoss
 	switch {
 	case onQuorumLoss(c) == api.QuorumLossManual || seen.Loss.Made || !membership.MajorityLost(seen.Observed):

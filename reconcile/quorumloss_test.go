@@ -187,7 +187,7 @@ func TestSoonRecovered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := soonRecovered(tc.args, tc.seen, lostAt.Add(tc.at)); got != tc.want {
+			if got := untilRecoveryLook(tc.args, tc.seen, lostAt.Add(tc.at)); got != tc.want {
 				t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
 			}
 		})

@@ -103,8 +103,8 @@ const (
 	atRest        = 10 * time.Second
 )
 
-// soon is what etcd brings to an end by itself, and quickly.
-var soon = []membership.Reason{membership.Bootstrapping, membership.Restoring, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Moving, membership.Changing, membership.Downgrading}
+// settlesFast are the reasons to wait for what etcd ends by itself within a second or two.
+var settlesFast = []membership.Reason{membership.Bootstrapping, membership.Restoring, membership.Joining, membership.ScalingUp, membership.ScalingDown, membership.Moving, membership.Changing, membership.Downgrading}
 
 // How long to wait after an error: the second time twice as long, and so on. The last is not the
 // quarter of an hour that is usual: no watch tells that a webhook is back, and a member may be
@@ -197,7 +197,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	found, err := r.secure(ctx, cluster, time.Now())
 	if err != nil {
 		left(membership.Step{})
-		return soonAfterConflict(err)
+		return requeueConflict(err)
 	}
 	if trustsAnother(cluster, found) {
 		return r.reportTrust(ctx, cluster, found)
@@ -247,12 +247,12 @@ func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluste
 	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
 		wait = max(wait, r.unresponsive.rest(key, time.Now()))
 	}
-	return min(wait, soonRestored(cluster, seen), soonRecovered(cluster, seen, time.Now()), soonRenewed(cluster, seen, time.Now()))
+	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, time.Now()), untilCertificatesLook(cluster, seen, time.Now()))
 }
 
-// soonAfterConflict looks again soon where another operator was first. Any other error is tried
+// requeueConflict looks again soon where another operator was first. Any other error is tried
 // again with growing pauses.
-func soonAfterConflict(err error) (ctrl.Result, error) {
+func requeueConflict(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
@@ -295,7 +295,7 @@ func after(step membership.Step, lately bool) time.Duration {
 		return whileForming
 	case step.Action == membership.Wait && step.Reason == membership.Joining && lately:
 		return whileJoining
-	case step.Action == membership.Wait && slices.Contains(soon, step.Reason):
+	case step.Action == membership.Wait && slices.Contains(settlesFast, step.Reason):
 		return whileForming
 	case step.Acts():
 		return afterAct
@@ -344,7 +344,7 @@ func desired(c *api.EtcdCluster) membership.Desired {
 	}
 }
 
-// givenUp is why the change that this generation asks for was put back; empty where it was not.
+// givenUp is why the change that this generation asks for was rolled back; empty where it was not.
 func givenUp(c *api.EtcdCluster) string {
 	if f := c.Status.FailedChange; f != nil && f.Generation == c.Generation {
 		return f.Message

@@ -46,7 +46,7 @@ func TestTryResize(t *testing.T) {
 		"Taken":   {reason: "it is asked for then", change: membership.ChangeResources, tries: 3, want: membership.ChangeResources},
 		"Away":    {reason: "that says nothing of nodes", change: membership.ChangeResources, answer: broken, tries: 3, want: membership.ChangeResources, err: broken},
 		"Image":   {reason: "no cpu is to change", change: membership.ChangeImage, answer: broken, want: membership.ChangeImage},
-		"GivenUp": {reason: "it was put back, and waits for another spec", change: membership.ChangeResources, givenUp: true, answer: broken, want: membership.ChangeResources},
+		"GivenUp": {reason: "it was rolled back, and waits for another spec", change: membership.ChangeResources, givenUp: true, answer: broken, want: membership.ChangeResources},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

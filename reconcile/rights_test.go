@@ -25,15 +25,15 @@ func TestStartedUnread(t *testing.T) {
 		want   []string
 	}{
 		"Unread": {
-			reason: "a kubelet would start it as well", found: &credentials{barred: missing, unread: true},
+			reason: "a kubelet would start it as well", found: &credentials{blocked: missing, unread: true},
 			step: membership.Step{Action: membership.Start, Members: []string{"db-1"}}, want: []string{"db-1"},
 		},
 		"Wrong": {
-			reason: "it would not serve", found: &credentials{barred: missing},
+			reason: "it would not serve", found: &credentials{blocked: missing},
 			step: membership.Step{Action: membership.Start, Members: []string{"db-1"}},
 		},
 		"First": {
-			reason: "a cluster does not begin without certificates", found: &credentials{barred: missing, unread: true},
+			reason: "a cluster does not begin without certificates", found: &credentials{blocked: missing, unread: true},
 			step: membership.Step{Action: membership.Bootstrap, Members: []string{"db-1"}},
 		},
 	} {

@@ -9,33 +9,34 @@ import (
 	"quorate.dev/reconcile/pki"
 )
 
-// A rotation gives a plane another authority in three steps, each of which begins with one write of
-// the Secret of the authority. What that Secret says, what Pods were made to trust and what members
-// show is all that counts, so that nothing is lost with the operator.
+// A rotation replaces the certificate authority of a port in three steps. Each step begins with one
+// write of the authority's Secret. The state of a rotation is in that Secret, in the Pods and in
+// the certificates that members present, so that it survives a restart of the operator.
 //
-//  1. TrustBoth: next.crt is there beside tls.crt. tls.crt issues, and ca.crt everywhere has both.
-//  2. Reissue: next.crt has become tls.crt, which issues, and the former one is previous.crt.
-//     ca.crt is as before.
-//  3. TrustNew: previous.crt is empty. tls.crt issues, and ca.crt has it alone.
+//  1. TrustBoth: next.crt holds the new authority. tls.crt, the former one, still issues. ca.crt
+//     has both.
+//  2. Reissue: the new authority is in tls.crt and issues. previous.crt holds the former one.
+//     ca.crt still has both.
+//  3. TrustNew: previous.crt is empty. tls.crt issues, and ca.crt has only the new authority.
 //
-// etcd reads what it trusts at its start alone. So in the first and the last step the planner
-// recreates the Pods, like those of which the spec has changed (render.PartClientTrust).
+// etcd reads ca.crt only when it starts. So in the first and the last step the planner recreates
+// the Pods, as it does after a change of the spec (render.PartClientTrust).
 //
-// Where the one that issues is lost in step Reissue, a rotation begins again, and previous.crt
-// stays in ca.crt until its end. Where it has expired, nothing that it has issued is good for
-// anything, and no step waits: the planner recreates all Pods at once that trust nothing else
-// (membership.Pod.Expired).
+// If the new authority is lost in step Reissue, a rotation to another one begins, and previous.crt
+// stays in ca.crt until that one ends. If the authority that issues has expired, all certificates
+// that it issued have expired too, and no step waits: the planner recreates at once all Pods that
+// trust nothing else (membership.Pod.Expired).
 
-// rotationMove is what is to be written for a rotation to go on.
+// rotationMove is the next write of a rotation to the authority's Secret.
 type rotationMove string
 
 // The moves.
 const (
 	moveNone    rotationMove = ""
 	moveBegin   rotationMove = "Begin"   // make the next authority
-	moveMark    rotationMove = "Mark"    // note since when applications can read what they need
+	moveMark    rotationMove = "Mark"    // record since when all Secrets of this step are written
 	moveReissue rotationMove = "Reissue" // let the next authority issue
-	moveFinish  rotationMove = "Finish"  // trust the former authority no more
+	moveFinish  rotationMove = "Finish"  // stop trusting the former authority
 )
 
 // rotationFacts are what a rotation depends on.
@@ -43,46 +44,48 @@ type rotationFacts struct {
 	// Step that the Secret of the authority is in: TrustBoth, Reissue or, where no rotation is
 	// under way or the last step of one, empty.
 	Step api.RotationStep
-	// Asked is what the spec asks for, and Done what the last rotation began with.
+	// Asked is rotateAuthority of the spec. Done is its value when the last rotation began.
 	Asked, Done string
-	// Due: the authority is to be rotated by its age. Expired: it has expired, and so has all that
-	// it has issued. Outlived: so have those before it that are still trusted.
-	Due, Expired, Outlived bool
-	// Suspended: nothing is to be written.
+	// Due: a rotation is to begin without a request of the spec, for example because a third of the
+	// authority's validity is left. Expired: the authority that issues has expired. FormerExpired:
+	// the former authorities have expired.
+	Due, Expired, FormerExpired bool
+	// Suspended: no Secret is written (spec.suspend, or the EtcdCluster is being deleted).
 	Suspended bool
-	// Published: all Secrets of the plane hold what they are to hold in this step. Reported: the
+	// SecretsWritten: all Secrets of the port hold the certificates of this step. Reported: the
 	// status names the authority that issues.
-	Published, Reported bool
-	// Since when that is so, as far as it is written down; Wait is how long applications have from
-	// then on.
+	SecretsWritten, Reported bool
+	// Since is when all Secrets of this step were written; zero where that is not recorded. Wait is
+	// how long applications have from then on to read them (spec.tls.client.rotationWait).
 	Since time.Time
 	Wait  time.Duration
 	Now   time.Time
-	// Members are those that may run, and those that the status knows.
+	// Members are all members that have a Pod or are in the status.
 	Members []memberTrust
 }
 
-// memberTrust is what is known of the trust of a member.
+// memberTrust is which authorities a member trusts, and whether it was seen to.
 type memberTrust struct {
 	Name string
-	// Exists: it has a Pod. Trusts: that was made to trust what the Secrets say now.
+	// Exists: the member has a Pod. Trusts: that Pod was created with the ca.crt that the Secrets
+	// hold now.
 	Exists, Trusts bool
-	// Problem is why it has not shown a certificate of the newer authority yet, or has not accepted
-	// one; empty where it has done both, or was not asked.
+	// Problem is why the member does not present a certificate of the new authority yet, or does not
+	// accept one; empty where it does both, or was not asked.
 	Problem string
 }
 
-// rotationState is what comes of the facts.
+// rotationState is what nextRotation decides.
 type rotationState struct {
 	Move rotationMove
-	// Step is under way; empty: no rotation is. Waits is for what.
+	// Step is the step that is under way; empty: no rotation is. Waits says what it waits for.
 	Step  api.RotationStep
 	Waits string
-	// Again is when to look again, at the latest; zero where it makes no difference.
+	// Again is when to look again at the latest; zero: the next look needs no date of its own.
 	Again time.Time
 }
 
-// nextRotation decides what is next for a rotation.
+// nextRotation decides the next write of a rotation. It is pure.
 func nextRotation(f rotationFacts) rotationState {
 	s := rotationState{Step: f.Step}
 	switch f.Step {
@@ -102,7 +105,7 @@ func nextRotation(f rotationFacts) rotationState {
 	return s
 }
 
-// atRest is before a rotation, or in its last step.
+// atRest decides where no rotation is under way, or its last step is.
 func (f rotationFacts) atRest(s rotationState) rotationState {
 	if f.Expired {
 		s.Move = moveBegin
@@ -112,14 +115,14 @@ func (f rotationFacts) atRest(s rotationState) rotationState {
 		s.Step, s.Waits, s.Again = api.RotationTrustNew, waits, f.Now.Add(rotationLook)
 		return s
 	}
-	if f.Published && (f.Asked != "" && f.Asked != f.Done || f.Due) {
+	if f.SecretsWritten && (f.Asked != "" && f.Asked != f.Done || f.Due) {
 		s.Move = moveBegin
 	}
 	return s
 }
 
 func (f rotationFacts) trustBoth(s rotationState) rotationState {
-	if f.Expired { // what the former one has issued is good for nothing any more
+	if f.Expired { // all certificates that the former authority issued have expired too
 		s.Move = moveReissue
 		return s
 	}
@@ -131,24 +134,24 @@ func (f rotationFacts) reissue(s rotationState) rotationState {
 	case f.Expired:
 		s.Move = moveBegin
 		return s
-	case f.Outlived: // applications connect with another certificate, or not at all
+	case f.FormerExpired: // certificates of the former authority have expired: no application uses them
 		f.Wait = 0
 	}
 	s = f.awaited(s, moveFinish, "their certificate")
-	if s.Move == moveFinish && !f.Reported { // a Secret of before could not be told from a newer one
+	if s.Move == moveFinish && !f.Reported { // else an old Secret from a backup would pass for the current one
 		s.Move, s.Again, s.Waits = moveNone, f.Now, "waiting for the status to name the new authority"
 	}
 	return s
 }
 
-// awaited is what a step waits for before the next one: that the Secrets are written, that each
-// member was made to trust them, that applications have had time to read the files, and that each
-// member has shown that it is ready.
+// awaited waits, in this order, until the Secrets are written, until each Pod was created with the
+// ca.crt in them, until applications have had time to read the files, and until each member
+// presents and accepts certificates of the new authority. Then it returns the given move.
 func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) rotationState {
 	s.Again = f.Now.Add(rotationLook)
 	recreated, end := f.recreated(), f.Since.Add(f.Wait)
 	switch {
-	case !f.Published:
+	case !f.SecretsWritten:
 		s.Waits = "waiting for the Secrets with certificates to be written"
 	case f.Wait > 0 && (f.Since.IsZero() || f.Since.After(f.Now)): // a clock was ahead
 		s.Move = moveMark
@@ -165,7 +168,7 @@ func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) 
 	return s
 }
 
-// recreated is which Pods are to be recreated; empty where none is.
+// recreated says which Pods are still to be recreated or created; empty: none.
 func (f rotationFacts) recreated() string {
 	var pods, missing []string
 	for _, m := range f.Members {
@@ -179,8 +182,8 @@ func (f rotationFacts) recreated() string {
 	var parts []string
 	if len(pods) > 0 {
 		how := "one after the other"
-		if f.Outlived {
-			how = "at once, since all that they trust has expired"
+		if f.FormerExpired {
+			how = "at once, since the authorities that they trust have expired"
 		}
 		parts = append(parts, "waiting for the Pods of "+strings.Join(pods, ", ")+" to be recreated, "+how)
 	}
@@ -190,9 +193,9 @@ func (f rotationFacts) recreated() string {
 	return strings.Join(parts, "; ")
 }
 
-// problems are those of the members that have not shown yet that they are ready.
+// problems says why members are not ready for the next step; empty: all are.
 func (f rotationFacts) problems() string {
-	members := map[string][]string{} // that have it
+	members := map[string][]string{} // by problem
 	var problems []string
 	for _, m := range f.Members {
 		if m.Problem == "" {
@@ -217,8 +220,8 @@ func (f rotationFacts) problems() string {
 // rotationLook is how often a rotation that waits for members is looked at.
 const rotationLook = 5 * time.Second
 
-// rotationWait is spec.tls.client.rotationWait, by default a week: applications are restarted now
-// and then, and many read what they trust only then.
+// rotationWait is spec.tls.client.rotationWait, by default a week. Many applications read ca.crt
+// and their certificate only when they start.
 func rotationWait(c *api.EtcdCluster) time.Duration {
 	if c.Spec.TLS != nil && c.Spec.TLS.Client != nil && c.Spec.TLS.Client.RotationWait != nil {
 		if d, err := time.ParseDuration(string(*c.Spec.TLS.Client.RotationWait)); err == nil { // the schema refuses others

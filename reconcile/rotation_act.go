@@ -15,15 +15,15 @@ import (
 	"quorate.dev/reconcile/podstatus"
 )
 
-// rotationReport is what the status says of the rotations of a plane.
+// rotationReport is what the status reports about the rotation of one port.
 type rotationReport struct {
-	known   bool
-	trusts  []string // as the Secrets have it; nil where they are being written
-	request string
-	status  *api.RotationStatus
+	known   bool                // false: the status stays as it is
+	trusts  []string            // the fingerprints in ca.crt; nil while the Secrets are being written
+	request string              // rotateAuthority of the last rotation
+	status  *api.RotationStatus // nil: no rotation is under way
 }
 
-// writeTo writes it into the status.
+// writeTo writes the report into the status.
 func (r rotationReport) writeTo(s *api.TLSPlaneStatus) {
 	if !r.known {
 		return
@@ -38,61 +38,61 @@ func (r rotationReport) writeTo(s *api.TLSPlaneStatus) {
 	}
 }
 
-// rotate takes the rotation of a plane one step on, where it is time, and says how far it is.
-// published: all Secrets hold what they are to hold.
-func (l *inspection) rotate(ctx context.Context, p plane, h *authoritySecret, published bool) (rotationReport, error) {
-	told := rotationReport{known: true, request: cmp.Or(h.request, p.status.RotateAuthority)}
-	h.rotated = h.rotated || len(p.status.Trusts) > 0 // a Secret that was put back may lack the sign of it
+// rotate makes the next write of a port's rotation, where one is due, and reports its progress.
+// secretsWritten: all Secrets of the port hold the certificates of the current step.
+func (l *inspection) rotate(ctx context.Context, p plane, h *authoritySecret, secretsWritten bool) (rotationReport, error) {
+	report := rotationReport{known: true, request: cmp.Or(h.request, p.status.RotateAuthority)}
+	h.rotated = h.rotated || len(p.status.Trusts) > 0 // a Secret that was restored from a backup may lack the keys of a rotation
 	switch {
-	case !published:
+	case !secretsWritten:
 	case h.rotated:
-		told.trusts = pki.Fingerprints(h.issues.PEM())
+		report.trusts = pki.Fingerprints(h.issues.PEM())
 	default:
-		told.trusts = []string{}
+		report.trusts = []string{}
 	}
 	f := rotationFacts{
-		Step: h.step, Asked: p.asked, Done: told.request, Due: h.damaged || h.expired || !l.now.Before(h.issues.Ends().Add(-l.authorityLifetime()/3)),
-		Expired: h.expired, Outlived: h.outlived(l.now), Suspended: !l.writes, Published: published, Since: h.since, Wait: p.wait, Now: l.now,
+		Step: h.step, Asked: p.asked, Done: report.request, Due: h.damaged || h.expired || !l.now.Before(h.issues.Ends().Add(-l.authorityLifetime()/3)),
+		Expired: h.expired, FormerExpired: h.formerExpired(l.now), Suspended: !l.writes, SecretsWritten: secretsWritten, Since: h.since, Wait: p.wait, Now: l.now,
 		Reported: p.status.Authority == h.issues.Fingerprint(),
 	}
 	if h.step == "" && !f.Due && (f.Asked == "" || f.Asked == f.Done) && p.status.Rotation == nil {
-		return told, nil // at rest
+		return report, nil // at rest
 	}
 	pods, err := l.podsOf(ctx, cached{l.r.Client, l.c.Name})
 	if err != nil {
-		return told, err
+		return report, err
 	}
-	f.Members = l.members(ctx, p, h, pods, published)
+	f.Members = l.members(ctx, p, h, pods, secretsWritten)
 	state := nextRotation(f)
-	if state.Move != moveNone { // nothing is written on the word of the cache alone
+	if state.Move != moveNone { // the cache may be behind: compare with the API server before a write
 		same, err := l.unchanged(ctx, pods)
 		if err != nil {
-			return told, err
+			return report, err
 		}
 		if !same {
 			state.Move, state.Again = moveNone, l.now.Add(afterAct)
 		}
 	}
 	if state.Step != "" {
-		told.status = &api.RotationStatus{Step: state.Step, Message: podstatus.Within(state.Waits, mostWaits)}
+		report.status = &api.RotationStatus{Step: state.Step, Message: podstatus.Within(state.Waits, mostWaits)}
 	}
 	if !state.Again.IsZero() {
 		l.lookBy(state.Again)
 	}
 	if state.Move == moveNone {
-		return told, nil
+		return report, nil
 	}
-	told.request, err = l.move(ctx, p, h, state.Move, told.request)
-	if state.Move == moveBegin && err == nil { // else it would look as if it were over
-		told.status = &api.RotationStatus{Step: api.RotationTrustBoth}
+	report.request, err = l.move(ctx, p, h, state.Move, report.request)
+	if state.Move == moveBegin && err == nil { // the status must not say in between that no rotation is under way
+		report.status = &api.RotationStatus{Step: api.RotationTrustBoth}
 	}
-	return told, err
+	return report, err
 }
 
-// mostWaits is how long the message of a rotation may be, as the schema has it.
+// mostWaits is the maximum length of the message of a rotation in the CRD.
 const mostWaits = 1024
 
-// move writes what takes a rotation on, and returns for which value of rotateAuthority it is.
+// move makes one write of a rotation, and returns the value of rotateAuthority that it is for.
 func (l *inspection) move(ctx context.Context, p plane, h *authoritySecret, move rotationMove, request string) (string, error) {
 	data := maps.Clone(h.secret.Data)
 	text := ""
@@ -110,33 +110,34 @@ func (l *inspection) move(ctx context.Context, p plane, h *authoritySecret, move
 		data[api.SecretPreviousCert] = pki.Encode(append([]*x509.Certificate{h.issues.Certificate()}, h.former...))
 		data[api.SecretCert], data[api.SecretKey] = data[api.SecretNextCert], data[api.SecretNextKey]
 		data[api.SecretNextCert], data[api.SecretNextKey] = []byte{}, []byte{}
-		text = "step 2 of 3: all certificates are reissued by the new one"
+		text = "step 2 of 3: the new authority reissues all certificates"
 	case moveFinish:
 		data[api.SecretPreviousCert] = []byte{}
-		text = "step 3 of 3: members stop trusting the former one"
+		text = "step 3 of 3: members stop trusting the former authority"
 	}
 	return request, l.advance(ctx, p, h.secret, data, request, "Rotating the certificate authority of "+p.spec+", "+text)
 }
 
-// begin makes the next authority, beside the one in the data, and those of before that are still
-// trusted. which says of which authority the rotation is, for people.
+// begin begins a rotation: it creates the new authority and writes it into the Secret, beside the
+// one that issues (in data) and the former ones that stay trusted. which is the end of the event's
+// text: the authority that is rotated.
 func (l *inspection) begin(ctx context.Context, p plane, secret *corev1.Secret, data map[string][]byte, former []*x509.Certificate, which string) (err error) {
 	data[api.SecretPreviousCert] = pki.Encode(former)
 	if data[api.SecretNextCert], data[api.SecretNextKey], err = pki.NewAuthority(l.authorityName(p), l.now, l.authorityLifetime()); err != nil {
 		return err
 	}
-	return l.advance(ctx, p, secret, data, p.asked, "Rotating the certificate authority "+which+", step 1 of 3: "+p.peers()+" must trust the new one as well")
+	return l.advance(ctx, p, secret, data, p.asked, "Rotating the certificate authority "+which+", step 1 of 3: "+p.peers()+" must trust the new authority as well")
 }
 
-// advance writes the Secret of an authority with the next step of a rotation, and has that looked
-// at at once.
+// advance writes the next step of a rotation into the authority's Secret. The next look follows at
+// once.
 func (l *inspection) advance(ctx context.Context, p plane, secret *corev1.Secret, data map[string][]byte, request, text string) error {
 	data[api.SecretRotation], data[api.SecretSince] = []byte(request), []byte{}
 	l.lookBy(l.now)
 	return l.write(ctx, secret, p.authority, data, note{api.ReasonRotation, "Rotate", text})
 }
 
-// peers are the two sides of the connections to the port, for people.
+// peers names the two sides of connections to the port, for events.
 func (p plane) peers() string {
 	if p.spec == specClient {
 		return "members and applications"

@@ -41,13 +41,13 @@ func TestRotationsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Recorder = broadcaster.NewRecorder(s.Client.Scheme(), api.Manager)
-	if found, err := s.secure(t.Context(), c, noon.Add(time.Hour)); err != nil || found.barred != nil {
-		t.Fatal(err, found.barred)
+	if found, err := s.secure(t.Context(), c, noon.Add(time.Hour)); err != nil || found.blocked != nil {
+		t.Fatal(err, found.blocked)
 	}
 
 	want := []string{
-		"Rotating the certificate authority of spec.tls.client, step 1 of 3: members and applications must trust the new one as well",
-		"Rotating the certificate authority of spec.tls.peer, step 1 of 3: members must trust the new one as well",
+		"Rotating the certificate authority of spec.tls.client, step 1 of 3: members and applications must trust the new authority as well",
+		"Rotating the certificate authority of spec.tls.peer, step 1 of 3: members must trust the new authority as well",
 	}
 	var got []string
 	for range want {

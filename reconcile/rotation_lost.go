@@ -14,10 +14,11 @@ import (
 	"quorate.dev/reconcile/pki"
 )
 
-// rotateLost begins a rotation where the authority is lost, and a person asks for another one:
-// members go on trusting the certificate of the lost one, which needs no key for that, and of those
-// before it, of which members may still show certificates. They are read from what was issued, and
-// nothing begins where that of the lost one is not known. The next look goes on with it.
+// rotateLost begins a rotation where the authority is lost and rotateAuthority asks for another
+// one. Members go on trusting the lost authority and those before it, because members may still
+// present certificates that these issued. Trust takes only the certificate of an authority, not its
+// key, and the certificates are read from ca.crt of the other Secrets. If the certificate of the
+// lost authority is in none of them, no rotation begins.
 func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Secret) error {
 	trusted, err := l.trusted(ctx, p)
 	if err != nil {
@@ -28,7 +29,7 @@ func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Sec
 		return nil
 	}
 	if len(trusted) >= mostTrusted {
-		return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority of %s is lost, and %d of before are still trusted, which is the limit: no rotation begins. Put Secret %s back from a backup; or %s",
+		return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority of %s is lost, and %d former authorities are still trusted, which is the limit: no rotation begins. Restore Secret %s from a backup; or %s",
 			p.spec, len(trusted)-1, p.authority, recreateAdvice(p))}
 	}
 	data := map[string][]byte{}
@@ -42,8 +43,8 @@ func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Sec
 	return l.begin(ctx, p, secret, data, former, "of "+p.spec+", which is lost")
 }
 
-// trusted are the certificates of the authorities that members may trust, as far as the status
-// names them and the Secrets with what they have issued have them.
+// trusted are the certificates of the authorities that members may trust: those that the status
+// names and that are in ca.crt of the port's Secrets.
 func (l *inspection) trusted(ctx context.Context, p plane) ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	for _, s := range p.secrets {
@@ -63,8 +64,8 @@ func (l *inspection) trusted(ctx context.Context, p plane) ([]*x509.Certificate,
 	return all, nil
 }
 
-// reread takes from what was issued which authorities were there before, where the Secret of the
-// authority cannot tell. It reports whether all are known that members may trust.
+// reread reads the former authorities from ca.crt of the port's Secrets, where previous.crt of the
+// authority's Secret cannot be read. It reports whether all authorities in the status were found.
 func (l *inspection) reread(ctx context.Context, p plane, h *authoritySecret) (bool, error) {
 	trusted, err := l.trusted(ctx, p)
 	if err != nil {
@@ -75,8 +76,8 @@ func (l *inspection) reread(ctx context.Context, p plane, h *authoritySecret) (b
 	if slices.ContainsFunc(p.status.Trusts, func(one string) bool { return !slices.Contains(known, one) }) {
 		return false, nil
 	}
-	l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %[1]s (%[2]s): %[3]v. What %[4]s is to have is known from the Secrets with certificates, and the rotation goes on. "+
-		`To write it again, run: kubectl patch secret %[1]s --namespace=%[5]s --type=merge --patch="{\"data\":{\"%[4]s\":\"$(kubectl get secret %[6]s --namespace=%[5]s --output=jsonpath='{.data.ca\.crt}')\"}}"`,
+	l.warn(api.ReasonCertificates, fmt.Sprintf("Secret %[1]s (%[2]s): %[3]v. Its certificates were read from ca.crt of the other Secrets, and the rotation goes on. "+
+		`To write %[4]s again, run: kubectl patch secret %[1]s --namespace=%[5]s --type=merge --patch="{\"data\":{\"%[4]s\":\"$(kubectl get secret %[6]s --namespace=%[5]s --output=jsonpath='{.data.ca\.crt}')\"}}"`,
 		p.authority, p.spec, h.unreadable, api.SecretPreviousCert, l.c.Namespace, p.secrets[0].name))
 	return true, nil
 }

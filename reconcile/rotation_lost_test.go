@@ -73,7 +73,7 @@ func (m *midway) look(t *testing.T) *credentials {
 	for name, data := range s.secrets {
 		m.secrets[name] = ownedBy("cluster", &corev1.Secret{ObjectMeta: child(name, "secret"), Data: data})
 	}
-	m.c.Status.TLS = inForce(m.c, found)
+	m.c.Status.TLS = tlsStatus(m.c, found)
 	return found
 }
 
@@ -168,9 +168,9 @@ func TestDamagedPrevious(t *testing.T) {
 	m.secrets["db-peer-ca"].Data["previous.crt"] = []byte("-----BEGIN CERTIFICATE-----\nMIIB")
 	m.c.Spec.TLS.Peer.RotateAuthority = "b" // as the message for a lost authority would have it
 	found := m.look(t)
-	const want = "Secret db-peer-ca (spec.tls.peer): previous.crt is cut off or damaged: 0 of its 1 PEM blocks can be read. What previous.crt is to have is known from the Secrets with certificates, and the rotation goes on. " +
-		`To write it again, run: kubectl patch secret db-peer-ca --namespace=ns --type=merge --patch="{\"data\":{\"previous.crt\":\"$(kubectl get secret db-peer-tls --namespace=ns --output=jsonpath='{.data.ca\.crt}')\"}}"`
-	got := text(found.barred)
+	const want = "Secret db-peer-ca (spec.tls.peer): previous.crt is cut off or damaged: 0 of its 1 PEM blocks can be read. Its certificates were read from ca.crt of the other Secrets, and the rotation goes on. " +
+		`To write previous.crt again, run: kubectl patch secret db-peer-ca --namespace=ns --type=merge --patch="{\"data\":{\"previous.crt\":\"$(kubectl get secret db-peer-tls --namespace=ns --output=jsonpath='{.data.ca\.crt}')\"}}"`
+	got := text(found.blocked)
 	if found.warning != nil {
 		got = found.warning.message
 	}
@@ -184,8 +184,8 @@ func TestDamagedPrevious(t *testing.T) {
 		t.Errorf("status.tls.peer.trusts (-want +got):\n%s", diff)
 	}
 	m.secrets["db-peer-ca"].Data["previous.crt"] = m.secrets["db-peer-tls"].Data["ca.crt"] // as the command writes it
-	if found = m.look(t); found.warning != nil || found.barred != nil {
-		t.Errorf("what the message says does not help: %v, %v", found.warning, found.barred)
+	if found = m.look(t); found.warning != nil || found.blocked != nil {
+		t.Errorf("what the message says does not help: %v, %v", found.warning, found.blocked)
 	}
 	if diff := cmp.Diff(m.trusted(), pki.Fingerprints(m.secrets["db-peer-tls"].Data["ca.crt"])); diff != "" {
 		t.Errorf("ca.crt (-want +got):\n%s", diff)
@@ -209,16 +209,16 @@ func TestExpiredAuthority(t *testing.T) {
 				data["tls.crt"], data["tls.key"], data["previous.crt"] = m.former.PEM(), []byte("lost as well"), nil
 				m.c.Status.TLS.Peer.Authority = m.former.Fingerprint()
 			},
-			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and with it all that it has issued: another one takes its place now, and the Pods that trust this one alone are recreated at once (docs/tls.md#when-an-authority-has-expired)",
+			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and so have all certificates that it issued: a new authority replaces it now, and the Pods that trust only the expired one are recreated at once (docs/tls.md#when-an-authority-has-expired)",
 		},
 		"Midway": {
 			reason: "one had, and what came next has expired as well", renewed: true, change: func(*midway) {},
-			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and with it all that it has issued: ",
+			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and so have all certificates that it issued: ",
 		},
 		"Suspended": {
 			reason: "a person works by hand",
 			change: func(m *midway) { m.c.Spec.Suspend = true },
-			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and with it all that it has issued: another one takes its place when spec.suspend is false",
+			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and so have all certificates that it issued: a new authority replaces it when spec.suspend is false",
 		},
 	}
 	for name, tc := range cases {
@@ -228,9 +228,9 @@ func TestExpiredAuthority(t *testing.T) {
 			m.at = noon.Add(pki.AuthorityLifetime + time.Hour)
 			tc.change(m)
 			found := m.look(t)
-			for what, told := range map[string]*certificatesError{"warned of": found.warning, "told before all": found.lapsed} {
+			for what, told := range map[string]*certificatesError{"warned of": found.warning, "told before all": found.authorityExpired} {
 				if told == nil || told.reason != api.ReasonAuthorityLost || !strings.HasPrefix(told.message, "the certificate authority in Secret db-") {
-					t.Errorf("%s: %s: %+v (barred by %v)", tc.reason, what, told, found.barred)
+					t.Errorf("%s: %s: %+v (blocked by %v)", tc.reason, what, told, found.blocked)
 				}
 			}
 			if found.warning != nil && !strings.HasPrefix(found.warning.message, tc.begins) {
@@ -239,7 +239,7 @@ func TestExpiredAuthority(t *testing.T) {
 			for range 3 {
 				found = m.look(t)
 			}
-			renewed := found.barred == nil && found.lapsed == nil && len(found.expired) == 2
+			renewed := found.blocked == nil && found.authorityExpired == nil && len(found.expired) == 2
 			for _, name := range leaves {
 				use := pki.Use{}
 				if _, err := pki.Check(m.secrets[name].Data, files, use, m.at); err != nil {
@@ -247,7 +247,7 @@ func TestExpiredAuthority(t *testing.T) {
 				}
 			}
 			if renewed != tc.renewed {
-				t.Errorf("%s: renewed: %t, want %t (barred by %v, Pods to recreate for %v)", tc.reason, renewed, tc.renewed, found.barred, found.expired)
+				t.Errorf("%s: renewed: %t, want %t (blocked by %v, Pods to recreate for %v)", tc.reason, renewed, tc.renewed, found.blocked, found.expired)
 			}
 			if why := found.expired["tls.peer"]; renewed && !strings.HasPrefix(why, "the certificate authority before the one in Secret db-peer-ca (spec.tls.peer) expired at 2036-05-29 12:00:00 UTC") {
 				t.Errorf("%s: Pods are recreated since %q", tc.reason, why)
@@ -275,8 +275,8 @@ func TestExpiredAuthorityRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := text(found.barred)
-	if !strings.HasPrefix(got, "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC") || !strings.Contains(got, "That does not succeed: ") || found.lapsed != nil {
-		t.Errorf("barred by %q, told before all %v", got, found.lapsed)
+	got := text(found.blocked)
+	if !strings.HasPrefix(got, "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC") || !strings.Contains(got, "That does not succeed: ") || found.authorityExpired != nil {
+		t.Errorf("blocked by %q, told before all %v", got, found.authorityExpired)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"quorate.dev/render"
 )
 
-// podsOf the cluster that run etcd, or may, by name.
+// podsOf returns the Pods of the cluster that run etcd or are about to, by name.
 func (l *inspection) podsOf(ctx context.Context, reader client.Reader) (map[string]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := reader.List(ctx, list, client.InNamespace(l.c.Namespace), client.MatchingLabels(render.Selector(l.c))); err != nil {
@@ -24,18 +24,18 @@ func (l *inspection) podsOf(ctx context.Context, reader client.Reader) (map[stri
 	pods := map[string]*corev1.Pod{}
 	for n := range list.Items {
 		pod := &list.Items[n]
-		if foreign, _ := belongs(l.c, pod); !foreign && pod.Annotations[api.AnnotationProvisions] == "" { // what provisions is compared when it is to run etcd
+		if foreign, _ := belongs(l.c, pod); !foreign && pod.Annotations[api.AnnotationProvisions] == "" { // a Pod that only provisions its volume runs no etcd
 			pods[pod.Name] = pod
 		}
 	}
 	return pods, nil
 }
 
-// members are those that may run, and those that the status knows, with what is known of their
-// trust. They are asked for what they show once their Pods are as they must be.
-func (l *inspection) members(ctx context.Context, p plane, h *authoritySecret, pods map[string]*corev1.Pod, published bool) []memberTrust {
+// members are all members that have a Pod or are in the status, with the authorities that they
+// trust. They are asked for their certificate once all Pods were created with the current ca.crt.
+func (l *inspection) members(ctx context.Context, p plane, h *authoritySecret, pods map[string]*corev1.Pod, secretsWritten bool) []memberTrust {
 	var all []memberTrust
-	ask := published && h.step != ""
+	ask := secretsWritten && h.step != ""
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		m := memberTrust{Name: name, Exists: true, Trusts: l.trusts(p, h, pods[name])}
 		all, ask = append(all, m), ask && m.Trusts
@@ -51,14 +51,14 @@ func (l *inspection) members(ctx context.Context, p plane, h *authoritySecret, p
 	return all
 }
 
-// unchanged reports whether the API server has the very Pods that were looked at, and no other.
+// unchanged reports whether the API server has exactly the Pods that were read from the cache.
 func (l *inspection) unchanged(ctx context.Context, looked map[string]*corev1.Pod) (bool, error) {
 	live, err := l.podsOf(ctx, l.r.Reader)
 	return maps.EqualFunc(live, looked, func(a, b *corev1.Pod) bool { return a.UID == b.UID }), err
 }
 
-// trusts reports whether a Pod was made to trust what the Secrets hold now. What the status says of
-// it may be behind that.
+// trusts reports whether a Pod was created with the ca.crt that the Secrets hold now. It was
+// not while the status has other authorities than the Secrets.
 func (l *inspection) trusts(p plane, h *authoritySecret, pod *corev1.Pod) bool {
 	if h.rotated && !slices.Equal(p.status.Trusts, pki.Fingerprints(h.issues.PEM())) {
 		return false
@@ -66,7 +66,8 @@ func (l *inspection) trusts(p plane, h *authoritySecret, pod *corev1.Pod) bool {
 	return render.Trusts(l.c, pod, p.part)
 }
 
-// ask has each member show its certificate, and accept one, of the newer authority.
+// ask connects to each member, with a client certificate of the new authority. In step Reissue the
+// member's own certificate must be of the new authority as well.
 func (l *inspection) ask(ctx context.Context, p plane, h *authoritySecret, pods map[string]*corev1.Pod, all []memberTrust) {
 	by, shows := h.next, (*pki.Authority)(nil)
 	if h.step == api.RotationReissue {
@@ -81,24 +82,24 @@ func (l *inspection) ask(ctx context.Context, p plane, h *authoritySecret, pods 
 	}
 	defer l.r.workers.releaseIfSlow(l.c.Namespace)()
 	config, err := by.Client(api.Manager, h.issues.PEM(), l.now)
-	var asked crew
+	var handshakes taskGroup
 	for n := range all {
 		m := &all[n]
 		if err != nil {
 			m.Problem = "cannot be asked: " + err.Error()
 			continue
 		}
-		asked.do(func() {
+		handshakes.do(func() {
 			config := config.Clone()
 			config.ServerName = l.c.MemberHost(m.Name)
 			shown, err := prove(ctx, pods[m.Name].Status.PodIP, p.port, config)
 			m.Problem = unready(p, shows, shown, err)
 		})
 	}
-	asked.wait()
+	handshakes.wait()
 }
 
-// unready is why a member is not ready for the next step; empty where it is.
+// unready says why a member is not ready for the next step; empty: it is ready.
 func unready(p plane, shows *pki.Authority, shown *x509.Certificate, err error) string {
 	switch {
 	case shown != nil && shows != nil && !shows.Issued(shown):

@@ -15,35 +15,36 @@ import (
 // authoritySecret is what the Secret of an authority holds.
 type authoritySecret struct {
 	secret *corev1.Secret
-	// issues is the authority that issues, with all that are trusted. expired: it is not valid any
-	// more. next is the one that comes after it, where that can be used, and former are those
-	// before it that are still trusted.
+	// issues is the authority that issues, with all authorities that are trusted. expired: it has
+	// expired. next is the authority in next.crt; nil where there is none or it cannot be used.
+	// former are the earlier authorities that are still trusted (previous.crt).
 	issues  *pki.Authority
 	expired bool
 	next    *pki.Authority
 	former  []*x509.Certificate
 	step    api.RotationStep
-	// rotated: it has been rotated, or is being. damaged: the one to come cannot be used, and is to
-	// be made again. unreadable is why those before it cannot be read; nil where they can.
+	// rotated: a rotation is under way, or there was one. damaged: next.crt or next.key cannot be
+	// used, and the new authority is to be created again. unreadable is why previous.crt cannot be
+	// read; nil where it can.
 	rotated, damaged bool
 	unreadable       error
-	// request is the value of rotateAuthority when it was rotated last.
+	// request is rotateAuthority of the last rotation. since is rotationFacts.Since.
 	request string
 	since   time.Time
 }
 
 var nextFiles = pki.Names{Cert: api.SecretNextCert, Key: api.SecretNextKey}
 
-// mostRequest is how many characters the request of a rotation may have, as the schema has it.
+// mostRequest is the maximum length of rotateAuthority in the CRD, in characters.
 const mostRequest = 64
 
-// mostTrusted is how many authorities a port trusts at a time, as the schema has it: the one that
-// issues, the one to come, and one before them for each that was lost midway.
+// mostTrusted is how many authorities a port trusts at a time, the limit of status.tls.*.trusts in
+// the CRD: the current one, the new one, and one more for each that was lost during a rotation.
 const mostTrusted = 8
 
-// readAuthoritySecret reads the Secret of an authority. An authority without its key is good enough
-// for members to trust while the next one is there. One that has expired is good for nothing, and
-// its key does not matter.
+// readAuthoritySecret reads the Secret of an authority. An authority without its key can be
+// trusted, but cannot issue: that is an error unless next.crt is there or the authority has
+// expired.
 func readAuthoritySecret(secret *corev1.Secret, now time.Time) (*authoritySecret, error) {
 	data := secret.Data
 	_, rotated := data[api.SecretNextCert]
@@ -85,7 +86,7 @@ func readAuthoritySecret(secret *corev1.Secret, now time.Time) (*authoritySecret
 	return h, nil
 }
 
-// trust in former authorities as well.
+// trust adds former authorities to those that are trusted.
 func (h *authoritySecret) trust(former []*x509.Certificate) {
 	h.issues = h.issues.Beside(former...)
 	h.former = slices.DeleteFunc(former, func(c *x509.Certificate) bool {
@@ -93,17 +94,17 @@ func (h *authoritySecret) trust(former []*x509.Certificate) {
 	})
 }
 
-// follows reports whether what the Secret holds follows what the status says that members trust:
-// the authority that issues is known, or one before it in step Reissue, and the one that has issued
-// until now is not left out. That the one to come is known is not enough: members that trust it
-// alone, because the Secret is of before, refuse what the former one issues.
-func (h *authoritySecret) follows(s api.TLSPlaneStatus, known []string) bool {
+// continues reports whether members accept what the Secret's authority issues, and the Secret still
+// has the authority that issued until now (s.Authority). known are the authorities that members may
+// trust. It is false for a Secret from a backup of before the last rotation: members that trust
+// only the new authority refuse certificates of the former one.
+func (h *authoritySecret) continues(s api.TLSPlaneStatus, known []string) bool {
 	return slices.Contains(pki.Fingerprints(h.issues.PEM()), s.Authority) && (h.step == api.RotationReissue || slices.Contains(known, h.issues.Fingerprint()))
 }
 
-// outlived reports whether the authorities before the one that issues have expired: what trusts
-// them alone takes no connection any more.
-func (h *authoritySecret) outlived(now time.Time) bool {
+// formerExpired reports whether all former authorities have expired: a Pod that trusts only these
+// accepts no connection.
+func (h *authoritySecret) formerExpired(now time.Time) bool {
 	valid := func(c *x509.Certificate) bool { return !pki.Expired(c, now) }
 	return h.step == api.RotationReissue && len(h.former) > 0 && !slices.ContainsFunc(h.former, valid)
 }

@@ -20,7 +20,7 @@ func TestNextRotation(t *testing.T) {
 	behind := memberTrust{Name: "db-1", Exists: true, Trusts: true, Problem: "presents a certificate of the former authority"}
 	look := noon.Add(rotationLook)
 	both := func(change func(*rotationFacts)) rotationFacts {
-		f := rotationFacts{Step: api.RotationTrustBoth, Asked: "a", Done: "a", Published: true, Reported: true, Now: noon, Members: []memberTrust{good, good}}
+		f := rotationFacts{Step: api.RotationTrustBoth, Asked: "a", Done: "a", SecretsWritten: true, Reported: true, Now: noon, Members: []memberTrust{good, good}}
 		change(&f)
 		return f
 	}
@@ -47,7 +47,7 @@ func TestNextRotation(t *testing.T) {
 		"Due":     {reason: "by its age", facts: rest(func(f *rotationFacts) { f.Due = true }), want: rotationState{Move: moveBegin}},
 		"NotYet": {
 			reason: "a Secret is yet to be written, and members would start with what it has",
-			facts:  rest(func(f *rotationFacts) { f.Asked, f.Published = "b", false }),
+			facts:  rest(func(f *rotationFacts) { f.Asked, f.SecretsWritten = "b", false }),
 		},
 		"AskedSuspended": {reason: "a person works by hand", facts: rest(func(f *rotationFacts) { f.Asked, f.Suspended = "b", true })},
 		"AskedMidway":    {reason: "never two at once: the second comes after the first", facts: both(func(f *rotationFacts) { f.Asked = "b" }), want: rotationState{Step: api.RotationTrustBoth, Move: moveReissue}},
@@ -60,10 +60,10 @@ func TestNextRotation(t *testing.T) {
 
 		"BegunAlone": {
 			reason: "a crash after the first write: ca.crt is not written anywhere yet",
-			facts:  both(func(f *rotationFacts) { f.Published, f.Wait = false, week }),
+			facts:  both(func(f *rotationFacts) { f.SecretsWritten, f.Wait = false, week }),
 			want:   rotationState{Step: api.RotationTrustBoth, Waits: "waiting for the Secrets with certificates to be written", Again: look},
 		},
-		"Published": {
+		"SecretsWritten": {
 			reason: "applications have from now on, and not from when it began",
 			facts:  both(func(f *rotationFacts) { f.Wait = week }),
 			want:   rotationState{Step: api.RotationTrustBoth, Move: moveMark, Again: look},
@@ -117,31 +117,31 @@ func TestNextRotation(t *testing.T) {
 		"Expired": {
 			reason: "what the former one has issued is good for nothing, and nothing is waited for",
 			facts: both(func(f *rotationFacts) {
-				f.Expired, f.Published, f.Wait, f.Members = true, false, week, []memberTrust{old}
+				f.Expired, f.SecretsWritten, f.Wait, f.Members = true, false, week, []memberTrust{old}
 			}),
 			want: rotationState{Step: api.RotationTrustBoth, Move: moveReissue},
 		},
 		"ExpiredAtRest": {
 			reason: "no operator ran while it aged",
 			facts: rest(func(f *rotationFacts) {
-				f.Expired, f.Due, f.Published, f.Members = true, true, false, []memberTrust{old, gone}
+				f.Expired, f.Due, f.SecretsWritten, f.Members = true, true, false, []memberTrust{old, gone}
 			}),
 			want: rotationState{Move: moveBegin},
 		},
 		"ExpiredInReissue": {
 			reason: "the one that came next has expired as well: what issues nothing is waited for in vain",
-			facts:  reissue(func(f *rotationFacts) { f.Expired, f.Due, f.Published, f.Wait = true, true, false, week }),
+			facts:  reissue(func(f *rotationFacts) { f.Expired, f.Due, f.SecretsWritten, f.Wait = true, true, false, week }),
 			want:   rotationState{Step: api.RotationReissue, Move: moveBegin},
 		},
 		"ExpiredSuspended": {reason: "a person works by hand", facts: rest(func(f *rotationFacts) { f.Expired, f.Due, f.Suspended = true, true, true })},
-		"Outlived": {
+		"FormerExpired": {
 			reason: "no member that trusts the former one alone takes a connection: none is spared",
-			facts:  reissue(func(f *rotationFacts) { f.Outlived, f.Wait, f.Members = true, week, []memberTrust{good, old} }),
-			want:   rotationState{Step: api.RotationReissue, Waits: "waiting for the Pods of db-1 to be recreated, at once, since all that they trust has expired", Again: look},
+			facts:  reissue(func(f *rotationFacts) { f.FormerExpired, f.Wait, f.Members = true, week, []memberTrust{good, old} }),
+			want:   rotationState{Step: api.RotationReissue, Waits: "waiting for the Pods of db-1 to be recreated, at once, since the authorities that they trust have expired", Again: look},
 		},
 		"OutlivedFinish": {
 			reason: "applications connect with another certificate by now, or not at all",
-			facts:  reissue(func(f *rotationFacts) { f.Outlived, f.Wait = true, week }),
+			facts:  reissue(func(f *rotationFacts) { f.FormerExpired, f.Wait = true, week }),
 			want:   rotationState{Step: api.RotationReissue, Move: moveFinish},
 		},
 		"Unreported": {
@@ -152,7 +152,7 @@ func TestNextRotation(t *testing.T) {
 
 		"ReissuedAlone": {
 			reason: "a crash after the second write",
-			facts:  reissue(func(f *rotationFacts) { f.Published = false }),
+			facts:  reissue(func(f *rotationFacts) { f.SecretsWritten = false }),
 			want:   rotationState{Step: api.RotationReissue, Waits: "waiting for the Secrets with certificates to be written", Again: look},
 		},
 		"ReissueMark": {

@@ -210,10 +210,10 @@ func (w *walk) operate(writes int) {
 	}
 	switch {
 	case writes < 0: // it is dead
-	case found.barred != nil:
-		w.Fatalf("nothing goes on: %v", found.barred)
+	case found.blocked != nil:
+		w.Fatalf("nothing goes on: %v", found.blocked)
 	default:
-		w.c.Status.TLS = inForce(w.c, found)
+		w.c.Status.TLS = tlsStatus(w.c, found)
 	}
 }
 

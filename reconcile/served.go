@@ -20,10 +20,10 @@ import (
 // For any other reason, a deletion, a drain or a put-back, a Pod is made of what the member has
 // served with (AnnotationServed).
 //
-// What a member is being changed to stays the same until it has proved to run well, or is put back,
-// whatever the spec says by then: etcd may have run on the volume with it, and if it did not come
-// up with something else, that could not be told, and it would be put back to a version that cannot
-// read the data any more.
+// What a member is being changed to stays the same until it has proved to run well, or is rolled
+// back, whatever the spec says by then: etcd may have run on the volume with it, and if it did not
+// come up with something else, that could not be told, and it would be rolled back to a version
+// that cannot read the data any more.
 
 // made is the EtcdCluster as the Pod of a member is made of it, and whether a volume says so
 // (render.Member.Proved). Members to come are made of what another one serves with.

@@ -47,7 +47,7 @@ func TestRefused(t *testing.T) {
 		want   result
 	}{
 		"Changing": {
-			reason: "it is put back, and its next Pod is made of what it has served with", given: []func(*world){changing, long},
+			reason: "it is rolled back, and its next Pod is made of what it has served with", given: []func(*world){changing, long},
 			want: result{Action: membership.PutBack, Writes: []write{status, status, claim}, Failed: "db-0: with the new spec.options it has no Pod: " + said},
 		},
 		"ChangingForAMoment": {

@@ -65,7 +65,7 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	if seen.Formed() || step.Reason == membership.Formed {
 		s.NextOrdinal = int32(nextOrdinal(c, seen.Instances))
 	}
-	s.TLS = inForce(c, seen.credentials)
+	s.TLS = tlsStatus(c, seen.credentials)
 	setQuorumLoss(&s, seen, metav1.Now())
 	setRestore(&s, c, seen, metav1.Now())
 	setMembers(&s, seen, metav1.Now())

@@ -18,62 +18,61 @@ import (
 	"quorate.dev/membership"
 )
 
-// turns bound how many clusters change what they run at a time: a new version for a hundred of
-// them, applied by one commit, is no reason for a hundred elections at once. A free turn goes to
-// the namespace that has the fewest, and in it to the cluster that has waited longest, of those
-// that ask: when a cluster gets one, each of its namespace that asked before it has one or had one,
-// but for those that have something else to do first. A cluster asks in its first pass that finds
-// nothing else to do, which may be later than its spec was changed: its member may not have
-// answered. Of the clusters that have a turn any may be the first to make its change. An operator
-// that starts knows to the second since when a cluster waits. Turns bound disruption and guard
-// nothing: two operators that are alive at once each give turns.
+// turns limits how many clusters are updated at a time (--max-changing): one commit may change the
+// version of a hundred clusters, and a hundred leader elections at once would be too many. A free
+// turn goes to the namespace with the fewest turns, and there to the cluster that asked first. A
+// cluster asks in its first pass that has nothing else to do before the update, for example because
+// all members answer. Its place in the order survives a restart of the operator, to the second: it
+// is the time of the condition Reconciling. Turns limit disruption. They are no lock: two operators
+// that run at once each give turns.
 type turns struct {
-	// wake has a cluster looked at again; nil in tests of this type alone.
+	// wake queues a pass over a cluster; nil in unit tests of turns.
 	wake func(types.NamespacedName)
 
 	mu      sync.Mutex
 	resumed bool
 	taken   map[types.NamespacedName]bool
-	// saving are the clusters that take a snapshot before a change, and since when this process
-	// knows.
+	// saving has, for each cluster that takes a snapshot before its update, when this process first
+	// saw that.
 	saving map[types.NamespacedName]time.Time
-	// last is the last step that each cluster with a turn has taken.
+	// last is the last step of each cluster with a turn.
 	last    map[types.NamespacedName]lastStep
 	waiting []asker // in the order in which they asked first
 }
 
-// snapshotTurn is for how long a cluster keeps its turn for the snapshot before its change: one
-// commit that changes a hundred clusters has not all of them take theirs at once. No member is away
-// meanwhile, and a large database or a slow store may take hours, so that others go on after that.
-// With its snapshot the cluster waits for another turn then.
+// snapshotTurn is how long a cluster keeps its turn while it takes the snapshot before its update.
+// So a hundred clusters that are changed at once do not all take snapshots at once. A large
+// database or a slow store may take hours, and no member is down meanwhile. So after this time
+// other clusters get the turn, and the cluster waits for another turn when its snapshot is
+// verified.
 const snapshotTurn = 10 * time.Minute
 
-// idleTurn is for how long a cluster keeps its turn without a step of its own. It may wait for a
-// volume that never grows, or a node that never comes back, and a security patch is to reach the
-// others. It goes on with what it waits for, and asks for another turn before its next change.
-// After a restart of the operator it has that time once more.
+// idleTurn is how long a cluster keeps its turn without a new step. It may wait for a volume that
+// never grows or a node that never comes back, and the other clusters must get their update, such
+// as a security patch. The cluster goes on to wait, and asks for another turn before its next change.
+// After a restart of the operator the time begins again.
 const idleTurn = 15 * time.Minute
 
-// lastStep is what a cluster did last, and when it was first seen to.
+// lastStep is the last step of a cluster, and when it was first seen.
 type lastStep struct {
 	step string
 	at   time.Time
 }
 
-// asker is a cluster that waits for its turn. One that has something else to do first, such as to
-// wait for a member, does not ask meanwhile: it holds up no other, and keeps its place.
+// asker is a cluster that waits for its turn. asks is false while the cluster has something else to
+// do first, such as to wait for a member: it keeps its place, and others may go before it.
 type asker struct {
 	types.NamespacedName
 	asks bool
 }
 
-// place in the queue.
+// place is the index of a cluster in waiting; -1: it does not wait.
 func (t *turns) place(key types.NamespacedName) int {
 	return slices.IndexFunc(t.waiting, func(a asker) bool { return a.NamespacedName == key })
 }
 
-// queuedError: as many clusters change as may at a time. slow says which of them keep the others
-// waiting; it may be empty.
+// queuedError says that the limit of clusters that are updated at a time is reached. slow names
+// those that have taken no step for slowTurn; it may be empty.
 type queuedError struct {
 	limit int
 	slow  string
@@ -87,16 +86,16 @@ func (e queuedError) Error() string {
 	return message
 }
 
-// slowTurn is after what time without a step a cluster with a turn is named to those that wait. To
-// name all would change every message at every step, and cost a write each. queuedError says it in
-// words.
+// slowTurn is how long a cluster with a turn must have taken no step to be named in the messages of
+// waiting clusters. If all were named, each step would change all these messages, at the cost of
+// one write each. The text of queuedError has the same time in words.
 const slowTurn = time.Minute
 
 // mostNamed is how many clusters are named in one message.
 const mostNamed = 5
 
-// slow names the clusters that have a turn and have done nothing for slowTurn. Those of other
-// namespaces are only counted: their names may be of no concern here.
+// slow names the clusters with a turn that have taken no step for slowTurn. Clusters of other
+// namespaces are only counted: the reader may have no right to know their names.
 func (t *turns) slow(namespace string, now time.Time) string {
 	var names []string
 	others := 0
@@ -133,10 +132,9 @@ func (t *turns) holders() (have, wait []types.NamespacedName) {
 	return have, wait
 }
 
-// resume takes over from the operator before this one, as the status of each cluster tells. A
-// cluster that was not at rest may have members away and counts. One that waited goes on waiting,
-// in the same order. Those with a turn, or next for one, are looked at before all others, of which
-// there may be many.
+// resume restores the turns after a restart of the operator, from the status of each cluster. A
+// cluster that was not at rest may have members down, and has a turn. A cluster that waited goes on
+// to wait, in the same order. Clusters with a turn, or next for one, get a pass before all others.
 func (t *turns) resume(ctx context.Context, reader client.Reader, limit int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +179,8 @@ func (t *turns) look(key types.NamespacedName) {
 	}
 }
 
-// enter takes a turn, if the cluster has none yet and no cluster that asked before is to have it.
+// enter gives the cluster a turn, if it has none yet and is next. Otherwise it returns a
+// queuedError.
 func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,7 +205,7 @@ func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 	return nil
 }
 
-// next are the clusters for which there is a turn.
+// next are the waiting clusters that get the free turns.
 func (t *turns) next(limit int) []types.NamespacedName {
 	if len(t.taken) >= limit {
 		return nil
@@ -235,9 +234,9 @@ func (t *turns) next(limit int) []types.NamespacedName {
 	return next
 }
 
-// leave gives back the turn of a cluster that has come to rest, to a stop that only a person ends,
-// whose snapshot before a change takes longer than snapshotTurn, or that has waited for idleTurn.
-// One that waits and asks no more loses its place. The next one is woken.
+// leave is called after each pass. It takes the turn of a cluster that is at rest or stalled, whose
+// snapshot takes longer than snapshotTurn, or that has taken no step for idleTurn; if such a
+// cluster was waiting, it loses its place. The clusters that are next then get a pass.
 func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -264,8 +263,8 @@ func (t *turns) leave(key types.NamespacedName, limit int, step membership.Step,
 	}
 }
 
-// idlesLong reports whether a cluster has its turn, and has done nothing new for longer than it
-// keeps it for that. To wait for something else is nothing new.
+// idlesLong reports whether a cluster with a turn has taken no new step for idleTurn. A wait is no
+// step.
 func (t *turns) idlesLong(key types.NamespacedName, step membership.Step, now time.Time) bool {
 	if !t.taken[key] {
 		return false
@@ -281,8 +280,8 @@ func (t *turns) idlesLong(key types.NamespacedName, step membership.Step, now ti
 	return now.Sub(last.at) >= idleTurn
 }
 
-// savesLong reports whether a cluster has taken its snapshot for longer than it keeps its turn for
-// that. A pass that came to no step says nothing.
+// savesLong reports whether the snapshot before a cluster's update has taken longer than
+// snapshotTurn. A pass that ended before a step was decided changes nothing.
 func (t *turns) savesLong(key types.NamespacedName, step membership.Step, now time.Time) bool {
 	since, known := t.saving[key]
 	switch {

@@ -177,7 +177,7 @@ func TestUndecidedImage(t *testing.T) {
 	}
 }
 
-// TestPutBackRewritten: what a policy had made of a Pod when it was created is put back by the
+// TestPutBackRewritten: what a policy had made of a Pod when it was created is rolled back by the
 // policy.
 func TestPutBackRewritten(t *testing.T) {
 	const mirror = "mirror.example.com/etcd:v3.6.16"

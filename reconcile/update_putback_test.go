@@ -57,7 +57,7 @@ func TestPutBackChange(t *testing.T) {
 	const (
 		wrong   = "with the new spec.options it exited with code 2: flag provided but not defined: -wrong"
 		message = "db-0: with etcd 3.7.3 it cannot pull the image " + image37
-		told    = "Warning ChangeFailed putting db-0 back: with etcd 3.7.3 it cannot pull the image " + image37
+		told    = "Warning ChangeFailed rolling db-0 back: with etcd 3.7.3 it cannot pull the image " + image37
 	)
 	type result struct {
 		Writes []write
@@ -99,7 +99,7 @@ func TestPutBackChange(t *testing.T) {
 			want: result{
 				Writes: []write{status, status, {"apply", "Pod", "db-0", "pod-of-db-0", "5"}}, Image: image35,
 				Failed: &api.FailedChange{Generation: 7, Message: "db-0: with etcd 3.6.16 it cannot pull the image " + image36},
-				Events: []string{"Warning ChangeFailed putting db-0 back: with etcd 3.6.16 it cannot pull the image " + image36},
+				Events: []string{"Warning ChangeFailed rolling db-0 back: with etcd 3.6.16 it cannot pull the image " + image36},
 			},
 		},
 		"SpecChanged": {
@@ -126,7 +126,7 @@ func TestPutBackChange(t *testing.T) {
 			reason: "its Pod goes, and then its volume says that it is not being changed: the next one is made of what it has served with", given: options,
 			want: result{
 				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
-				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed rolling db-0 back: " + wrong},
 			},
 		},
 		"OptionsAlone": {
@@ -138,7 +138,7 @@ func TestPutBackChange(t *testing.T) {
 			},
 			want: result{
 				Writes: []write{status, status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim}, Grace: new(int64(2)),
-				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+				Failed: &api.FailedChange{Generation: 7, Message: "db-0: " + wrong}, Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed rolling db-0 back: " + wrong},
 			},
 		},
 		"OptionsMended": {
@@ -146,7 +146,7 @@ func TestPutBackChange(t *testing.T) {
 			given:  func(w *world) { options(w); w.cluster.Spec.Options = nil },
 			want: result{
 				Writes: []write{status, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}, claim},
-				Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed putting db-0 back: " + wrong},
+				Events: []string{"Warning ChangeFailed Deleted Pod db-0", "Warning ChangeFailed rolling db-0 back: " + wrong},
 			},
 		},
 		"ResourcesToo": {

@@ -175,10 +175,10 @@ func TestSettled(t *testing.T) {
 		"FirstOfAll":    {reason: "it was changed before its container was made", previous: " " + image36, status: etcdStatus(running("containerd://first")), answered: true},
 		"Rewritten":     {reason: "a policy makes another image of it than ran before", previous: before + " " + image36 + " mirror.example.com/etcd:v3.6.16", image: "mirror.example.com/etcd:v3.7.3", status: etcdStatus(running(before)), answered: true, unsettled: true},
 		"RewrittenSame": {reason: "a policy makes of it what ran before, and no container is restarted for that", previous: before + " " + image36 + " mirror.example.com/etcd:v3.6.16", image: "mirror.example.com/etcd:v3.6.16", status: etcdStatus(running(before)), answered: true},
-		"RewrittenDown": {reason: "the same of one that does not answer: no image can be put back", previous: before + " " + image36 + " mirror.example.com/etcd:v3.6.16", image: "mirror.example.com/etcd:v3.6.16", status: etcdStatus(corev1.ContainerStatus{ContainerID: before, State: waiting("CrashLoopBackOff", "")})},
+		"RewrittenDown": {reason: "the same of one that does not answer: no image can be rolled back", previous: before + " " + image36 + " mirror.example.com/etcd:v3.6.16", image: "mirror.example.com/etcd:v3.6.16", status: etcdStatus(corev1.ContainerStatus{ContainerID: before, State: waiting("CrashLoopBackOff", "")})},
 		"Resized":       {reason: "it has what was asked for", cpu: "1", status: etcdStatus(resize(running("containerd://x"))), answered: true},
 		"Resizing":      {reason: "it has not yet", cpu: "2", status: etcdStatus(resize(running("containerd://x"))), answered: true, unsettled: true},
-		"ResizingDown":  {reason: "a container that is away gets it when it comes, and no image could be put back", cpu: "2", status: etcdStatus(resize(corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "")}))},
+		"ResizingDown":  {reason: "a container that is away gets it when it comes, and no image could be rolled back", cpu: "2", status: etcdStatus(resize(corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "")}))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,26 +11,26 @@ import (
 	"quorate.dev/reconcile/fair"
 )
 
-// workers bound how many clusters are reconciled at a time. A pass that waits for members that do
-// not answer does not count: otherwise a dozen clusters on dead nodes, each of which costs a
-// time-out a pass, would delay all others. The clusters of one namespace have a part of the workers
-// at most (fair.Shares). The zero workers have no bound.
+// workers limits how many clusters are reconciled at a time. A pass that waits for silent members
+// does not count: otherwise a dozen clusters on dead nodes, each with a time-out in every pass,
+// would delay all others. The clusters of one namespace never have all workers (fair.Shares). The
+// zero value has no limit.
 type workers struct{ *shared }
 
 type shared struct {
 	mu     sync.Mutex
-	shares *fair.Shares[chan struct{}] // what waits is closed when it has a worker
+	shares *fair.Shares[chan struct{}] // the channel of a waiting pass is closed when the pass gets a worker
 }
 
 func newWorkers(count int) workers { return workers{&shared{shares: fair.New[chan struct{}](count)}} }
 
-// passesPerWorker is how many passes go on for each worker, those included that wait for silent
-// members or for a worker. With the default of eight workers as many as 85 clusters, 64 of one
-// namespace, may be looked at each second of which every look takes the time-out of two and is
-// followed by a rest of one.
+// passesPerWorker is how many passes run for each worker, including those that wait for silent
+// members or for a worker. Example: with the default of eight workers, 256 passes run at a time. If
+// each takes a time-out of 2 s and is followed by a rest of 1 s, 85 passes begin each second, 64 of
+// them in one namespace.
 const passesPerWorker = 32
 
-// slowAfter is after what time without an answer a pass gives its worker to others. A member that
+// slowAfter is how long a pass waits for members before it gives its worker back. A member that
 // serves answers within some milliseconds.
 const slowAfter = 100 * time.Millisecond
 
@@ -59,8 +59,8 @@ func (w workers) release(namespace string) {
 	w.give()
 }
 
-// releaseIfSlow gives the worker of a pass to others where what follows is not done promptly. The
-// pass has one again when the returned function has returned.
+// releaseIfSlow gives the worker of a pass back if the caller has not called reacquire after
+// slowAfter. When reacquire returns, the pass has a worker again.
 func (w workers) releaseIfSlow(namespace string) (reacquire func()) {
 	if w.shared == nil {
 		return func() {}
@@ -73,7 +73,7 @@ func (w workers) releaseIfSlow(namespace string) (reacquire func()) {
 	}
 }
 
-// wait returns what is closed when there is a worker.
+// wait returns a channel that is closed when the pass gets a worker.
 func (s *shared) wait(namespace string) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *shared) wait(namespace string) chan struct{} {
 	return has
 }
 
-// leave waits no longer. It may just have got a worker.
+// leave stops to wait, and gives back the worker if the pass has just got one.
 func (s *shared) leave(namespace string, has chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *shared) leave(namespace string, has chan struct{}) {
 	}
 }
 
-// give the free workers.
+// give hands the free workers to waiting passes.
 func (s *shared) give() {
 	for has, ok := s.shares.Next(); ok; has, ok = s.shares.Next() {
 		close(has)

@@ -98,7 +98,7 @@ const (
 	// ReasonScalingDown: members are being removed, because there are more voters than
 	// spec.replicas.
 	//
-	// What to do: nothing. To stop, set spec.replicas back.
+	// What to do: nothing. To stop, revert spec.replicas.
 	ReasonScalingDown = "ScalingDown"
 	// ReasonJoining: a learner is being started, or catches up, or becomes a voter.
 	//
@@ -185,7 +185,7 @@ const (
 	// authority expires within half a year, or has expired, and another one is about to take its
 	// place. The message says until when the cluster serves, and what to do.
 	//
-	// What to do: put the Secret back from a backup, or rotate the authority with the command in
+	// What to do: restore the Secret from a backup, or rotate the authority with the command in
 	// the message; see docs/tls.md#when-an-authority-is-lost.
 	ReasonAuthorityLost = "AuthorityLost"
 	// ReasonIssued: an authority was created, or a certificate issued or renewed. It is the reason
@@ -285,10 +285,10 @@ const (
 	// What to do: write the quota that the message names, or compact and defragment; see
 	// docs/membership.md#a-full-database.
 	ReasonQuotaTooSmall = "QuotaTooSmall"
-	// ReasonChangeFailed: a member did not come up with what it was changed to, and was put back;
-	// no other member was changed.
+	// ReasonChangeFailed: a member did not come up after an update, and was rolled back; no other
+	// member was updated.
 	//
-	// What to do: correct the spec: each change of it is tried. See
+	// What to do: correct or revert the field that the message names: each change of it is tried. See
 	// docs/upgrades.md#when-it-does-not-work.
 	ReasonChangeFailed = "ChangeFailed"
 	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says

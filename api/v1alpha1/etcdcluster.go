@@ -77,7 +77,7 @@ type EtcdClusterSpec struct {
 	// whose readiness check knows learners). It can be changed at any time. Members change one
 	// after the other, the leader last, one minor at a time: from 3.5 to 3.7 the cluster passes
 	// through 3.6 by itself. A version that cannot be reached from the one that runs is reported as
-	// Stalled with the way there is, and an image that does not come up is put back on the first
+	// Stalled with the way there is, and an image that does not come up is rolled back on the first
 	// member; what runs goes on. A version of the minor below is a downgrade, which etcd prepares
 	// first.
 	// +required

@@ -109,8 +109,8 @@ type EtcdClusterStatus struct {
 	// +optional
 	NextOrdinal int32 `json:"nextOrdinal,omitempty"`
 
-	// failedChange is the change that the spec asks for, where it was tried on one member, did not
-	// work, and was put back. It is tried again when the spec changes.
+	// failedChange is the update that the spec asks for, if it failed on one member and was rolled
+	// back there. The update is tried again when the spec changes.
 	// +optional
 	FailedChange *FailedChange `json:"failedChange,omitempty"`
 
@@ -236,13 +236,13 @@ type MemberStatus struct {
 	EmptySince *metav1.Time `json:"emptySince,omitempty"`
 }
 
-// FailedChange is a change that did not work and was put back.
+// FailedChange is an update that failed on one member, which was rolled back.
 type FailedChange struct {
 	// generation of the spec that asks for it.
 	// +required
 	Generation int64 `json:"generation"`
 
-	// message says what was tried, on which member, and what came of it.
+	// message says which member was updated to what, and how that failed.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`

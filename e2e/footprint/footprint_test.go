@@ -26,29 +26,29 @@ import (
 
 var (
 	sizes  = flag.String("clusters", "100", "how many EtcdClusters of three members in one namespace, separated by commas: a row of the table for each")
-	window = flag.Duration("window", time.Minute, "for how long processor and memory at rest are measured")
+	window = flag.Duration("window", time.Minute, "how long CPU and memory at rest are measured")
 )
 
-// bounds are what a size may take; zero is no bound.
+// bounds are how long one number of clusters may take; zero: no limit.
 type bounds struct{ ready, recovered time.Duration }
 
-// most is how long the sizes may take.
+// most are the bounds by the number of clusters.
 var most = map[int]bounds{
 	1000:  {ready: 90 * time.Second, recovered: time.Minute},
 	10000: {ready: 20 * time.Minute},
 }
 
-// What ten clusters may take at rest, beside what the operator takes by itself. A hundred are the
-// fewest for which that can be told from noise.
+// The bounds at rest for ten clusters. They are checked from fewest clusters on: with less, noise
+// is larger.
 const (
-	mostCPU    = 0.3 // percent of a core
-	mostMemory = 1.0 // MiB
+	mostCPU    = 0.3 // percent of a core, including the operator without clusters
+	mostMemory = 1.0 // MiB, beside the operator without clusters
 	fewest     = 100
 )
 
-// TestBenchFootprint: for each size, how long as many new clusters take to be Ready, what the
-// operator takes while they are at rest, and how long it takes until all are Ready again after each
-// of them has lost a Pod at once.
+// TestBenchFootprint measures, for each number of clusters in -clusters, how long it takes until
+// all are Ready, CPU and memory of the operator while they are at rest, and how long it takes until
+// all are Ready again after each has lost one Pod at the same moment.
 func TestBenchFootprint(t *testing.T) {
 	rows := []string{
 		"| EtcdClusters | Ready after | CPU at rest | memory at rest | all Ready again after each has lost a Pod |",
@@ -68,7 +68,7 @@ func TestBenchFootprint(t *testing.T) {
 	fmt.Printf("\nThe operator and its clusters, at rest over %s\n\n%s\n\n", *window, strings.Join(rows, "\n"))
 }
 
-// measure one size, and return its row of the table.
+// measure creates that many clusters, and returns their row of the table.
 func measure(t *testing.T, binary string, count int) string {
 	t.Helper()
 	env, err := hostlet.StartEnv(t.Context(), "../../templates/install/crd")
@@ -125,7 +125,7 @@ func measure(t *testing.T, binary string, count int) string {
 			t.Errorf("at rest ten clusters take %.2f MiB, want at most %.2f MiB", ten, mostMemory)
 		}
 	}
-	return fmt.Sprintf("| %d | %.1f s | %.2f %% of a core, %.2f %% for ten | %.0f MiB, of which %.0f by itself, %.2f for ten | %.1f s |",
+	return fmt.Sprintf("| %d | %.1f s | %.2f %% of a core, %.2f %% for ten | %.0f MiB, of which %.0f without clusters, %.2f for ten | %.1f s |",
 		count, ready.Seconds(), cpu, cpu/tens, memory, alone, (memory-alone)/tens, recovered.Seconds())
 }
 
@@ -136,13 +136,13 @@ func judge(t *testing.T, what string, took, allowed time.Duration) {
 	}
 }
 
-// patience is how long so many clusters are waited for: several times what they may take.
+// patience is how long the test waits for that many clusters: at least three times their bound.
 func patience(count int, allowed time.Duration) time.Duration {
 	return max(2*time.Minute, 3*allowed, time.Duration(count)*300*time.Millisecond)
 }
 
-// rests waits until the first looks, which are in haste, are over, and measures from then on: the
-// share of a core in percent, and the resident memory in MiB.
+// rests measures the operator at rest: CPU in percent of a core, and resident memory in MiB. It
+// first waits until the frequent passes after a change are over.
 func rests(t *testing.T, operator process) (cpu, memory float64) {
 	t.Helper()
 	pass(t, 20*time.Second)
@@ -160,7 +160,7 @@ func pass(t *testing.T, d time.Duration) {
 	}
 }
 
-// at does the same for all names, some at a time.
+// at calls do for all names, eight at a time.
 func at(t *testing.T, names []string, do func(ctx context.Context, name string) error) {
 	t.Helper()
 	const atATime = 8

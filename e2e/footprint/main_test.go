@@ -28,15 +28,15 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// Stand-ins listen at an address for each member, and a process may have some thousand files open:
-// they are spread over processes of this same binary, which are told by a variable which part they
-// have.
+// Stand-ins listen at an address for each member, and a process may have only some thousand open
+// files. So they are spread over several processes of this same binary. The environment variable
+// says which part of the clusters a process has.
 const (
 	shardVariable  = "QUORATE_FOOTPRINT_SHARD"
 	mostOfAProcess = 12000
 )
 
-// shard is one of so many parts of the clusters.
+// shard is one part of the clusters: the number, and of how many parts.
 type shard struct{ number, of int }
 
 func (s shard) has(cluster string) bool {
@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// startStandIns starts the processes that stand in for the members of so many clusters.
+// startStandIns starts the processes that stand in for the members of that many clusters.
 func startStandIns(t *testing.T, kubeconfig string, clusters int) {
 	t.Helper()
 	parts := 1 + clusters*members/mostOfAProcess
@@ -117,7 +117,7 @@ func serveShard(ctx context.Context, part shard) error {
 	return nil // it was told to end
 }
 
-// follow tells of each object of a kind as it comes to be and changes.
+// follow calls tell for each object of a kind when it is created or changed.
 func follow(ctx context.Context, watches cache.Cache, kind client.Object, tell func(client.Object)) error {
 	informer, err := watches.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -132,7 +132,7 @@ func follow(ctx context.Context, watches cache.Cache, kind client.Object, tell f
 	return err
 }
 
-// connect without a limit of requests.
+// connect returns a client and a cache without a rate limit.
 func connect(config *rest.Config) (client.Client, cache.Cache, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// build the operator as it is in its image (Makefile), and return the path of the binary.
+// build builds the operator with the flags of its image (Makefile), and returns the path of the
+// binary.
 func build(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "quorate")
@@ -29,7 +30,8 @@ func build(t *testing.T) string {
 // process is a running operator.
 type process int
 
-// startOperator starts the operator, without leader election, which takes a namespace to be in.
+// startOperator starts the operator without leader election, which would need a namespace of its
+// own.
 func startOperator(t *testing.T, binary, kubeconfig string) process {
 	t.Helper()
 	log := &bytes.Buffer{}
@@ -49,7 +51,7 @@ func startOperator(t *testing.T, binary, kubeconfig string) process {
 	return process(cmd.Process.Pid)
 }
 
-// cpu is the time that the process has computed so far.
+// cpu is the CPU time of the process so far.
 func (p process) cpu(t *testing.T) time.Duration {
 	t.Helper()
 	const ticks = time.Second / 100 // USER_HZ, the same on every Linux that Go runs on
@@ -70,7 +72,7 @@ func (p process) cpu(t *testing.T) time.Duration {
 	return sum
 }
 
-// memory that is resident, in MiB.
+// memory is the resident memory, in MiB.
 func (p process) memory(t *testing.T) float64 {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))

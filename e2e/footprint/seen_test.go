@@ -21,18 +21,18 @@ import (
 	"quorate.dev/e2e/contract"
 )
 
-// seen is all that watches tell of the clusters and their Pods.
+// seen is the state of the clusters and their Pods, from watches.
 type seen struct {
 	mu       sync.Mutex
 	clusters map[string]*known
 	heard    chan struct{} // closed and recreated at each event of a cluster
 }
 
-// known is what is known of one cluster.
+// known is the state of one cluster.
 type known struct {
 	ready   bool
 	version uint64 // of the EtcdCluster, which counts the writes of the API server
-	told    string // by its status
+	status  string // a description of its conditions; empty when it is Ready
 
 	lost types.UID // of the Pod that was deleted; empty while none was
 	made uint64    // the version of its successor when it was seen first
@@ -61,7 +61,7 @@ func watchAll(t *testing.T, watches cache.Cache) *seen {
 	return s
 }
 
-// of a cluster; it is made known.
+// of returns the state of a cluster, and adds it if it is new.
 func (s *seen) of(name string) *known {
 	if s.clusters[name] == nil {
 		s.clusters[name] = &known{}
@@ -79,9 +79,9 @@ func (s *seen) cluster(o client.Object) {
 	k := s.of(c.Name)
 	condition := meta.FindStatusCondition(c.Status.Conditions, api.ConditionReady)
 	k.ready = condition != nil && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == c.Generation
-	k.version, k.told = version(o), ""
+	k.version, k.status = version(o), ""
 	if !k.ready {
-		k.told = contract.Describe(c)
+		k.status = contract.Describe(c)
 	}
 	close(s.heard)
 	s.heard = make(chan struct{})
@@ -99,7 +99,7 @@ func (s *seen) pod(o client.Object) {
 	}
 }
 
-// lose returns the name of a Pod of each cluster, which is about to be deleted.
+// lose returns the name of the Pod of each cluster that the test is about to delete.
 func (s *seen) lose(names []string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *seen) lose(names []string) map[string]string {
 	return pods
 }
 
-// until waits for all clusters to be so.
+// until waits until so is true for all clusters, and fails after most. wanted is the word for that.
 func (s *seen) until(t *testing.T, most time.Duration, wanted string, names []string, so func(*known) bool) {
 	t.Helper()
 	for late := time.After(most); ; {
@@ -119,7 +119,7 @@ func (s *seen) until(t *testing.T, most time.Duration, wanted string, names []st
 		s.mu.Lock()
 		for _, name := range names {
 			if k := s.of(name); !so(k) {
-				others = append(others, fmt.Sprintf("%s: ready %t, %s", name, k.ready, k.told))
+				others = append(others, fmt.Sprintf("%s: ready %t, %s", name, k.ready, k.status))
 			}
 		}
 		more := s.heard

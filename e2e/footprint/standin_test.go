@@ -28,10 +28,9 @@ import (
 // members of each cluster.
 const members = 3
 
-// standIns are members of which only the operator's questions are answered, each at an address of
-// its own: three hundred real ones would leave nothing of a machine to measure on. They give the
-// Pods of an API server the status that a kubelet would, so that to the operator they are no
-// different. A Pod has the address of the one before it of its name.
+// standIns are members that answer only what the operator asks, each at its own address: three
+// hundred real members would use up the machine. They also write the status of Pods, as kubelets
+// do. A new Pod gets the address of the earlier Pod of its name.
 type standIns struct {
 	shard
 	client client.Client
@@ -46,7 +45,7 @@ type standIns struct {
 	at     map[string]*standIn // by address
 }
 
-// fail of the first of several errors.
+// fail reports an error, if none is reported yet.
 func (s *standIns) fail(err error) {
 	select {
 	case s.failed <- err:
@@ -54,7 +53,7 @@ func (s *standIns) fail(err error) {
 	}
 }
 
-// see a Pod, and run it if it does not run yet.
+// see handles a Pod from the watch: it runs the Pod if that does not run yet.
 func (s *standIns) see(pod *corev1.Pod) {
 	if pod.Status.PodIP != "" || !s.has(pod.Labels[api.LabelCluster]) {
 		return
@@ -75,7 +74,7 @@ func (s *standIns) see(pod *corev1.Pod) {
 	})
 }
 
-// address of a Pod, at which it is answered for from now on.
+// address returns the address of a Pod, and listens there from then on.
 func (s *standIns) address(pod *corev1.Pod) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +96,7 @@ func (s *standIns) address(pod *corev1.Pod) (string, error) {
 	return ip, nil
 }
 
-// asked is the member that a call has reached.
+// asked is the member that a call was sent to.
 func (s *standIns) asked(ctx context.Context) (*standIn, error) {
 	from, _ := peer.FromContext(ctx)
 	ip, _, err := net.SplitHostPort(from.LocalAddr.String())
@@ -109,7 +108,7 @@ func (s *standIns) asked(ctx context.Context) (*standIn, error) {
 	return s.at[ip], nil
 }
 
-// run answers for a Pod, and then says that it runs.
+// run listens for a Pod, and then writes that it runs into its status.
 func (s *standIns) run(pod *corev1.Pod) error {
 	ip, err := s.address(pod)
 	if err != nil {

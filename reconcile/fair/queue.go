@@ -9,18 +9,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// queue is controller-runtime's queue, of which one namespace takes a part of the passes at most.
-// What it has due beyond that is taken from the queue and waits here, so that it is not before what
-// other namespaces have due.
+// queue is controller-runtime's priority queue with a limit on the passes of one namespace at a
+// time. Requests beyond that limit are taken from the priority queue and parked here, so that they
+// do not block the requests of other namespaces behind them.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	mu     sync.Mutex
 	shares *Shares[reconcile.Request]
-	parked map[reconcile.Request]int // the priority of those that wait here
+	parked map[reconcile.Request]int // the priority of each parked request
 }
 
-// NewQueue is controller.Options.NewQueue for a controller with so many passes at a time
-// (MaxConcurrentReconciles).
+// NewQueue returns a value for controller.Options.NewQueue. passes is MaxConcurrentReconciles of
+// the controller.
 func NewQueue(passes int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		return &queue{
@@ -31,8 +31,9 @@ func NewQueue(passes int) func(string, workqueue.TypedRateLimiter[reconcile.Requ
 	}
 }
 
-// GetWithPriority waits for what is due and may have a pass. Each caller looks at what waits here
-// before it waits for more, and a pass that has ended calls again: so what may have a pass gets it.
+// GetWithPriority waits for a request that is due and within the limit of its namespace. Each
+// caller first takes a parked request if one is allowed. A worker whose pass has ended calls again,
+// so a parked request is taken as soon as the limit allows.
 func (q *queue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
 	for !q.ShuttingDown() {
 		if request, priority, ok := q.next(); ok {
@@ -53,7 +54,7 @@ func (q *queue) Get() (request reconcile.Request, shutdown bool) {
 	return request, shutdown
 }
 
-// Done ends a pass.
+// Done ends the pass of a request.
 func (q *queue) Done(request reconcile.Request) {
 	q.PriorityQueue.Done(request)
 	q.mu.Lock()
@@ -61,11 +62,11 @@ func (q *queue) Done(request reconcile.Request) {
 	q.shares.Done(request.Namespace)
 }
 
-// Add has a pass made.
+// Add queues a request.
 func (q *queue) Add(request reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, request) }
 
-// AddWithOpts has passes made. What waits here already has none beside that, and comes to the
-// higher priority, as in the queue.
+// AddWithOpts queues requests. A request that is parked is not queued a second time. It gets the
+// higher of the two priorities, as in the priority queue.
 func (q *queue) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
 	for _, request := range requests {
 		if o.After > 0 || o.RateLimited || !q.raise(request, ptr.Deref(o.Priority, 0)) {
@@ -91,7 +92,7 @@ func (q *queue) next() (request reconcile.Request, priority int, ok bool) {
 	return request, priority, ok
 }
 
-// raise reports whether the request waits here, and gives it the priority if that is higher.
+// raise reports whether the request is parked, and raises its priority if the given one is higher.
 func (q *queue) raise(request reconcile.Request, priority int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package fair shares workers between namespaces. However many objects one namespace has, however
-// often they change and however long each pass takes, another namespace waits for none of that.
+// Package fair shares workers between namespaces: a namespace with many objects, frequent changes
+// or slow passes does not delay the objects of another namespace.
 package fair
 
 import (
@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// Shares are places, and those that wait for one. A free place goes to the namespace that has the
-// fewest, and in it to the highest priority, and then to what has waited longest. One namespace has
-// only a part of the places, also while no other waits: a place may be taken for minutes, and those
-// that come would wait for that. It is not safe for concurrent use.
+// Shares are a fixed number of places, and the items that wait for one. A free place goes to the
+// namespace with the fewest places, there to the item with the highest priority, and then to the
+// one that has waited longest. One namespace never has all places, also while no other namespace
+// waits: a place may be taken for minutes, and a new item of another namespace would have to wait
+// that long. Shares is not safe for concurrent use.
 type Shares[T comparable] struct {
-	free, most int            // most is how many places one namespace has at most
-	has        map[string]int // by namespace; without those that have none
+	free, most int            // the free places, and the limit of one namespace
+	has        map[string]int // the places of each namespace that has any
 	waiting    map[string][]waiter[T]
-	came       uint64 // how many have come to wait so far
+	came       uint64 // the number of calls of Wait so far
 }
 
 type waiter[T comparable] struct {
@@ -24,13 +25,13 @@ type waiter[T comparable] struct {
 	came     uint64
 }
 
-// before is the order in one namespace.
+// before orders the waiting items of one namespace.
 func before[T comparable](a, b waiter[T]) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.came, b.came))
 }
 
-// New are so many places, of which one namespace has three quarters at most. Of two or three, all
-// but one are for one namespace, and a single place is for all.
+// New returns Shares with that many places. One namespace gets three quarters of them at most; all
+// but one of two or three places; and a single place.
 func New[T comparable](places int) *Shares[T] {
 	return &Shares[T]{
 		free: places, most: max(1, places-max(1, places/4)),
@@ -38,7 +39,7 @@ func New[T comparable](places int) *Shares[T] {
 	}
 }
 
-// Wait for a place. Next gives it.
+// Wait adds an item that waits for a place. Next gives it one.
 func (s *Shares[T]) Wait(namespace string, item T, priority int) {
 	s.came++
 	w, line := waiter[T]{item, priority, s.came}, s.waiting[namespace]
@@ -46,7 +47,7 @@ func (s *Shares[T]) Wait(namespace string, item T, priority int) {
 	s.waiting[namespace] = slices.Insert(line, n, w)
 }
 
-// Leave reports whether the item waited for a place; it does no longer.
+// Leave removes a waiting item, and reports whether it was waiting.
 func (s *Shares[T]) Leave(namespace string, item T) bool {
 	n := slices.IndexFunc(s.waiting[namespace], func(w waiter[T]) bool { return w.item == item })
 	if n >= 0 {
@@ -55,7 +56,8 @@ func (s *Shares[T]) Leave(namespace string, item T) bool {
 	return n >= 0
 }
 
-// Next gives a place, if there is one and something waits that may have it.
+// Next gives a place to a waiting item and returns it; false: no place is free, or no waiting item
+// is within the limit of its namespace.
 func (s *Shares[T]) Next() (item T, ok bool) {
 	var from string
 	for namespace, line := range s.waiting {
@@ -76,7 +78,7 @@ func (s *Shares[T]) Next() (item T, ok bool) {
 	return item, true
 }
 
-// Done gives a place back.
+// Done frees a place of the namespace.
 func (s *Shares[T]) Done(namespace string) {
 	s.free++
 	if s.has[namespace]--; s.has[namespace] == 0 {
@@ -84,7 +86,7 @@ func (s *Shares[T]) Done(namespace string) {
 	}
 }
 
-// Taken counts the places that are taken.
+// Taken is the number of places that are taken.
 func (s *Shares[T]) Taken() (taken int) {
 	for _, has := range s.has {
 		taken += has

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestShares: who gets the free places, and in which order.
+// TestShares: which items get the free places, and in which order.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	type wait struct {

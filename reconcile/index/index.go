@@ -1,5 +1,6 @@
-// Package index has the cache find the objects of a cluster. With namespace and label alone it
-// would go through those of all clusters of the namespace, in each pass over each of them.
+// Package index defines cache indexes of objects by the name of their EtcdCluster. Without an
+// index, each List by namespace and label would go over the objects of all clusters in the
+// namespace.
 package index
 
 import (
@@ -12,11 +13,11 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// OfCluster is the field by which objects are found: the name of their cluster.
+// OfCluster is the index field: the name of the EtcdCluster that an object belongs to.
 const OfCluster = "quorate.cluster"
 
-// Kinds are indexed by OfCluster: every kind that is listed at each look, or at each change of a
-// cluster.
+// Kinds are the kinds with the index OfCluster: those that are listed in each pass, or at each
+// change of an EtcdCluster.
 func Kinds() map[client.Object]client.IndexerFunc {
 	labelled := func(o client.Object) []string { return nameOf(o.GetLabels()[api.LabelCluster]) }
 	return map[client.Object]client.IndexerFunc{
@@ -40,8 +41,8 @@ func nameOf(cluster string) []string {
 	return []string{cluster}
 }
 
-// Add the indexes to a cache, before it starts. The reconcilers of one manager share them: it is
-// done once for all.
+// Add adds the indexes to a cache before it starts. Call it once for a manager: its reconcilers
+// share the indexes.
 func Add(ctx context.Context, cache client.FieldIndexer) error {
 	for o, by := range Kinds() {
 		if err := cache.IndexField(ctx, o, OfCluster, by); err != nil {

@@ -59,8 +59,8 @@ type EtcdClusterStatusApplyConfiguration struct {
 	Members []MemberStatusApplyConfiguration `json:"members,omitempty"`
 	// nextOrdinal is the ordinal of the next new member. It only grows: no name is used twice.
 	NextOrdinal *int32 `json:"nextOrdinal,omitempty"`
-	// failedChange is the change that the spec asks for, where it was tried on one member, did not
-	// work, and was put back. It is tried again when the spec changes.
+	// failedChange is the update that the spec asks for, if it failed on one member and was rolled
+	// back there. The update is tried again when the spec changes.
 	FailedChange *FailedChangeApplyConfiguration `json:"failedChange,omitempty"`
 	// operation is what was decided and is not yet seen to be done. It is written before the first
 	// effect, so that after a crash it is plain what may have happened.

@@ -5,11 +5,11 @@ package v1alpha1
 // FailedChangeApplyConfiguration represents a declarative configuration of the FailedChange type for use
 // with apply.
 //
-// FailedChange is a change that did not work and was put back.
+// FailedChange is an update that failed on one member, which was rolled back.
 type FailedChangeApplyConfiguration struct {
 	// generation of the spec that asks for it.
 	Generation *int64 `json:"generation,omitempty"`
-	// message says what was tried, on which member, and what came of it.
+	// message says which member was updated to what, and how that failed.
 	Message *string `json:"message,omitempty"`
 }
 
