@@ -74,7 +74,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{abandonedChange, on(1, young)},
 			want: Step{
 				Action: Stall, Reason: ChangeFailed,
-				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert spec.version",
+				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert the spec",
 			},
 		},
 		"Mended": {

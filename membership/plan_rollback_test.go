@@ -6,7 +6,7 @@ import "testing"
 func TestPlanRollback(t *testing.T) {
 	abandoned := Step{
 		Action: Stall, Reason: ChangeFailed,
-		Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert spec.version",
+		Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert the spec",
 	}
 	testPlan(t, map[string]planCase{
 		// rollback

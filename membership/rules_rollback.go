@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // The rules of an update that fails. Quorate updates one member first. If that member does not come
@@ -78,7 +77,7 @@ func (i Instance) Asked() bool {
 	return i.Pod.Change == ChangeNone || i.Pod.Change == ChangeResources || len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.changes()
 }
 
-// news names what the member was updated to, for messages. failedFields reads it back.
+// news names what the member was updated to, for messages.
 func (i Instance) news() string {
 	version, others := "etcd "+cmp.Or(i.Volume.Next, i.Pod.Version).String(), "the new "+fieldPaths(i.Pod.Untried)
 	switch {
@@ -91,36 +90,12 @@ func (i Instance) news() string {
 	}
 }
 
-// failedFields are the paths of the fields of the spec that GivenUp names, in the words of news. An
-// image fails for its version, or for its name where all members run that version.
-func (d Desired) failedFields(o Observed) string {
-	_, tried, _ := strings.Cut(d.GivenUp, ": with ")
-	tried, _, _ = strings.Cut(tried, " it ")
-	var fields []string
-	if strings.HasPrefix(tried, "etcd ") {
-		field := "spec.image"
-		if slices.ContainsFunc(o.voters(), func(i Instance) bool { return i.Endpoint.Version != d.Version }) {
-			field = "spec.version"
-		}
-		fields = append(fields, field)
-	}
-	for _, word := range strings.FieldsFunc(tried, func(r rune) bool { return r == ' ' || r == ',' }) {
-		if strings.HasPrefix(word, "spec.") && !slices.Contains(fields, word) {
-			fields = append(fields, word)
-		}
-	}
-	if len(fields) == 0 { // the message is of an earlier release
-		return "the spec"
-	}
-	return list(fields)
-}
-
 // updateFailed: the update that the spec asks for was tried and rolled back. It is tried again when
 // the spec changes.
 func updateFailed(d Desired, o Observed) (Step, bool) {
 	step := Step{
 		Action: Stall, Reason: ChangeFailed,
-		Message: d.GivenUp + ". It was rolled back, and all members run what they ran before; correct or revert " + d.failedFields(o),
+		Message: d.GivenUp + ". It was rolled back, and all members run what they ran before; correct or revert the spec",
 	}
 	if o.downgrade() != (Version{}) {
 		step.Action, step.Message = CancelDowngrade, "taking back the downgrade: "+d.GivenUp

@@ -67,7 +67,7 @@ type refusal struct {
 	touched int    // members
 }
 
-const putBackMessage = ". It was rolled back, and all members run what they ran before; correct or revert spec.version"
+const putBackMessage = ". It was rolled back, and all members run what they ran before; correct or revert the spec"
 
 // TestRefused: what cannot be is told, by the API server where the spec alone shows it, and else by
 // the condition Stalled. What ran goes on, and at most one member was touched. Set back, the

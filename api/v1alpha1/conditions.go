@@ -288,7 +288,7 @@ const (
 	// ReasonChangeFailed: a member did not come up after an update, and was rolled back; no other
 	// member was updated.
 	//
-	// What to do: correct or revert the field that the message names: each change of it is tried. See
+	// What to do: correct or revert the spec: each change of it is tried. See
 	// docs/upgrades.md#when-it-does-not-work.
 	ReasonChangeFailed = "ChangeFailed"
 	// ReasonVersionNotAllowed: there is no way from what runs to spec.version; the message says
