@@ -10,11 +10,12 @@ import (
 )
 
 // queue is controller-runtime's queue, of which one namespace takes a part of the passes at most.
-// What it has due beyond that is taken from the queue and waits here, so that it is not before what
-// other namespaces have due.
+// All that is due is taken from the queue and waits here, so that what one namespace has due is not
+// before what another one has.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	mu     sync.Mutex
+	more   *sync.Cond // there may be a pass for what waits here, or the queue shuts down
 	shares *Shares[reconcile.Request]
 	parked map[reconcile.Request]int // the priority of those that wait here
 }
@@ -23,26 +24,42 @@ type queue struct {
 // (MaxConcurrentReconciles).
 func NewQueue(passes int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		return &queue{
+		q := &queue{
 			PriorityQueue: priorityqueue.New(controller, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
 			shares:        New[reconcile.Request](passes),
 			parked:        map[reconcile.Request]int{},
 		}
+		q.more = sync.NewCond(&q.mu)
+		go q.collect()
+		return q
 	}
 }
 
-// GetWithPriority waits for what is due and may have a pass. Each caller looks at what waits here
-// before it waits for more, and a pass that has ended calls again: so what may have a pass gets it.
-func (q *queue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
-	for !q.ShuttingDown() {
-		if request, priority, ok := q.next(); ok {
-			return request, priority, false
-		}
+// collect what is due, until the queue shuts down.
+func (q *queue) collect() {
+	for {
 		request, priority, shutdown := q.PriorityQueue.GetWithPriority()
 		if shutdown {
 			break
 		}
 		q.park(request, priority)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.more.Broadcast()
+}
+
+// GetWithPriority waits for what is due and may have a pass.
+func (q *queue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.ShuttingDown() {
+		if request, ok := q.shares.Next(); ok {
+			priority := q.parked[request]
+			delete(q.parked, request)
+			return request, priority, false
+		}
+		q.more.Wait()
 	}
 	return reconcile.Request{}, 0, true
 }
@@ -59,6 +76,7 @@ func (q *queue) Done(request reconcile.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.shares.Done(request.Namespace)
+	q.more.Signal()
 }
 
 // Add has a pass made.
@@ -79,16 +97,7 @@ func (q *queue) park(request reconcile.Request, priority int) {
 	defer q.mu.Unlock()
 	q.parked[request] = priority
 	q.shares.Wait(request.Namespace, request, priority)
-}
-
-func (q *queue) next() (request reconcile.Request, priority int, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if request, ok = q.shares.Next(); ok {
-		priority = q.parked[request]
-		delete(q.parked, request)
-	}
-	return request, priority, ok
+	q.more.Signal()
 }
 
 // raise reports whether the request waits here, and gives it the priority if that is higher.
