@@ -20,13 +20,14 @@ import (
 
 // turns bound how many clusters change what they run at a time: a new version for a hundred of
 // them, applied by one commit, is no reason for a hundred elections at once. A free turn goes to
-// the namespace that has the fewest, and in it to the cluster that has waited longest, of those
-// that ask: when a cluster gets one, each of its namespace that asked before it has one or had one,
-// but for those that have something else to do first. A cluster asks in its first pass that finds
-// nothing else to do, which may be later than its spec was changed: its member may not have
-// answered. Of the clusters that have a turn any may be the first to make its change. An operator
-// that starts knows to the second since when a cluster waits. Turns bound disruption and guard
-// nothing: two operators that are alive at once each give turns.
+// the namespace that has the fewest, of equal ones to that which had none for the longest time, and
+// in it to the cluster that has waited longest, of those that ask: when a cluster gets one, each of
+// its namespace that asked before it has one or had one, but for those that have something else to
+// do first. A cluster asks in its first pass that finds nothing else to do, which may be later than
+// its spec was changed: its member may not have answered. Of the clusters that have a turn any may
+// be the first to make its change. An operator that starts knows to the second since when a cluster
+// waits. Turns bound disruption and guard nothing: two operators that are alive at once each give
+// turns.
 type turns struct {
 	// wake has a cluster looked at again; nil in tests of this type alone.
 	wake func(types.NamespacedName)
@@ -40,6 +41,9 @@ type turns struct {
 	// last is the last step that each cluster with a turn has taken.
 	last    map[types.NamespacedName]lastStep
 	waiting []asker // in the order in which they asked first
+	// lately are the namespaces that got a turn while others of their clusters wait, the last one
+	// at the end.
+	lately []string
 }
 
 // snapshotTurn is for how long a cluster keeps its turn for the snapshot before its change: one
@@ -203,6 +207,10 @@ func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 		t.taken = map[types.NamespacedName]bool{}
 	}
 	t.taken[key] = true
+	t.lately = append(slices.DeleteFunc(t.lately, func(namespace string) bool {
+		waits := slices.ContainsFunc(t.waiting, func(a asker) bool { return a.Namespace == namespace })
+		return namespace == key.Namespace || !waits
+	}), key.Namespace)
 	return nil
 }
 
@@ -215,6 +223,10 @@ func (t *turns) next(limit int) []types.NamespacedName {
 	for key := range t.taken {
 		have[key.Namespace]++
 	}
+	lately := slices.Clone(t.lately)
+	before := func(a, b string) bool {
+		return cmp.Or(cmp.Compare(have[a], have[b]), cmp.Compare(slices.Index(lately, a), slices.Index(lately, b))) < 0
+	}
 	var asking, next []types.NamespacedName
 	for _, a := range t.waiting {
 		if a.asks {
@@ -224,11 +236,13 @@ func (t *turns) next(limit int) []types.NamespacedName {
 	for len(asking) > 0 && len(next) < limit-len(t.taken) {
 		first := 0
 		for n, key := range asking {
-			if have[key.Namespace] < have[asking[first].Namespace] {
+			if before(key.Namespace, asking[first].Namespace) {
 				first = n
 			}
 		}
-		have[asking[first].Namespace]++
+		namespace := asking[first].Namespace
+		have[namespace]++
+		lately = append(slices.DeleteFunc(lately, func(other string) bool { return other == namespace }), namespace)
 		next = append(next, asking[first])
 		asking = slices.Delete(asking, first, first+1)
 	}
