@@ -228,7 +228,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 // sound reads the Secret of an authority, and says why it counts as lost. What cannot be used is
 // nil.
 func (l *inspection) sound(ctx context.Context, p plane, secret *corev1.Secret) (h *authoritySecret, lost string, _ error) {
-	h, unusable := readAuthoritySecret(secret, l.now)
+	h, unusable := readAuthoritySecret(p.over(secret), l.now)
 	if unusable == nil && h.unreadable != nil {
 		known, err := l.reread(ctx, p, h)
 		if err != nil {

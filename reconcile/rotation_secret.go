@@ -93,6 +93,24 @@ func (h *authoritySecret) trust(former []*x509.Certificate) {
 	})
 }
 
+// over is the Secret without the authorities of a rotation that is over as the status has it: one
+// that is put back may be of step Reissue. To trust them again would be of no use, and all Pods
+// would look as if they trusted nothing else.
+func (p plane) over(secret *corev1.Secret) *corev1.Secret {
+	former, err := pki.ReadCertificates(api.SecretPreviousCert, secret.Data[api.SecretPreviousCert], mostTrusted)
+	under := p.status.Rotation != nil && p.status.Rotation.Step != api.RotationTrustNew
+	if err != nil || under || p.status.Authority == "" || pki.Fingerprint(secret.Data[api.SecretCert]) != p.status.Authority {
+		return secret
+	}
+	trusted := pki.Find(pki.Encode(former), p.known()...)
+	if len(trusted) == len(former) {
+		return secret
+	}
+	secret = secret.DeepCopy()
+	secret.Data[api.SecretPreviousCert] = pki.Encode(trusted)
+	return secret
+}
+
 // follows reports whether what the Secret holds follows what the status says that members trust:
 // the authority that issues is known, or one before it in step Reissue, and the one that has issued
 // until now is not left out. That the one to come is known is not enough: members that trust it
