@@ -8,10 +8,10 @@ import (
 )
 
 // Shares are places, and those that wait for one. A free place goes to the namespace that has the
-// fewest, and in it to the highest priority, and then to what has waited longest. Of namespaces that
-// have equally many, and of which the priority is the same, each has its turn. One namespace has
-// only a part of the places, also while no other waits: a place may be taken for minutes, and those
-// that come would wait for that. It is not safe for concurrent use.
+// fewest, and in it to the highest priority, and then to what has waited longest. Of namespaces
+// that have equally many, and of which the priority is the same, each has its turn. One namespace
+// has only a part of the places, also while no other waits: a place may be taken for minutes, and
+// those that come would wait for that. It is not safe for concurrent use.
 type Shares[T comparable] struct {
 	free, most int            // most is how many places one namespace has at most
 	has        map[string]int // by namespace; without those that have none
