@@ -158,6 +158,48 @@ func TestPutBackBare(t *testing.T) {
 	}
 }
 
+// TestPutBackMidway: a Secret that is put back as it was in step Reissue, after that rotation was
+// over, brings no trust in the former authority back. Members trust the one that issues: no Pod is
+// recreated, and not all of them at once where the former one has expired since.
+func TestPutBackMidway(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		step   *api.RotationStatus
+		at     time.Time
+	}{
+		"Valid":    {reason: "it may have been stolen", at: noon.Add(time.Hour)},
+		"Expired":  {reason: "it may have been rotated long ago", at: noon.AddDate(2, 0, 0)},
+		"TrustNew": {reason: "the last Pod is being recreated", step: &api.RotationStatus{Step: api.RotationTrustNew}, at: noon.AddDate(2, 0, 0)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMidway(t)
+			former, _, err := pki.NewAuthority("former", noon, 365*24*time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.secrets["db-peer-ca"].Data["previous.crt"] = former
+			m.secrets["db-peer-tls"].Data["ca.crt"] = m.young.PEM()
+			plane := &m.c.Status.TLS.Peer
+			plane.Trusts, plane.Rotation, m.at = []string{m.young.Fingerprint()}, tc.step, tc.at
+			for range 3 {
+				found := m.look(t)
+				if why := found.expired["tls.peer"]; why != "" {
+					t.Errorf("%s: all Pods are recreated at once: %s", tc.reason, why)
+				}
+				if diff := cmp.Diff([]string{m.young.Fingerprint()}, m.c.Status.TLS.Peer.Trusts); diff != "" {
+					t.Errorf("%s: status.tls.peer.trusts (-want +got):\n%s", tc.reason, diff)
+				}
+			}
+			if diff := cmp.Diff([]string{m.young.Fingerprint()}, pki.Fingerprints(m.secrets["db-peer-tls"].Data["ca.crt"])); diff != "" {
+				t.Errorf("%s: ca.crt (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestDamagedPrevious: what issues is sound, so that nothing is lost and nothing begins. What
 // members must trust is known from the Secrets with certificates.
 func TestDamagedPrevious(t *testing.T) {

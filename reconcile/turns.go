@@ -18,13 +18,16 @@ import (
 	"quorate.dev/membership"
 )
 
-// turns limits how many clusters are updated at a time (--max-changing): one commit may change the
-// version of a hundred clusters, and a hundred leader elections at once would be too many. A free
-// turn goes to the namespace with the fewest turns, and there to the cluster that asked first. A
-// cluster asks in its first pass that has nothing else to do before the update, for example because
-// all members answer. Its place in the order survives a restart of the operator, to the second: it
-// is the time of the condition Reconciling. Turns limit disruption. They are no lock: two operators
-// that run at once each give turns.
+// turns bound how many clusters change what they run at a time: a new version for a hundred of
+// them, applied by one commit, is no reason for a hundred elections at once. A free turn goes to
+// the namespace that has the fewest, of equal ones to that which had none for the longest time, and
+// in it to the cluster that has waited longest, of those that ask: when a cluster gets one, each of
+// its namespace that asked before it has one or had one, but for those that have something else to
+// do first. A cluster asks in its first pass that finds nothing else to do, which may be later than
+// its spec was changed: its member may not have answered. Of the clusters that have a turn any may
+// be the first to make its change. An operator that starts knows to the second since when a cluster
+// waits. Turns bound disruption and guard nothing: two operators that are alive at once each give
+// turns.
 type turns struct {
 	// wake queues a pass over a cluster; nil in unit tests of turns.
 	wake func(types.NamespacedName)
@@ -38,6 +41,9 @@ type turns struct {
 	// last is the last step of each cluster with a turn.
 	last    map[types.NamespacedName]lastStep
 	waiting []asker // in the order in which they asked first
+	// lately are the namespaces that got a turn while others of their clusters wait, the last one
+	// at the end.
+	lately []string
 }
 
 // snapshotTurn is how long a cluster keeps its turn while it takes the snapshot before its update.
@@ -202,6 +208,10 @@ func (t *turns) enter(c *api.EtcdCluster, limit int) error {
 		t.taken = map[types.NamespacedName]bool{}
 	}
 	t.taken[key] = true
+	t.lately = append(slices.DeleteFunc(t.lately, func(namespace string) bool {
+		waits := slices.ContainsFunc(t.waiting, func(a asker) bool { return a.Namespace == namespace })
+		return namespace == key.Namespace || !waits
+	}), key.Namespace)
 	return nil
 }
 
@@ -214,6 +224,10 @@ func (t *turns) next(limit int) []types.NamespacedName {
 	for key := range t.taken {
 		have[key.Namespace]++
 	}
+	lately := slices.Clone(t.lately)
+	before := func(a, b string) bool {
+		return cmp.Or(cmp.Compare(have[a], have[b]), cmp.Compare(slices.Index(lately, a), slices.Index(lately, b))) < 0
+	}
 	var asking, next []types.NamespacedName
 	for _, a := range t.waiting {
 		if a.asks {
@@ -223,11 +237,13 @@ func (t *turns) next(limit int) []types.NamespacedName {
 	for len(asking) > 0 && len(next) < limit-len(t.taken) {
 		first := 0
 		for n, key := range asking {
-			if have[key.Namespace] < have[asking[first].Namespace] {
+			if before(key.Namespace, asking[first].Namespace) {
 				first = n
 			}
 		}
-		have[asking[first].Namespace]++
+		namespace := asking[first].Namespace
+		have[namespace]++
+		lately = append(slices.DeleteFunc(lately, func(other string) bool { return other == namespace }), namespace)
 		next = append(next, asking[first])
 		asking = slices.Delete(asking, first, first+1)
 	}

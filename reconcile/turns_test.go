@@ -248,6 +248,42 @@ func TestTurnsShared(t *testing.T) {
 	}
 }
 
+// TestTurnsInTurn: where one cluster changes at a time, namespaces take turns. The only cluster of
+// one does not wait for all those of another that asked before it.
+func TestTurnsInTurn(t *testing.T) {
+	t.Parallel()
+	var turns turns
+	now := time.Now()
+	key := func(name string) types.NamespacedName {
+		namespace, name, _ := strings.Cut(name, "/")
+		return types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	enter := func(key types.NamespacedName) error {
+		return turns.enter(&api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}, 1)
+	}
+	rests := membership.Step{Action: membership.None, Reason: membership.Healthy}
+	if err := enter(key("z/1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a/1", "a/2", "a/3", "b/1", "b/2", "c/1"} {
+		if enter(key(name)) == nil {
+			t.Fatalf("%s gets a turn that is taken", name)
+		}
+	}
+	turns.leave(key("z/1"), 1, rests, now)
+	var order []string
+	for next := turns.next(1); len(next) > 0; next = turns.next(1) {
+		order = append(order, next[0].String())
+		if err := enter(next[0]); err != nil {
+			t.Fatal(err)
+		}
+		turns.leave(next[0], 1, rests, now)
+	}
+	if diff := cmp.Diff([]string{"a/1", "b/1", "c/1", "a/2", "b/2", "a/3"}, order); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // TestTurnsResumed: an operator that starts counts the clusters that may have members away, and
 // keeps the order of those that wait.
 func TestTurnsResumed(t *testing.T) {

@@ -201,6 +201,9 @@ func collectors(cached client.Reader, turns func() (have, wait []types.Namespace
 
 // manager is how the flags configure controller-runtime.
 func (o *operatorOptions) manager() (ctrl.Options, error) {
+	if o.concurrency < 1 { // nothing would ever be reconciled
+		return ctrl.Options{}, fmt.Errorf("--max-concurrent-reconciles is %d, and must be 1 or more", o.concurrency)
+	}
 	scheme, err := kinds()
 	if err != nil {
 		return ctrl.Options{}, err

@@ -95,6 +95,11 @@ func TestManagerRefuses(t *testing.T) {
 			args:   []string{"--watch-namespace=Team_A"},
 			want:   `--watch-namespace "Team_A"`,
 		},
+		"NoWorker": {
+			reason: "Nothing would ever be reconciled, and the operator would look healthy",
+			args:   []string{"--max-concurrent-reconciles=0"},
+			want:   "--max-concurrent-reconciles is 0",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,12 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// queue is controller-runtime's priority queue with a limit on the passes of one namespace at a
-// time. Requests beyond that limit are taken from the priority queue and parked here, so that they
-// do not block the requests of other namespaces behind them.
+// queue is controller-runtime's queue, of which one namespace takes a part of the passes at most.
+// All that is due is taken from the queue and waits here, so that what one namespace has due is not
+// before what another one has.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	mu     sync.Mutex
+	more   *sync.Cond // there may be a pass for what waits here, or the queue shuts down
 	shares *Shares[reconcile.Request]
 	parked map[reconcile.Request]int // the priority of each parked request
 }
@@ -23,27 +24,42 @@ type queue struct {
 // the controller.
 func NewQueue(passes int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		return &queue{
+		q := &queue{
 			PriorityQueue: priorityqueue.New(controller, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
 			shares:        New[reconcile.Request](passes),
 			parked:        map[reconcile.Request]int{},
 		}
+		q.more = sync.NewCond(&q.mu)
+		go q.collect()
+		return q
 	}
 }
 
-// GetWithPriority waits for a request that is due and within the limit of its namespace. Each
-// caller first takes a parked request if one is allowed. A worker whose pass has ended calls again,
-// so a parked request is taken as soon as the limit allows.
-func (q *queue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
-	for !q.ShuttingDown() {
-		if request, priority, ok := q.next(); ok {
-			return request, priority, false
-		}
+// collect what is due, until the queue shuts down.
+func (q *queue) collect() {
+	for {
 		request, priority, shutdown := q.PriorityQueue.GetWithPriority()
 		if shutdown {
 			break
 		}
 		q.park(request, priority)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.more.Broadcast()
+}
+
+// GetWithPriority waits for what is due and may have a pass.
+func (q *queue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.ShuttingDown() {
+		if request, ok := q.shares.Next(); ok {
+			priority := q.parked[request]
+			delete(q.parked, request)
+			return request, priority, false
+		}
+		q.more.Wait()
 	}
 	return reconcile.Request{}, 0, true
 }
@@ -60,6 +76,7 @@ func (q *queue) Done(request reconcile.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.shares.Done(request.Namespace)
+	q.more.Signal()
 }
 
 // Add queues a request.
@@ -80,16 +97,7 @@ func (q *queue) park(request reconcile.Request, priority int) {
 	defer q.mu.Unlock()
 	q.parked[request] = priority
 	q.shares.Wait(request.Namespace, request, priority)
-}
-
-func (q *queue) next() (request reconcile.Request, priority int, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if request, ok = q.shares.Next(); ok {
-		priority = q.parked[request]
-		delete(q.parked, request)
-	}
-	return request, priority, ok
+	q.more.Signal()
 }
 
 // raise reports whether the request is parked, and raises its priority if the given one is higher.

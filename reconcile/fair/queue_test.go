@@ -30,7 +30,7 @@ func start(t *testing.T, count int) *passes {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second)
 	q, _ := NewQueue(count)(t.Name(), limiter).(*queue)
 	p := &passes{T: t, queue: q, begun: make(chan reconcile.Request, 1000), end: map[reconcile.Request]chan struct{}{}}
-	for _, namespace := range []string{"a", "b"} {
+	for _, namespace := range []string{"a", "b", "c"} {
 		for n := range 20 {
 			p.end[requested(namespace, n)] = make(chan struct{})
 		}
@@ -125,5 +125,28 @@ func TestQueue(t *testing.T) {
 	p.settled(0)
 	if left := p.queue.Len(); left != 0 {
 		t.Errorf("%d more are due: what waits was added twice", left)
+	}
+}
+
+// TestQueueOfThree: two namespaces have more due than there are passes. A third one does not wait
+// until that is done.
+func TestQueueOfThree(t *testing.T) {
+	t.Parallel()
+	p := start(t, 4)
+	for n := range 20 {
+		p.queue.Add(requested("a", n))
+	}
+	under := []reconcile.Request{p.begin(), p.begin(), p.begin()} // of namespace a
+	p.settled(17)
+	for n := range 20 {
+		p.queue.Add(requested("b", n))
+	}
+	under = append(under, p.begin())
+	p.settled(17 + 19)
+	p.queue.Add(requested("c", 0))
+	p.settled(17 + 19 + 1)
+	p.end[under[0]] <- struct{}{}
+	if next, want := p.begin(), requested("c", 0); next != want {
+		t.Errorf("want the next pass over %s, got one over %s", want, next)
 	}
 }

@@ -7,16 +7,23 @@ import (
 	"slices"
 )
 
-// Shares are a fixed number of places, and the items that wait for one. A free place goes to the
-// namespace with the fewest places, there to the item with the highest priority, and then to the
-// one that has waited longest. One namespace never has all places, also while no other namespace
-// waits: a place may be taken for minutes, and a new item of another namespace would have to wait
-// that long. Shares is not safe for concurrent use.
+// Shares are places, and those that wait for one. A free place goes to the namespace that has the
+// fewest, and in it to the highest priority, and then to what has waited longest. Of namespaces
+// that have equally many, and of which the priority is the same, each has its turn. One namespace
+// has only a part of the places, also while no other waits: a place may be taken for minutes, and
+// those that come would wait for that. It is not safe for concurrent use.
 type Shares[T comparable] struct {
-	free, most int            // the free places, and the limit of one namespace
-	has        map[string]int // the places of each namespace that has any
-	waiting    map[string][]waiter[T]
-	came       uint64 // the number of calls of Wait so far
+	free, most int            // most is how many places one namespace has at most
+	has        map[string]int // by namespace; without those that have none
+	waiting    map[string]line[T]
+	came       uint64 // how many have come to wait, or got a place, so far
+}
+
+// line is what waits in one namespace, in its order. since is when the namespace got its last
+// place, or came to wait after that.
+type line[T comparable] struct {
+	waiters []waiter[T]
+	since   uint64
 }
 
 type waiter[T comparable] struct {
@@ -30,12 +37,17 @@ func before[T comparable](a, b waiter[T]) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.came, b.came))
 }
 
-// New returns Shares with that many places. One namespace gets three quarters of them at most; all
-// but one of two or three places; and a single place.
+// before is the order of namespaces that have equally many places.
+func (l line[T]) before(other line[T]) int {
+	return cmp.Or(cmp.Compare(other.waiters[0].priority, l.waiters[0].priority), cmp.Compare(l.since, other.since))
+}
+
+// New are so many places, of which one namespace has three quarters at most. Of two or three, all
+// but one are for one namespace, and a single place is for all.
 func New[T comparable](places int) *Shares[T] {
 	return &Shares[T]{
 		free: places, most: max(1, places-max(1, places/4)),
-		has: map[string]int{}, waiting: map[string][]waiter[T]{},
+		has: map[string]int{}, waiting: map[string]line[T]{},
 	}
 }
 
@@ -43,15 +55,21 @@ func New[T comparable](places int) *Shares[T] {
 func (s *Shares[T]) Wait(namespace string, item T, priority int) {
 	s.came++
 	w, line := waiter[T]{item, priority, s.came}, s.waiting[namespace]
-	n, _ := slices.BinarySearchFunc(line, w, before[T])
-	s.waiting[namespace] = slices.Insert(line, n, w)
+	if len(line.waiters) == 0 {
+		line.since = s.came
+	}
+	n, _ := slices.BinarySearchFunc(line.waiters, w, before[T])
+	line.waiters = slices.Insert(line.waiters, n, w)
+	s.waiting[namespace] = line
 }
 
 // Leave removes a waiting item, and reports whether it was waiting.
 func (s *Shares[T]) Leave(namespace string, item T) bool {
-	n := slices.IndexFunc(s.waiting[namespace], func(w waiter[T]) bool { return w.item == item })
+	line := s.waiting[namespace]
+	n := slices.IndexFunc(line.waiters, func(w waiter[T]) bool { return w.item == item })
 	if n >= 0 {
-		s.keep(namespace, slices.Delete(s.waiting[namespace], n, n+1))
+		line.waiters = slices.Delete(line.waiters, n, n+1)
+		s.keep(namespace, line)
 	}
 	return n >= 0
 }
@@ -64,7 +82,7 @@ func (s *Shares[T]) Next() (item T, ok bool) {
 		if s.free == 0 || s.has[namespace] >= s.most {
 			continue
 		}
-		if !ok || cmp.Or(cmp.Compare(s.has[namespace], s.has[from]), before(line[0], s.waiting[from][0])) < 0 {
+		if !ok || cmp.Or(cmp.Compare(s.has[namespace], s.has[from]), line.before(s.waiting[from])) < 0 {
 			from, ok = namespace, true
 		}
 	}
@@ -73,8 +91,11 @@ func (s *Shares[T]) Next() (item T, ok bool) {
 	}
 	s.free--
 	s.has[from]++
-	item = s.waiting[from][0].item
-	s.keep(from, s.waiting[from][1:])
+	s.came++
+	line := s.waiting[from]
+	item = line.waiters[0].item
+	line.waiters, line.since = line.waiters[1:], s.came
+	s.keep(from, line)
 	return item, true
 }
 
@@ -94,8 +115,8 @@ func (s *Shares[T]) Taken() (taken int) {
 	return taken
 }
 
-func (s *Shares[T]) keep(namespace string, line []waiter[T]) {
-	if s.waiting[namespace] = line; len(line) == 0 {
+func (s *Shares[T]) keep(namespace string, line line[T]) {
+	if s.waiting[namespace] = line; len(line.waiters) == 0 {
 		delete(s.waiting, namespace)
 	}
 }

@@ -119,3 +119,24 @@ func TestSharesAtRandom(t *testing.T) {
 		t.Errorf("void: all places were taken %d times", full)
 	}
 }
+
+// TestSharesInTurn: with places for fewer than there are namespaces, each has its turn. One that
+// has much to do, and came first, is not before the others each time.
+func TestSharesInTurn(t *testing.T) {
+	t.Parallel()
+	s := New[string](1)
+	for _, w := range []string{"a1", "a2", "a3", "a4", "b1", "b2", "c1"} {
+		s.Wait(w[:1], w, 0)
+	}
+	var got []string
+	for item, ok := s.Next(); ok; item, ok = s.Next() {
+		got = append(got, item)
+		s.Done(item[:1])
+		if item == "c1" {
+			s.Wait("c", "c2", 0)
+		}
+	}
+	if diff := cmp.Diff([]string{"a1", "b1", "c1", "a2", "b2", "c2", "a3", "a4"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
