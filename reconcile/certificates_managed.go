@@ -225,10 +225,10 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 	return h, "", err
 }
 
-// sound reads the Secret of an authority, and says why it counts as lost. What cannot be used is
-// nil.
-func (l *inspection) sound(ctx context.Context, p plane, secret *corev1.Secret) (h *authoritySecret, lost string, _ error) {
-	h, unusable := readAuthoritySecret(p.over(secret), l.now)
+// readAuthority reads the Secret of an authority. lost says why the authority counts as lost; h is
+// nil where it cannot be used at all.
+func (l *inspection) readAuthority(ctx context.Context, p plane, secret *corev1.Secret) (h *authoritySecret, lost string, _ error) {
+	h, unusable := readAuthoritySecret(p.withoutOver(secret), l.now)
 	if unusable == nil && h.unreadable != nil {
 		known, err := l.reread(ctx, p, h)
 		if err != nil {

@@ -70,8 +70,8 @@ type memberTrust struct {
 	// Exists: the member has a Pod. Trusts: that Pod was created with the ca.crt that the Secrets
 	// hold now.
 	Exists, Trusts bool
-	// Problem is why the member does not present a certificate of the new authority yet, or does not
-	// accept one; empty where it does both, or was not asked.
+	// Problem is why the member does not present a certificate of the new authority yet, or does
+	// not accept one; empty where it does both, or was not asked.
 	Problem string
 }
 

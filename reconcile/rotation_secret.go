@@ -94,10 +94,10 @@ func (h *authoritySecret) trust(former []*x509.Certificate) {
 	})
 }
 
-// over is the Secret without the authorities of a rotation that is over as the status has it: one
-// that is put back may be of step Reissue. To trust them again would be of no use, and all Pods
-// would look as if they trusted nothing else.
-func (p plane) over(secret *corev1.Secret) *corev1.Secret {
+// withoutOver returns the Secret without the former authorities of a rotation that has ended, as
+// the status has it. A backup of the Secret may be of step Reissue: if its former authorities were
+// trusted again, all Pods would look as if they trusted nothing else.
+func (p plane) withoutOver(secret *corev1.Secret) *corev1.Secret {
 	former, err := pki.ReadCertificates(api.SecretPreviousCert, secret.Data[api.SecretPreviousCert], mostTrusted)
 	under := p.status.Rotation != nil && p.status.Rotation.Step != api.RotationTrustNew
 	if err != nil || under || p.status.Authority == "" || pki.Fingerprint(secret.Data[api.SecretCert]) != p.status.Authority {
@@ -112,11 +112,11 @@ func (p plane) over(secret *corev1.Secret) *corev1.Secret {
 	return secret
 }
 
-// follows reports whether what the Secret holds follows what the status says that members trust:
-// the authority that issues is known, or one before it in step Reissue, and the one that has issued
-// until now is not left out. That the one to come is known is not enough: members that trust it
-// alone, because the Secret is of before, refuse what the former one issues.
-func (h *authoritySecret) follows(s api.TLSPlaneStatus, known []string) bool {
+// continues reports whether members accept what the Secret's authority issues, and the Secret still
+// has the authority that issued until now (s.Authority). known are the authorities that members may
+// trust. It is false for a Secret from a backup of before the last rotation: members that trust
+// only the new authority refuse certificates of the former one.
+func (h *authoritySecret) continues(s api.TLSPlaneStatus, known []string) bool {
 	return slices.Contains(pki.Fingerprints(h.issues.PEM()), s.Authority) && (h.step == api.RotationReissue || slices.Contains(known, h.issues.Fingerprint()))
 }
 

@@ -18,15 +18,13 @@ import (
 	"quorate.dev/membership"
 )
 
-// turns bound how many clusters change what they run at a time: a new version for a hundred of
-// them, applied by one commit, is no reason for a hundred elections at once. A free turn goes to
-// the namespace that has the fewest, of equal ones to that which had none for the longest time, and
-// in it to the cluster that has waited longest, of those that ask: when a cluster gets one, each of
-// its namespace that asked before it has one or had one, but for those that have something else to
-// do first. A cluster asks in its first pass that finds nothing else to do, which may be later than
-// its spec was changed: its member may not have answered. Of the clusters that have a turn any may
-// be the first to make its change. An operator that starts knows to the second since when a cluster
-// waits. Turns bound disruption and guard nothing: two operators that are alive at once each give
+// turns limits how many clusters are updated at a time (--max-changing): one commit may change the
+// version of a hundred clusters, and a hundred leader elections at once would be too many. A free
+// turn goes to the namespace with the fewest turns, of equal ones to the one that got none for the
+// longest time, and there to the cluster that asked first. A cluster asks in its first pass that
+// has nothing else to do before the update, for example because all members answer. Its place in
+// the order survives a restart of the operator, to the second: it is the time of the condition
+// Reconciling. Turns limit disruption. They are no lock: two operators that run at once each give
 // turns.
 type turns struct {
 	// wake queues a pass over a cluster; nil in unit tests of turns.
@@ -55,8 +53,8 @@ const snapshotTurn = 10 * time.Minute
 
 // idleTurn is how long a cluster keeps its turn without a new step. It may wait for a volume that
 // never grows or a node that never comes back, and the other clusters must get their update, such
-// as a security patch. The cluster goes on to wait, and asks for another turn before its next change.
-// After a restart of the operator the time begins again.
+// as a security patch. The cluster goes on to wait, and asks for another turn before its next
+// change. After a restart of the operator the time begins again.
 const idleTurn = 15 * time.Minute
 
 // lastStep is the last step of a cluster, and when it was first seen.

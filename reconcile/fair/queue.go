@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// queue is controller-runtime's queue, of which one namespace takes a part of the passes at most.
-// All that is due is taken from the queue and waits here, so that what one namespace has due is not
-// before what another one has.
+// queue is controller-runtime's priority queue with a limit on the passes of one namespace at a
+// time. All requests that are due are taken from the priority queue and parked here, so that the
+// requests of one namespace do not block those of another namespace behind them.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	mu     sync.Mutex
-	more   *sync.Cond // there may be a pass for what waits here, or the queue shuts down
+	more   *sync.Cond // a parked request may be allowed now, or the queue shuts down
 	shares *Shares[reconcile.Request]
 	parked map[reconcile.Request]int // the priority of each parked request
 }
@@ -35,7 +35,7 @@ func NewQueue(passes int) func(string, workqueue.TypedRateLimiter[reconcile.Requ
 	}
 }
 
-// collect what is due, until the queue shuts down.
+// collect parks the requests that are due, until the queue shuts down.
 func (q *queue) collect() {
 	for {
 		request, priority, shutdown := q.PriorityQueue.GetWithPriority()
@@ -49,7 +49,7 @@ func (q *queue) collect() {
 	q.more.Broadcast()
 }
 
-// GetWithPriority waits for what is due and may have a pass.
+// GetWithPriority waits for a request that is due and within the limit of its namespace.
 func (q *queue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

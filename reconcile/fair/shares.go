@@ -7,20 +7,21 @@ import (
 	"slices"
 )
 
-// Shares are places, and those that wait for one. A free place goes to the namespace that has the
-// fewest, and in it to the highest priority, and then to what has waited longest. Of namespaces
-// that have equally many, and of which the priority is the same, each has its turn. One namespace
-// has only a part of the places, also while no other waits: a place may be taken for minutes, and
-// those that come would wait for that. It is not safe for concurrent use.
+// Shares are a fixed number of places, and the items that wait for one. A free place goes to the
+// namespace with the fewest places, there to the item with the highest priority, and then to the
+// one that has waited longest. Namespaces with equally many places and the same priority take
+// turns. One namespace never has all places, also while no other namespace waits: a place may be
+// taken for minutes, and a new item of another namespace would have to wait that long. Shares is
+// not safe for concurrent use.
 type Shares[T comparable] struct {
-	free, most int            // most is how many places one namespace has at most
-	has        map[string]int // by namespace; without those that have none
+	free, most int            // the free places, and the limit of one namespace
+	has        map[string]int // the places of each namespace that has any
 	waiting    map[string]line[T]
-	came       uint64 // how many have come to wait, or got a place, so far
+	came       uint64 // the number of calls of Wait, and of places given, so far
 }
 
-// line is what waits in one namespace, in its order. since is when the namespace got its last
-// place, or came to wait after that.
+// line has the waiting items of one namespace in their order. since is the value of came when the
+// namespace got its last place, or began to wait after that.
 type line[T comparable] struct {
 	waiters []waiter[T]
 	since   uint64
@@ -42,8 +43,8 @@ func (l line[T]) before(other line[T]) int {
 	return cmp.Or(cmp.Compare(other.waiters[0].priority, l.waiters[0].priority), cmp.Compare(l.since, other.since))
 }
 
-// New are so many places, of which one namespace has three quarters at most. Of two or three, all
-// but one are for one namespace, and a single place is for all.
+// New returns Shares with that many places. One namespace gets three quarters of them at most; all
+// but one of two or three places; and a single place.
 func New[T comparable](places int) *Shares[T] {
 	return &Shares[T]{
 		free: places, most: max(1, places-max(1, places/4)),
