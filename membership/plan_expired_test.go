@@ -52,6 +52,12 @@ func TestPlanExpired(t *testing.T) {
 				Message: "the authority in Secret db-peer-ca expired, and m-0, m-1, m-2 trust no other one. With spec.storage.medium Memory a member's data goes with its Pod: restore the newest snapshot into another EtcdCluster",
 			},
 		},
+		"MemoryOfOne": {
+			reason: "The others are a quorum, and it is replaced as any member that is down",
+			base:   formed3,
+			args:   []change{ephemeral, on(2, silent), on(2, trustsExpired)},
+			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-2 does not answer"},
+		},
 		"Suspended": {
 			reason: "A person works by hand",
 			base:   formed3,
