@@ -22,6 +22,7 @@ import (
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/fair"
+	"quorate.dev/reconcile/index"
 )
 
 // Reconciler writes the status of EtcdRestores.
@@ -41,16 +42,12 @@ const (
 	lastRetry     = 30 * time.Second
 )
 
-// SetupWithManager registers the reconciler.
+// SetupWithManager registers the reconciler. The manager's cache has the indexes of package index.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
-	ofCluster := r.those(func(e *api.EtcdRestore, o client.Object) bool { return e.Spec.ClusterRef.Name == o.GetName() })
-	ofBackup := r.those(func(e *api.EtcdRestore, o client.Object) bool {
-		return e.Spec.Source.BackupRef != nil && e.Spec.Source.BackupRef.Name == o.GetName()
-	})
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.EtcdRestore{}).
-		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
-		Watches(&api.EtcdBackup{}, handler.EnqueueRequestsFromMapFunc(ofBackup)).
+		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster)).
+		Watches(&api.EtcdBackup{}, handler.EnqueueRequestsFromMapFunc(r.ofBackup)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			NewQueue:                fair.NewQueue(workers),
@@ -60,22 +57,33 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Complete(r)
 }
 
-// those are the EtcdRestores that an object matters to, but for those that have ended well.
-func (r *Reconciler) those(matters func(*api.EtcdRestore, client.Object) bool) handler.MapFunc {
-	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		all := &api.EtcdRestoreList{}
-		if err := r.Client.List(ctx, all, client.InNamespace(o.GetNamespace())); err != nil {
-			log.FromContext(ctx).Error(err, "Could not list EtcdRestores")
-			return nil
-		}
-		var requests []reconcile.Request
-		for i := range all.Items {
-			if e := &all.Items[i]; e.Status.CompletedAt == nil && matters(e, o) {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e)})
-			}
-		}
-		return requests
+// ofCluster are the EtcdRestores of a cluster, but for those that have ended well.
+func (r *Reconciler) ofCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	return r.unended(ctx, cluster, func(*api.EtcdRestore) bool { return true }, client.MatchingFields{index.OfCluster: cluster.GetName()})
+}
+
+// ofBackup are the EtcdRestores from an EtcdBackup, but for those that have ended well.
+func (r *Reconciler) ofBackup(ctx context.Context, backup client.Object) []reconcile.Request {
+	return r.unended(ctx, backup, func(e *api.EtcdRestore) bool {
+		return e.Spec.Source.BackupRef != nil && e.Spec.Source.BackupRef.Name == backup.GetName()
+	})
+}
+
+// unended lists the EtcdRestores in the namespace of an object that matter, but for those that have
+// ended well.
+func (r *Reconciler) unended(ctx context.Context, o client.Object, matters func(*api.EtcdRestore) bool, opts ...client.ListOption) []reconcile.Request {
+	all := &api.EtcdRestoreList{}
+	if err := r.Client.List(ctx, all, append(opts, client.InNamespace(o.GetNamespace()))...); err != nil {
+		log.FromContext(ctx).Error(err, "Could not list EtcdRestores")
+		return nil
 	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if e := &all.Items[i]; e.Status.CompletedAt == nil && matters(e) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e)})
+		}
+	}
+	return requests
 }
 
 // Reconcile says what has become of one restore.
