@@ -228,7 +228,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 // readAuthority reads the Secret of an authority. lost says why the authority counts as lost; h is
 // nil where it cannot be used at all.
 func (l *inspection) readAuthority(ctx context.Context, p plane, secret *corev1.Secret) (h *authoritySecret, lost string, _ error) {
-	h, unusable := readAuthoritySecret(p.withoutOver(secret), l.now)
+	h, unusable := readAuthoritySecret(p.withoutEnded(secret), l.now)
 	if unusable == nil && h.unreadable != nil {
 		known, err := l.reread(ctx, p, h)
 		if err != nil {

@@ -24,8 +24,8 @@ func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Sec
 	if err != nil {
 		return err
 	}
-	lost := pki.Encode(pki.Find(pki.Encode(trusted), p.status.Authority))
-	if len(lost) == 0 {
+	found := pki.Find(pki.Encode(trusted), p.status.Authority)
+	if len(found) == 0 {
 		return nil
 	}
 	if len(trusted) >= mostTrusted {
@@ -36,10 +36,10 @@ func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Sec
 	if secret != nil {
 		data = maps.Clone(secret.Data)
 	}
-	if !bytes.Equal(data[api.SecretCert], lost) {
+	if lost := pki.Encode(found); !bytes.Equal(data[api.SecretCert], lost) {
 		data[api.SecretCert], data[api.SecretKey] = lost, []byte{}
 	}
-	former := slices.DeleteFunc(trusted, func(c *x509.Certificate) bool { return bytes.Equal(pki.Encode([]*x509.Certificate{c}), lost) })
+	former := slices.DeleteFunc(trusted, func(c *x509.Certificate) bool { return slices.ContainsFunc(found, c.Equal) })
 	return l.begin(ctx, p, secret, data, former, "of "+p.spec+", which is lost")
 }
 

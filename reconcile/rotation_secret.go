@@ -94,10 +94,10 @@ func (h *authoritySecret) trust(former []*x509.Certificate) {
 	})
 }
 
-// withoutOver returns the Secret without the former authorities of a rotation that has ended, as
+// withoutEnded returns the Secret without the former authorities of a rotation that has ended, as
 // the status has it. A backup of the Secret may be of step Reissue: if its former authorities were
 // trusted again, all Pods would look as if they trusted nothing else.
-func (p plane) withoutOver(secret *corev1.Secret) *corev1.Secret {
+func (p plane) withoutEnded(secret *corev1.Secret) *corev1.Secret {
 	former, err := pki.ReadCertificates(api.SecretPreviousCert, secret.Data[api.SecretPreviousCert], mostTrusted)
 	under := p.status.Rotation != nil && p.status.Rotation.Step != api.RotationTrustNew
 	if err != nil || under || p.status.Authority == "" || pki.Fingerprint(secret.Data[api.SecretCert]) != p.status.Authority {
