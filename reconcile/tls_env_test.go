@@ -129,18 +129,26 @@ func (s *stage) handshake(address string, config *tls.Config) error {
 }
 
 // served is the serial number of the certificate that a Pod shows at a port.
-func (s *stage) served(address string, config *tls.Config) (serial string) {
+func (s *stage) served(address string, config *tls.Config) string {
 	s.Helper()
+	serial, err := s.presented(address, config)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return serial
+}
+
+// presented is served where a handshake may fail: etcd reads certificate and key one after the
+// other, so the two do not match while another key is being written.
+func (s *stage) presented(address string, config *tls.Config) (serial string, err error) {
 	config = config.Clone()
 	config.InsecureSkipVerify = true
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		serial = state.PeerCertificates[0].SerialNumber.String()
 		return nil
 	}
-	if err := s.handshake(address, config); err != nil {
-		s.Fatal(err)
-	}
-	return serial
+	err = s.handshake(address, config)
+	return serial, err
 }
 
 func (s *stage) serial(secret string) string {

@@ -50,9 +50,13 @@ func TestTrustIsReadAtStart(t *testing.T) {
 				friend := s.pair(s.secret("operator").Data)
 				ctx, cancel := context.WithTimeout(s.Context(), patience)
 				defer cancel()
-				for s.served(pod.Status.PodIP+":"+port, friend) != s.serial(name) { // the files are written, all at once
+				for wanted := s.serial(name); ; {
+					serial, err := s.presented(pod.Status.PodIP+":"+port, friend)
+					if err == nil && serial == wanted {
+						break
+					}
 					if ctx.Err() != nil {
-						t.Fatalf("port %s shows another certificate than its Secret has", port)
+						t.Fatalf("port %s presents certificate %s, want %s, which its Secret has (error: %v)", port, serial, wanted, err)
 					}
 				}
 				if err := s.handshake(pod.Status.PodIP+":"+port, stranger); err == nil {
