@@ -32,6 +32,10 @@ var unmodelled = map[string]struct {
 		reason: "no model knows certificates",
 		base:   formed3, args: []change{onAll(trustsExpired)}, want: "healthy",
 	},
+	"waitForTerminatingPods": {
+		reason: "the models stop the etcd of a Pod at once when the Pod is deleted",
+		base:   formed3, args: []change{onAll(stopping)}, want: "healthy",
+	},
 	"stopOnReplacedVolume": {
 		reason: "the models replace the volume of no Pod that has yet to start",
 		base:   formed3, args: []change{on(1, restored), on(1, newPod), on(1, silent), on(1, func(i *Instance) { i.Pod.NeverRan = true })}, want: "volumeReplaced",

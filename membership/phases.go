@@ -89,6 +89,7 @@ var Phases = []Phase{
 	}},
 	{"rest", "", nil, []Rule{
 		{"discardFormerVolumes", "An EtcdRestore asks for the volumes of the former members to be deleted.", discardFormerVolumes},
+		{"waitForTerminatingPods", "A voter whose Pod is being deleted still answers, but not for long.", waitForTerminatingPods},
 		{"healthy", "Nothing is left to do.", healthy},
 	}},
 }

@@ -146,10 +146,10 @@ func TestPlanChange(t *testing.T) {
 			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-2, which may still answer while its Pod is terminating"},
 		},
 		"GoingUnchanged": {
-			reason: "Where nothing is to be changed, it holds nothing up until it is gone",
+			reason: "Where nothing is to be changed, the cluster is not healthy before it is gone: it answers for a moment only",
 			base:   formed3,
 			args:   []change{on(2, stopping)},
-			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
+			want:   Step{Action: Wait, Reason: Terminating, Message: "waiting for the Pods of m-2 to be gone; they still answer"},
 		},
 		"GoingBeforeUpdated": {
 			reason: "Nor while the Pod of another one is being deleted",
