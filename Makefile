@@ -103,6 +103,10 @@ test-unit: ## Tests that need nothing
 	@$(layer) unit -- go test ./...
 
 # Every package that test-race does not run.
+# Both collect garbage more seldom: of ./membership it took 10 of 79 seconds of the processors, of ./reconcile under the race detector 6 of
+# 59 (2026-11-26).
+test-rest test-race: export GOGC = 400
+
 .PHONY: test-rest
 test-rest:
 	@packages=$$(go list ./... | grep -vxF "$$(go list $(raced))") && $(layer) unit -- go test $$packages

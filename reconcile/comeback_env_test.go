@@ -75,7 +75,7 @@ func TestComesBackOtherwise(t *testing.T) {
 			from:   etcd36, deleted: true, as: func(s *api.EtcdClusterSpec) { s.Replicas = new(int32(5)) },
 		},
 	}
-	for name, tc := range share.Of(t, cases, 4) {
+	for name, tc := range share.Of(t, cases, 3) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.operate()

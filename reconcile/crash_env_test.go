@@ -133,7 +133,7 @@ func TestCrash(t *testing.T) {
 	figures := newTally(t)
 	required := map[string]bool{} // whether a plan of that name met its effect
 	var mu sync.Mutex
-	disturbed := share.List(t, etcdDisturbed, len(etcdDisturbed)/2, func(life string) string { return life })
+	disturbed := share.List(t, etcdDisturbed, 4, func(life string) string { return life })
 	plans, spares := requiredPlans(effects, disturbed, random)
 	for _, ps := range pairs(effects, plans) {
 		for _, name := range ps.names() {

@@ -129,7 +129,7 @@ func TestReplaced(t *testing.T) {
 			leader: true, strike: removeByHand,
 		},
 	}
-	for name, tc := range share.Of(t, cases, 6) {
+	for name, tc := range share.Of(t, cases, 4) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			c, load, victim := tc.struck(s)
@@ -196,7 +196,7 @@ func TestKept(t *testing.T) {
 			strike: func(s *stage, c *api.EtcdCluster, _ string) { s.raiseCorrupt(c, 0) },
 		},
 	}
-	for name, tc := range share.Of(t, cases, 5) {
+	for name, tc := range share.Of(t, cases, 3) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			c, load, victim := tc.struck(s)

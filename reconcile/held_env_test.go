@@ -15,6 +15,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 )
 
 // heldCase is an operator that sees an older world than there is, about to destroy something.
@@ -143,7 +144,7 @@ func (s *stage) again(o client.Object) {
 // changed, replaced or needed since. Once they catch up, it does what the spec says now.
 func TestStale(t *testing.T) {
 	t.Parallel()
-	for name, tc := range heldCases {
+	for name, tc := range share.Of(t, heldCases, 5) {
 		t.Run(name+"/Successor", func(t *testing.T) { tc.run(newStage(t), before) })
 		if tc.at != "" && tc.toward == nil {
 			t.Run(name+"/Same", func(t *testing.T) { tc.run(newStage(t), refusals(tc.at)[0]) })

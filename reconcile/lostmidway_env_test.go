@@ -8,6 +8,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 )
 
 // TestLostMidway: while a change of the version is half-way, and the members run two of them, one
@@ -24,7 +25,7 @@ func TestLostMidway(t *testing.T) {
 		"Down":     {reason: "etcd is asked to prepare for the earlier minor once more", from: etcd37, to: etcd36},
 		"DownFive": {reason: "the same, where data does not tell whose it is", from: etcd36, to: etcd35},
 	}
-	for name, tc := range cases {
+	for name, tc := range share.Of(t, cases, 5) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			c, load, _ := healing{version: tc.from}.struck(s)

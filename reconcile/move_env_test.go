@@ -102,7 +102,7 @@ func TestMoved(t *testing.T) {
 			members: 2, change: replaced("1Gi", hostlet.Expandable), class: hostlet.Expandable, size: "1Gi",
 		},
 	}
-	for name, tc := range share.Of(t, cases, 4) {
+	for name, tc := range share.Of(t, cases, 3) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.operate()

@@ -22,6 +22,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/e2e/contract"
+	"quorate.dev/e2e/share"
 	"quorate.dev/reconcile"
 )
 
@@ -44,7 +45,7 @@ func TestRefusedPause(t *testing.T) {
 		"DeletionInEarnest": {reason: "a webhook lets each dry run pass", denies: []string{"delete Pod"}, change: options, writes: 12},
 		"ClaimInEarnest":    {reason: "so it does here", denies: []string{"apply PersistentVolumeClaim"}, change: version, writes: 12},
 	}
-	for name, tc := range cases {
+	for name, tc := range share.Of(t, cases, 2) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.wire = &wire{}

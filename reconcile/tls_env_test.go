@@ -33,7 +33,7 @@ func TestTLS(t *testing.T) {
 		// No client goes on there: the new EtcdCluster has another authority.
 		"retain": {reason: lives["retain"].reason, forgets: true, run: lives["retain"].run},
 	}
-	for name, life := range share.Of(t, played, 3) {
+	for name, life := range share.Of(t, played, 2) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, agents)
 			s.secured = true

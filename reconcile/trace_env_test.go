@@ -114,7 +114,7 @@ func TestTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	t.Run("Recorded", func(t *testing.T) {
-		for _, row := range share.List(t, traced(), 3, tracedLife.String) {
+		for _, row := range share.List(t, traced(), 2, tracedLife.String) {
 			t.Run(row.String(), func(t *testing.T) {
 				s := newStage(t)
 				s.version = row.version

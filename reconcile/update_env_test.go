@@ -71,7 +71,7 @@ func TestVersions(t *testing.T) {
 		"BackToFive":    {reason: "the flags have their earlier names again", from: etcd36, to: []string{etcd35}, restarts: 1},
 		"BackAndForth":  {reason: "what the second time in 3.5 has left in the log ends as well", from: etcd36, to: []string{etcd35, etcd37}, restarts: 3},
 	}
-	for name, tc := range share.Of(t, cases, 4) {
+	for name, tc := range share.Of(t, cases, 3) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			c, load, _ := healing{version: tc.from, medium: tc.medium}.struck(s)
