@@ -118,6 +118,29 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 	return needsPerson(step, waiting), len(waiting) > 0
 }
 
+// UpdatedNext is the member that is updated when those that were updated last have proved that they
+// run well. It is empty where a member is away, and where only members that have yet to prove
+// themselves would serve beside it.
+func UpdatedNext(d Desired, o Observed) []string {
+	away := func(i Instance) bool {
+		return !i.Serves() || !i.Pod.Ready || i.Pod.Changing || i.Pod.Resizing || i.Pod.Away || o.behind(i) > catchUp
+	}
+	if d.GivenUp != "" || slices.ContainsFunc(o.voters(), away) || !slices.ContainsFunc(o.voters(), Instance.onTrial) {
+		return nil
+	}
+	next, _ := updateMember(d, o)
+	leaves := func(i Instance) bool { return slices.Contains(next.Members, i.Name) }
+	proved := func(i Instance) bool { return !i.Pod.Unproved && !i.onTrial() }
+	stays := func(i Instance) bool { return proved(i) && !leaves(i) }
+	if next.Action != Update || next.Change == ChangeResources || !slices.ContainsFunc(o.voters(), stays) {
+		return nil
+	}
+	if slices.ContainsFunc(o.voters(), func(i Instance) bool { return leaves(i) && !proved(i) }) {
+		return nil
+	}
+	return next.Members
+}
+
 // mended reports whether the spec has been corrected for a member that does not run well. The next
 // update does not wait until that member runs well.
 func (i Instance) mended() bool {

@@ -50,6 +50,9 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if !blocked && held == nil {
 		err = r.take(ctx, c, seen, step)
 		r.refused.remember(c, step, err, time.Now())
+		if step.Action == membership.Wait {
+			err = cmp.Or(err, r.drain(ctx, c, seen))
+		}
 	}
 	var draining *drainingError
 	drains := errors.As(err, &draining)

@@ -33,9 +33,10 @@ import (
 // what a controller of EndpointSlices that is down can hold up.
 const drainFor = 5 * time.Second
 
-// touched are the members that the step restarts, takes the leadership from, or removes. Where the
-// cluster shrinks by more than one, all that are to go leave the Service at once, and stay out
-// while the Pod and the volume of the first one go: one wait is enough.
+// touched are the members that the step restarts, takes the leadership from, or removes. While a
+// member that was updated has yet to prove that it runs well, it is the one that is updated next.
+// Where the cluster shrinks by more than one, all that are to go leave the Service at once, and stay
+// out while the Pod and the volume of the first one go: one wait is enough.
 func touched(c *api.EtcdCluster, seen observed, step membership.Step) []string {
 	removes := step.Action == membership.Remove || step.Action == membership.MoveLeader
 	surplus := names(seen.Surplus(size(c)), func(membership.Instance) bool { return true })
@@ -46,6 +47,8 @@ func touched(c *api.EtcdCluster, seen observed, step membership.Step) []string {
 		return append(surplus, step.Members...)
 	case step.Action == membership.MoveLeader:
 		return names(seen.Instances, membership.Instance.Leads)
+	case step.Action == membership.Wait && step.Reason == membership.Changing, step.Action == membership.Record:
+		return membership.UpdatedNext(desired(c), seen.Observed)
 	case removes, step.Action == membership.PutBack, step.Action == membership.Stop,
 		step.Action == membership.Update && step.Change != membership.ChangeResources: // that restarts nothing
 		return step.Members

@@ -114,6 +114,22 @@ func TestDrain(t *testing.T) {
 			step: &membership.Step{Action: membership.MoveLeader, Members: []string{"db-0"}, Reason: membership.ScalingDown}, size: 1,
 			out: []string{"db-1", "db-2"}, want: "taking db-1, db-2 out of Service db-client",
 		},
+		"Next": {
+			reason: "while another member proves that it runs well, clients leave the one that follows", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
+			seen: func(seen *observed) {
+				seen.Instances[2].Pod.Untried, seen.Instances[2].Pod.Unproved = []string{"options"}, true
+				seen.Instances[0].Pod.Change, seen.Instances[0].Pod.Parts = membership.ChangePod, []string{"options"}
+			},
+			step: &membership.Step{Action: membership.Wait, Reason: membership.Changing}, out: []string{"db-0"}, want: taking,
+		},
+		"NextWaitsForOther": {
+			reason: "a wait for anything else says nothing of what follows", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
+			seen: func(seen *observed) {
+				seen.Instances[2].Pod.Untried, seen.Instances[2].Pod.Unproved = []string{"options"}, true
+				seen.Instances[0].Pod.Change, seen.Instances[0].Pod.Parts = membership.ChangePod, []string{"options"}
+			},
+			step: &membership.Step{Action: membership.Wait, Reason: membership.MemberDown},
+		},
 		"Hibernate": {
 			reason: "where all members stop there is no other to lead to", slices: []client.Object{leadsTo("db-0", "db-1", "db-2")},
 			step: &membership.Step{Action: membership.Stop, Members: []string{"db-0", "db-1", "db-2"}},

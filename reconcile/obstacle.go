@@ -51,6 +51,8 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: "waiting for an earlier operation to end, before " + planned.Message}, true
 	case errors.As(err, &queued):
 		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonQueued), Message: queued.Error() + "; then " + planned.Message}, true
+	case errors.As(err, &draining) && planned.Action == membership.Wait: // it is not what the step waits for
+		return planned, true
 	case errors.As(err, &draining):
 		return membership.Step{Action: membership.Wait, Reason: planned.Reason, Message: draining.Error() + " before " + planned.Message}, true
 	case errors.As(err, &certificates):

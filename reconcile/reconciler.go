@@ -240,6 +240,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // lookAgain is when to look again at a cluster after a pass that has ended well, if no watch tells
 // earlier.
 func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluster, seen observed, step membership.Step, draining *drainingError) time.Duration {
+	if draining != nil && seen.proves > 0 {
+		return min(draining.again, seen.proves)
+	}
 	if draining != nil {
 		return draining.again
 	}
