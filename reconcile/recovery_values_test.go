@@ -164,6 +164,7 @@ func byHand() []bad {
 		{path: "services.client.metadata.annotations", value: `{"example.com/annotation":"value"}`},
 		{path: "services.client.loadBalancerClass", value: `"example.com/nowhere"`, patch: `{"services":{"client":{"type":"LoadBalancer","loadBalancerClass":"example.com/nowhere"}}}`},
 		{path: "services.client.ipFamilies", value: `["IPv6"]`, says: "ipFamilies"},
+		{path: "services.client.ipFamilyPolicy", value: `"RequireDualStack"`, says: "ipFamilyPolicy"},
 		{path: "services.headless.metadata.labels", value: `{"example.com/label":"value"}`},
 		{path: "services.headless.metadata.annotations", value: `{"example.com/annotation":"value"}`},
 
@@ -267,7 +268,7 @@ func allBad() ([]bad, error) {
 			b.patch = fmt.Sprintf(`{"options":{"autoCompaction":{"mode":%s,"retention":%s}}}`, b.value, map[string]string{`"Periodic"`: `"999999h"`, `"Revision"`: `"9999999999"`}[b.value])
 		}
 	}
-	slices.SortFunc(all, func(a, b bad) int { return strings.Compare(a.name(), b.name()) })
+	slices.SortStableFunc(all, func(a, b bad) int { return strings.Compare(a.name(), b.name()) })
 	return slices.CompactFunc(all, func(a, b bad) bool { return a.name() == b.name() }), nil
 }
 

@@ -79,12 +79,10 @@ func clientService(c *api.EtcdCluster, s State) *corev1ac.ServiceApplyConfigurat
 	spec := corev1ac.ServiceSpec().
 		WithType(cmp.Or(asked.Type, corev1.ServiceTypeClusterIP)).
 		WithIPFamilies(asked.IPFamilies...).
+		WithIPFamilyPolicy(cmp.Or(asked.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)). // an API server keeps what is left out
 		WithPorts(servicePort("client", api.PortClient))
 	if asked.LoadBalancerClass != "" {
 		spec.WithLoadBalancerClass(asked.LoadBalancerClass)
-	}
-	if asked.IPFamilyPolicy != "" {
-		spec.WithIPFamilyPolicy(asked.IPFamilyPolicy)
 	}
 	switch {
 	case s.Admits && s.Labelled:
