@@ -11,7 +11,8 @@ import (
 //
 // TLSPlaneStatus is the TLS of one port.
 type TLSPlaneStatusApplyConfiguration struct {
-	// mode is Managed, Secret or Disabled.
+	// mode is Managed, Secret or Disabled: how Pods are created now. While it is changed there are
+	// Pods of the former mode.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// authority is the SHA-256 of the certificate of the authority that issues certificates, in
 	// hexadecimal. Only with mode Managed.
