@@ -53,7 +53,7 @@ func TestAdmitTLS(t *testing.T) {
 		},
 		"PlaintextOther": {
 			reason: "it is one of two words",
-			args:   args{object: `spec: {tls: {client: {mode: Managed, plaintext: Yes}}}`},
+			args:   args{object: `spec: {tls: {client: {mode: Managed, plaintext: 'Yes'}}}`},
 			want:   []string{`spec.tls.client.plaintext: Unsupported value: "Yes": supported values: "Allowed", "Refused"`},
 		},
 		"PeerOn": {

@@ -15,7 +15,8 @@ type TLSPlaneStatusApplyConfiguration struct {
 	// Pods of the former mode.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// authority is the SHA-256 of the certificate of the authority that issues certificates, in
-	// hexadecimal. Only with mode Managed.
+	// hexadecimal. Only with mode Managed, and after it: the authority issues again if the mode
+	// comes back.
 	Authority *string `json:"authority,omitempty"`
 	// trusts are the SHA-256 of all authorities that a Pod trusts when it is created now: two
 	// during a rotation, and one more for each that was lost in its second step; one after it.
