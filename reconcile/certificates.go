@@ -48,9 +48,9 @@ const (
 
 // credentials are the result of one look at the Secrets of a cluster.
 type credentials struct {
-	// configs are the TLS configurations with which the operator connects to members, by the name of
-	// its Secret: that of the spec, and those for Pods of a former mode. A Secret without a valid
-	// certificate has none.
+	// configs are the TLS configurations with which the operator connects to members, by the name
+	// of its Secret: that of the spec, and those for Pods of a former mode. A Secret without a
+	// valid certificate has none.
 	configs map[string]*tls.Config
 	// unasked are the messages about Pods of a former mode to which the operator cannot connect, by
 	// the name of its Secret.

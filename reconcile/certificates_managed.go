@@ -176,9 +176,9 @@ func clientsToo(p plane) string {
 	return "; give your applications the new ca.crt and certificate"
 }
 
-// authority reads the authority of a port. If there is none and no Pod trusts one, it
-// creates one. If the authority is lost and rotateAuthority asks for another one, it begins a rotation.
-// lost says why the authority cannot be used; empty: it can.
+// authority reads the authority of a port. If there is none and no Pod trusts one, it creates one.
+// If the authority is lost and rotateAuthority asks for another one, it begins a rotation. lost
+// says why the authority cannot be used; empty: it can.
 func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret, lost string, _ error) {
 	secret, err := l.ours(ctx, p.authority, l.holds(p), l.adoptable(p.authority))
 	if err != nil {

@@ -85,8 +85,8 @@ func (f *credentials) silent() *certificatesError {
 }
 
 // warned returns the step that the status reports: the warning about certificates in place of the
-// step of a healthy or hibernated cluster. An expired authority is why members do not answer, and so
-// is a certificate that is gone: these are reported in place of any step that does nothing.
+// step of a healthy or hibernated cluster. An expired authority is why members do not answer, and
+// so is a certificate that is gone: these are reported in place of any step that does nothing.
 func warned(seen observed, step membership.Step) membership.Step {
 	if silent := seen.credentials.silent(); silent != nil && !step.Acts() {
 		return silent.step()

@@ -53,14 +53,20 @@ func podWith(t *testing.T, name string, port api.ClientTLS) *corev1.Pod {
 	return pod
 }
 
-// ownedByOthers are the Secrets of portOwn.
-func ownedByOthers(t *testing.T) map[string]*corev1.Secret {
+// anotherAuthority is one with its key, as a Secret holds it.
+func anotherAuthority(t *testing.T) map[string][]byte {
 	t.Helper()
 	cert, key, err := pki.NewAuthority("others", noon, pki.AuthorityLifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := pki.ReadAuthority(map[string][]byte{api.SecretCert: cert, api.SecretKey: key}, files, noon)
+	return map[string][]byte{api.SecretCert: cert, api.SecretKey: key}
+}
+
+// ownedByOthers are the Secrets of portOwn.
+func ownedByOthers(t *testing.T) map[string]*corev1.Secret {
+	t.Helper()
+	a, err := pki.ReadAuthority(anotherAuthority(t), files, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +115,14 @@ func TestSwitchCertificates(t *testing.T) {
 		},
 		"OffForLong": {
 			reason: "that takes so long that certificates are renewed, for the names that they have", was: portManaged, now: portPlain, pods: []api.ClientTLS{portManaged}, at: pki.LeafLifetime * 2 / 3,
+			want: want{Written: clientLeaves, Configs: []string{"db-operator-tls"}},
+		},
+		"OffRotating": {
+			reason: "a rotation that had begun waits, and what both authorities issue stays trusted", was: portManaged, now: portPlain, pods: []api.ClientTLS{portManaged},
+			change: func(secrets map[string]*corev1.Secret) {
+				data, next := secrets["db-client-ca"].Data, anotherAuthority(t)
+				data[api.SecretNextCert], data[api.SecretNextKey] = next[api.SecretCert], next[api.SecretKey]
+			},
 			want: want{Written: clientLeaves, Configs: []string{"db-operator-tls"}},
 		},
 		"OffUnknown": {
@@ -327,5 +341,19 @@ func TestStartsServed(t *testing.T) {
 				t.Errorf("%s: %v, want %v", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestRotationWaitsForMode: a rotation that is under way is told of while nothing goes on with it.
+func TestRotationWaitsForMode(t *testing.T) {
+	t.Parallel()
+	c := ported(portPlain)
+	c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSManaged, Authority: "a", Rotation: &api.RotationStatus{Step: api.RotationTrustBoth, Message: "waiting"}}}
+	want := api.TLSPlaneStatus{
+		Mode: api.TLSDisabled, Authority: "a",
+		Rotation: &api.RotationStatus{Step: api.RotationTrustBoth, Message: "it goes on when spec.tls.client.mode is Managed again"},
+	}
+	if diff := cmp.Diff(want, tlsStatus(c, &credentials{}).Client); diff != "" {
+		t.Errorf("-want, +got\n%s", diff)
 	}
 }

@@ -79,8 +79,8 @@ func out(c *api.EtcdCluster, seen observed, i membership.Instance, pod *corev1.P
 	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
 }
 
-// yetToServe reports whether a member that serves clients with TLS serves none of them yet. It stays
-// out until it has answered: its kubelet cannot tell (readinessProbe in package render).
+// yetToServe reports whether a member that serves clients with TLS serves none of them yet. It
+// stays out until it has answered: its kubelet cannot tell (readinessProbe in package render).
 func yetToServe(c *api.EtcdCluster, seen observed, i membership.Instance, pod *corev1.Pod) bool {
 	m, port := seen.Member(i.ID), c.ClientPort()
 	if pod != nil {
