@@ -140,27 +140,35 @@ func Connecting(c *api.EtcdCluster, pods []corev1.Pod) *api.EtcdCluster {
 	for n := range pods {
 		ports[pods[n].Name] = ClientPort(c, &pods[n])
 	}
-	alike := func(as api.ClientTLS) []api.MemberStatus {
-		return slices.DeleteFunc(slices.Clone(c.Status.Members), func(m api.MemberStatus) bool {
-			port, ok := ports[m.Name]
-			return !ok || m.Role == api.RoleLearner || !reachedAlike(c, port, as)
-		})
+	alike := func(as api.ClientTLS, m api.MemberStatus) bool {
+		port, ok := ports[m.Name]
+		return ok && m.ID != "" && m.Role != api.RoleLearner && reachedAlike(c, port, as)
 	}
-	to := c.ClientPort()
-	members := alike(to)
-	for _, m := range c.Status.Members {
-		if port, ok := ports[m.Name]; ok {
-			if others := alike(port); len(others) > len(members) {
-				to, members = port, others
+	count := func(as api.ClientTLS) (n int) {
+		for _, m := range c.Status.Members {
+			if alike(as, m) {
+				n++
 			}
 		}
+		return n
 	}
-	if len(members) == 0 { // there are no Pods
+	to := c.ClientPort()
+	most := count(to)
+	for _, m := range c.Status.Members {
+		if port, ok := ports[m.Name]; ok && count(port) > most {
+			to, most = port, count(port)
+		}
+	}
+	if most == 0 { // there are no Pods
 		return c
 	}
-	c = WithClientPort(c, to)
-	c.Status.Members = members
-	return c
+	connecting := WithClientPort(c, to)
+	for n, m := range c.Status.Members {
+		if !alike(to, m) {
+			connecting.Status.Members[n].ID = "" // it is not asked; its version still counts
+		}
+	}
+	return connecting
 }
 
 // reachedAlike reports whether one certificate, or none, is enough to connect to both.
