@@ -98,7 +98,7 @@ func valid(c *api.EtcdCluster, seen observed) error {
 // held is why no member is changed in this pass: its certificates are not as they must be, or hold
 // says so. To stop all takes no certificate, and is the way to others.
 func (r *Reconciler) held(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if wrong := blockedByCertificates(seen); wrong != nil && step.Reason != membership.Hibernating && !startsUnread(seen, step) {
+	if wrong := blockedByCertificates(seen); wrong != nil && step.Reason != membership.Hibernating && !startsUnread(seen, step) && !startsServed(c, seen, step) {
 		return wrong
 	}
 	return r.hold(ctx, c, seen, step)
@@ -248,6 +248,9 @@ func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue t
 			Action: membership.Wait, Reason: membership.Starting,
 			Message: "the members serve; until the kubelet has found one of them ready, the Service for clients leads to none",
 		}
+	case c.ClientTLS() && c.ClientPort().ServesPlaintext():
+		healthy.Message += "; port 2379 is open to clients without TLS, which need no certificate (spec.tls.client.plaintext)"
+		fallthrough
 	default:
 		return healthy
 	}

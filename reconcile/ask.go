@@ -148,7 +148,7 @@ const afterMetrics = 100 * time.Millisecond
 // serve. While a cluster is formed for the first time there is no list by which to believe them.
 func (r *Reconciler) askMember(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) (membership.Client, membership.Endpoint, error) {
 	if c.Status.ClusterID == "" {
-		return r.askStatus(ctx, c, pod.Name, pod.Status.PodIP)
+		return r.askStatus(ctx, c, pod)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -171,7 +171,7 @@ func (r *Reconciler) askMember(ctx context.Context, c *api.EtcdCluster, pod *cor
 		}
 		fromMetrics = endpoint
 	})
-	etcd, endpoint, err := r.askStatus(ctx, c, pod.Name, pod.Status.PodIP)
+	etcd, endpoint, err := r.askStatus(ctx, c, pod)
 	if err == nil || ready {
 		cancel() // the metrics have nothing to add
 	}
@@ -195,8 +195,8 @@ func passes(ctx context.Context, d time.Duration) bool {
 }
 
 // askStatus connects to a member and asks it for its status.
-func (r *Reconciler) askStatus(ctx context.Context, c *api.EtcdCluster, member, ip string) (membership.Client, membership.Endpoint, error) {
-	etcd, err := r.dial(c, member, ip)
+func (r *Reconciler) askStatus(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) (membership.Client, membership.Endpoint, error) {
+	etcd, err := r.dial(c, pod)
 	if err != nil {
 		return nil, membership.Endpoint{}, err
 	}

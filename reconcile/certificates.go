@@ -48,11 +48,17 @@ const (
 
 // credentials are the result of one look at the Secrets of a cluster.
 type credentials struct {
-	// config is the TLS configuration with which the operator connects to members; nil where the
-	// clients' port has no TLS, or there is no valid certificate.
-	config *tls.Config
+	// configs are the TLS configurations with which the operator connects to members, by the name
+	// of its Secret: that of the spec, and those for Pods of a former mode. A Secret without a
+	// valid certificate has none.
+	configs map[string]*tls.Config
+	// unasked are the messages about Pods of a former mode to which the operator cannot connect, by
+	// the name of its Secret.
+	unasked map[string]*certificatesError
 	// blocked is why no Pod is created or changed; nil: nothing is in the way.
 	blocked error
+	// onlyClients: blocked is set for the clients' port alone.
+	onlyClients bool
 	// unread: blocked is set only because the operator has no right on a Secret. A kubelet can
 	// mount that Secret all the same.
 	unread bool
@@ -71,6 +77,7 @@ type credentials struct {
 
 	cluster    types.UID
 	generation int64
+	ports      string    // of otherPorts, when it was looked
 	again      time.Time // when to look again, at the latest
 }
 
@@ -101,17 +108,33 @@ func (k *keys) of(c *api.EtcdCluster) *credentials {
 func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
 
 // secure returns the credentials of a cluster. Where they are due, it reads the Secrets again, and
-// with mode Managed creates, renews and rotates certificates. Its only error is a conflict.
+// with mode Managed creates, renews and rotates certificates. Its only errors are a conflict, and
+// that Pods cannot be listed.
 func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
 	known := r.keys.of(c)
-	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {
+	others, err := r.otherPorts(ctx, c)
+	switch {
+	case err != nil:
+		return nil, err
+	case !c.ClientTLS() && !c.PeerTLS() && len(others) == 0:
+		r.keys.forget(client.ObjectKeyFromObject(c))
+		return &credentials{}, nil
+	case known.generation == c.Generation && known.ports == others.String() && now.Before(known.again):
 		return known, nil
 	}
-	found := &credentials{cluster: c.UID, generation: c.Generation, again: now.Add(r.nextLook(c)), expired: map[string]string{}}
+	found := &credentials{
+		cluster: c.UID, generation: c.Generation, ports: others.String(), again: now.Add(r.nextLook(c)),
+		configs: map[string]*tls.Config{}, unasked: map[string]*certificatesError{}, expired: map[string]string{},
+	}
 	l := &inspection{r: r, c: c, now: now, found: found, writes: !c.Spec.Suspend && c.DeletionTimestamp.IsZero()}
-	err := l.clock()
+	err = l.clock()
 	if err == nil {
-		err = errors.Join(l.clients(ctx), l.peers(ctx))
+		clients, peers := l.clients(ctx), l.peers(ctx)
+		found.onlyClients = peers == nil
+		err = errors.Join(clients, peers)
+		if conflict := l.keepOthers(ctx, others); conflict != nil {
+			return nil, conflict
+		}
 	}
 	var wrong *certificatesError
 	var foreign *foreignError
@@ -136,8 +159,11 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	default:
 		found.again = now.Add(blockedLook)
 	}
-	if found.config == nil { // the earlier certificate may still be valid
-		found.config = known.config
+	for operator, config := range known.configs { // the earlier certificate may still be valid
+		if _, other := others[operator]; found.configs[operator] == nil && (other || operator == c.OperatorSecret()) {
+			found.configs[operator] = config
+			delete(found.unasked, operator)
+		}
 	}
 	r.keys.known.Store(client.ObjectKeyFromObject(c), found)
 	return found, nil
@@ -182,7 +208,7 @@ func (l *inspection) clients(ctx context.Context) error {
 	}
 	if getErr == nil && secret != nil {
 		if config, configErr := pki.Config(secret.Data, files, l.now); configErr == nil {
-			l.found.config = config
+			l.found.configs[l.c.OperatorSecret()] = config
 		}
 	}
 	return errors.Join(err, getErr)
@@ -238,23 +264,9 @@ func (l *inspection) lookBy(t time.Time) {
 	}
 }
 
-// dial connects to a member, with the operator's certificate if the clients' port has TLS.
-func (r *Reconciler) dial(c *api.EtcdCluster, member, ip string) (membership.Client, error) {
-	if !c.ClientTLS() {
-		return r.Dial(ip, api.PortClient)
-	}
-	config := r.keys.of(c).config
-	if config == nil {
-		return nil, fmt.Errorf("dial etcd %s: there is no client certificate", ip)
-	}
-	config = config.Clone()
-	config.ServerName = c.MemberHost(member)
-	return r.DialTLS(ip, api.PortClient, config)
-}
-
 // untilCertificatesLook is how long it takes until the Secrets are to be read again.
-func untilCertificatesLook(c *api.EtcdCluster, seen observed, now time.Time) time.Duration {
-	if seen.credentials == nil || !c.ClientTLS() && !c.PeerTLS() {
+func untilCertificatesLook(seen observed, now time.Time) time.Duration {
+	if seen.credentials == nil || seen.credentials.again.IsZero() {
 		return atRest
 	}
 	return max(seen.credentials.again.Sub(now), afterConflict)

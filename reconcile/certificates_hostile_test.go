@@ -93,7 +93,7 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 			if tc.change != nil {
 				tc.change(all)
 			}
-			objects := []client.Object{newPod("db-0")}
+			objects := []client.Object{withTLS(newPod("db-0"))}
 			for _, secret := range all {
 				objects = append(objects, secret)
 			}
@@ -126,7 +126,7 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 func TestSecretsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	c := managed()
-	objects := []client.Object{newPod("db-0")}
+	objects := []client.Object{withTLS(newPod("db-0"))}
 	for _, secret := range secrets(t, c) {
 		objects = append(objects, secret)
 	}
@@ -136,7 +136,7 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 	}
 	s.Reader = refusedReader{s.Reader, apierrors.NewInternalError(errors.New("failed to decrypt"))}
 	found, err := s.secure(t.Context(), c, noon.Add(restingLook))
-	if err != nil || !strings.Contains(text(found.blocked), "failed to decrypt") || found.config == nil {
+	if err != nil || !strings.Contains(text(found.blocked), "failed to decrypt") || len(found.configs) == 0 {
 		t.Errorf("%v, %+v", err, found)
 	}
 }

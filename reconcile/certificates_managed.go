@@ -176,9 +176,9 @@ func clientsToo(p plane) string {
 	return "; give your applications the new ca.crt and certificate"
 }
 
-// authority reads the authority of a port. If there is none and the cluster has no Pods, it creates
-// one. If the authority is lost and rotateAuthority asks for another one, it begins a rotation.
-// lost says why the authority cannot be used; empty: it can.
+// authority reads the authority of a port. If there is none and no Pod trusts one, it creates one.
+// If the authority is lost and rotateAuthority asks for another one, it begins a rotation. lost
+// says why the authority cannot be used; empty: it can.
 func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret, lost string, _ error) {
 	secret, err := l.ours(ctx, p.authority, l.holds(p), l.adoptable(p.authority))
 	if err != nil {
@@ -192,7 +192,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 	if lost == "" {
 		return h, "", nil
 	}
-	trusted, err := l.hasPods(ctx)
+	trusted, err := l.hasPods(ctx, p)
 	switch {
 	case err != nil:
 		return nil, "", err
@@ -203,7 +203,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 			}
 		}
 		return nil, fmt.Sprintf("Secret %s with the certificate authority of %s %s", p.authority, p.spec, lost), nil
-	case h != nil: // there are no Pods, so no member trusts another authority
+	case h != nil: // no member trusts another authority
 		return h, "", nil
 	case secret != nil: // the clock may be wrong, or an administrator is changing the Secret
 		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not overwritten: %s", p.authority, p.spec, lost, recreateAdvice(p))}
@@ -247,14 +247,20 @@ func (l *inspection) readAuthority(ctx context.Context, p plane, secret *corev1.
 	return h, lost, nil
 }
 
-// hasPods reports whether the cluster has any Pod. It reads from the API server, not from the
-// cache.
-func (l *inspection) hasPods(ctx context.Context) (bool, error) {
+// mountedBy reports whether a Pod has certificates of the port that Quorate has issued, and so
+// trusts its authority.
+func (p plane) mountedBy(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(p.secrets, func(s issuedSecret) bool { return render.Mounts(pod, s.name) })
+}
+
+// hasPods reports whether any Pod of the cluster trusts the authority of a port: those of another
+// mode do not. It reads from the API server, not from the cache.
+func (l *inspection) hasPods(ctx context.Context, p plane) (bool, error) {
 	pods := &corev1.PodList{}
 	if err := l.r.Reader.List(ctx, pods, client.InNamespace(l.c.Namespace), client.MatchingLabels(render.Selector(l.c))); err != nil {
 		return false, fmt.Errorf("list Pods: %w", err)
 	}
-	return len(pods.Items) > 0, nil
+	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return p.mountedBy(&pod) }), nil
 }
 
 // withoutAuthority checks the existing certificates of a port whose authority is lost. The error

@@ -155,14 +155,14 @@ func TestSecretsWithoutOwner(t *testing.T) {
 				objects = append(objects, w.secrets[name])
 			}
 			if w.running {
-				objects = append(objects, newPod("db-0"))
+				objects = append(objects, withTLS(newPod("db-0")))
 			}
 			s := newStub(t, nil, objects...)
 			found, err := s.secure(t.Context(), w.c, noon.Add(time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := want{Dials: found.config != nil}
+			got := want{Dials: len(found.configs) > 0}
 			written := map[string]bool{}
 			for _, write := range s.writes {
 				written[write.Name] = true

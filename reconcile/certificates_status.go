@@ -23,6 +23,9 @@ func tlsStatus(c *api.EtcdCluster, found *credentials) *api.TLSStatus {
 		was.Client.Mode, was.Peer.Mode = s.Client.Mode, s.Peer.Mode
 		s = was
 	}
+	if s.Client.Mode != api.TLSManaged && s.Client.Rotation != nil {
+		s.Client.Rotation.Message = "it goes on when spec.tls.client.mode is Managed again"
+	}
 	if found == nil {
 		return s
 	}
@@ -69,12 +72,24 @@ func (f *credentials) warns() *certificatesError {
 	return f.warning
 }
 
+// silent is why members do not answer the operator; nil: certificates are no reason.
+func (f *credentials) silent() *certificatesError {
+	if f == nil {
+		return nil
+	}
+	silent := f.authorityExpired
+	for _, operator := range slices.Sorted(maps.Keys(f.unasked)) {
+		silent = cmp.Or(silent, f.unasked[operator])
+	}
+	return silent
+}
+
 // warned returns the step that the status reports: the warning about certificates in place of the
-// step of a healthy or hibernated cluster. An expired authority is why members do not answer, so it
-// is reported in place of any step that does nothing.
+// step of a healthy or hibernated cluster. An expired authority is why members do not answer, and
+// so is a certificate that is gone: these are reported in place of any step that does nothing.
 func warned(seen observed, step membership.Step) membership.Step {
-	if seen.credentials != nil && seen.credentials.authorityExpired != nil && !step.Acts() {
-		return seen.credentials.authorityExpired.step()
+	if silent := seen.credentials.silent(); silent != nil && !step.Acts() {
+		return silent.step()
 	}
 	if warning := seen.credentials.warns(); warning != nil && step.Action == membership.None && (step.Reason == membership.Healthy || step.Reason == membership.Hibernated) {
 		return warning.step()
@@ -86,7 +101,7 @@ func warned(seen observed, step membership.Step) membership.Step {
 // the Pod trusts a valid one.
 func (f *credentials) expiredFor(c *api.EtcdCluster, pod *corev1.Pod) string {
 	for _, part := range slices.Sorted(maps.Keys(f.expired)) {
-		if pod != nil && !render.Trusts(c, pod, part) {
+		if pod != nil && !render.Trusts(c, pod, part) && (part != render.PartClientTrust || render.ClientPort(c, pod).Mode == api.TLSManaged) {
 			return f.expired[part]
 		}
 	}

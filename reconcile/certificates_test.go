@@ -34,6 +34,17 @@ func plainText() *api.TLSStatus {
 	return &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSDisabled}, Peer: api.TLSPlaneStatus{Mode: api.TLSDisabled}}
 }
 
+// withTLS is a Pod that was made for a cluster with TLS on both ports.
+func withTLS(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.Containers = []corev1.Container{{Name: render.Container, Args: []string{"--listen-client-urls=https://0.0.0.0:2379"}}}
+	for name, secret := range map[string]string{"server-tls": "db-server-tls", "peer-tls": "db-peer-tls"} {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+			Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}},
+		})
+	}
+	return pod
+}
+
 // secrets are those that the operator makes of a cluster, by name, and notes what its members
 // trust.
 func secrets(t *testing.T, c *api.EtcdCluster) map[string]*corev1.Secret {
@@ -222,7 +233,7 @@ func TestManagedCertificates(t *testing.T) {
 				objects = append(objects, w.secrets[name])
 			}
 			if w.running {
-				objects = append(objects, newPod("db-0"))
+				objects = append(objects, withTLS(newPod("db-0")))
 			}
 			s := newStub(t, nil, objects...)
 			if !w.server.IsZero() {
@@ -233,7 +244,7 @@ func TestManagedCertificates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := want{Dials: found.config != nil, Blocked: text(found.blocked)}
+			got := want{Dials: len(found.configs) > 0, Blocked: text(found.blocked)}
 			if found.warning != nil {
 				got.Warning = found.warning.message
 			}
@@ -268,7 +279,7 @@ func text(err error) string {
 func TestCertificatesAreRemembered(t *testing.T) {
 	t.Parallel()
 	c := managed()
-	objects := []client.Object{newPod("db-0")}
+	objects := []client.Object{withTLS(newPod("db-0"))}
 	for _, secret := range secrets(t, c) {
 		objects = append(objects, secret)
 	}
@@ -621,11 +632,11 @@ func TestOutWithTLS(t *testing.T) {
 			t.Parallel()
 			seen := healthy()
 			tc.change(&seen)
-			if got := out(managed(), seen, seen.Instances[0], seen.pods["db-0"]); got != tc.want {
+			if got := out(managed(), seen, seen.Instances[0], withTLS(newPod("db-0"))); got != tc.want {
 				t.Errorf("%s: it is out: %t", tc.reason, got)
 			}
-			if out(newCluster(), seen, seen.Instances[0], seen.pods["db-0"]) {
-				t.Errorf("%s: it is out without TLS, where its kubelet can tell", tc.reason)
+			if out(managed(), seen, seen.Instances[0], seen.pods["db-0"]) {
+				t.Errorf("%s: its Pod is out that serves without TLS, where its kubelet can tell", tc.reason)
 			}
 		})
 	}

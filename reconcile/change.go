@@ -142,7 +142,7 @@ func (r *Reconciler) confirm(ctx context.Context, c *api.EtcdCluster, step membe
 	if err != nil {
 		return err
 	}
-	if again := membership.Plan(desired(live), seen.Observed); !reflect.DeepEqual(again, step) {
+	if again := foretold(live, seen, membership.Plan(desired(live), seen.Observed)); !reflect.DeepEqual(again, step) {
 		return fmt.Errorf("%w: now it is %s", apply.ErrChanged, again)
 	}
 	return nil
@@ -160,7 +160,7 @@ func (r *Reconciler) atLeader(c *api.EtcdCluster, seen observed, ask func(member
 	if at == nil {
 		return fmt.Errorf("%w: no member that answers serves", membership.ErrLater)
 	}
-	etcd, err := r.dial(c, at.Name, at.Status.PodIP)
+	etcd, err := r.dial(c, at)
 	if err != nil {
 		return err
 	}

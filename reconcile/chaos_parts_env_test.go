@@ -18,7 +18,7 @@ import (
 // where the whole takes longer than a machine can be had.
 var chaosParts = map[string][]string{
 	"members":  {"wake/", "grow/", "shrink/", "grow35/", "grow37/", "lead/", "resize/", "late/", "heal/", "move/"},
-	"changes":  {"upgrade/", "double/", "down/", "options/", "cpu/", "mend/", "mend1/", "rotate/"},
+	"changes":  {"upgrade/", "double/", "down/", "options/", "cpu/", "mend/", "mend1/", "rotate/", "switch/"},
 	"data":     {"restore/", "inplace/", "survive/", "backup/", "delete/", "retain/"},
 	"blind":    {"blind/"},
 	"turned":   {"turn/"},

@@ -18,6 +18,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/render"
 )
 
 // Clients that come by the Service notice nothing of a planned change. etcd that is stopping takes
@@ -75,17 +76,20 @@ func out(c *api.EtcdCluster, seen observed, i membership.Instance, pod *corev1.P
 	if slices.Contains(seen.out, i.Name) {
 		return true
 	}
-	if yetToServe(c, seen, i) {
+	if yetToServe(c, seen, i, pod) {
 		return true
 	}
 	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
 }
 
-// yetToServe reports whether a member of a cluster whose clients need TLS serves none of them yet.
-// It stays out until it has answered: its kubelet cannot tell (readinessProbe in package render).
-func yetToServe(c *api.EtcdCluster, seen observed, i membership.Instance) bool {
-	m := seen.Member(i.ID)
-	return c.ClientTLS() && lists(seen) && (i.Publishes() || m == nil || m.Learner)
+// yetToServe reports whether a member that serves clients with TLS serves none of them yet. It
+// stays out until it has answered: its kubelet cannot tell (readinessProbe in package render).
+func yetToServe(c *api.EtcdCluster, seen observed, i membership.Instance, pod *corev1.Pod) bool {
+	m, port := seen.Member(i.ID), c.ClientPort()
+	if pod != nil {
+		port = render.ClientPort(c, pod)
+	}
+	return port.ServesTLS() && lists(seen) && (i.Publishes() || m == nil || m.Learner)
 }
 
 // forClients is the step with what clients find meanwhile: of a healthy cluster whether they are
@@ -106,7 +110,7 @@ func forClients(c *api.EtcdCluster, seen observed, step membership.Step, overdue
 func keptOut(c *api.EtcdCluster, seen observed, step membership.Step) membership.Step {
 	kept := names(seen.Instances, func(i membership.Instance) bool {
 		pod := seen.pods[i.Name]
-		return yetToServe(c, seen, i) || pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
+		return yetToServe(c, seen, i, pod) || pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
 	})
 	if len(kept) == 0 {
 		return step

@@ -161,7 +161,12 @@ func TestCompareData(t *testing.T) {
 					return tc.answer(host, times[host]-1, revision)
 				}}, nil
 			}}
-			got.Hashes, got.Whole = r.compareData(t.Context(), newCluster(), []voter{{"a", "a", 8, false}, {"b", "b", 7, false}, {"c", "c", 9, true}})
+			at := func(name string, revision int64) voter {
+				pod := newPod(name)
+				pod.Status.PodIP = name
+				return voter{name: name, pod: pod, revision: revision}
+			}
+			got.Hashes, got.Whole = r.compareData(t.Context(), newCluster(), []voter{at("a", 8), at("b", 7), at("c", 9)})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -65,6 +65,7 @@ var lives = map[string]life{
 	"mend1":   {reason: "the same while no other serves", run: mend(1)},
 	"move":    {reason: "to a volume of another class, which takes another member", run: relocate},
 	"rotate":  {reason: "both certificate authorities are rotated, and no step waits for applications", run: rotate},
+	"switch":  {reason: "clients may use TLS, and then may not again, under clients without it", run: switchPort},
 	"restore": {reason: "started from a stored snapshot", forgets: true, run: restore},
 	"inplace": {reason: "put back to a stored snapshot while it serves", run: putInPlace},
 	"survive": {reason: "put back to what the one member has that is left", run: survive},
@@ -277,6 +278,20 @@ func rotate(s *stage, f *fault) (*api.EtcdCluster, data) {
 		s.Errorf("the authorities are the same: %+v", c.Status.TLS)
 	}
 	s.same(c, was)
+	s.write(c, kept)
+	return c, kept
+}
+
+func switchPort(s *stage, f *fault) (*api.EtcdCluster, data) {
+	c := s.cluster("db", 3)
+	c.Spec.TLS = nil
+	kept := s.born(c)
+	was := identityOf(c)
+	f.arm()
+	for _, port := range []api.ClientTLS{{Mode: api.TLSManaged, Plaintext: api.PlaintextAllowed}, {Mode: api.TLSDisabled}} {
+		s.switches(c, port)
+		s.same(c, was)
+	}
 	s.write(c, kept)
 	return c, kept
 }

@@ -75,7 +75,7 @@ func Preview(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (Out
 		return Outlook{}, err
 	}
 	o := Outlook{Namespace: c.Namespace, Name: c.Name, Members: len(c.Status.Members)}
-	step := membership.Plan(desired(c), seen.Observed)
+	step := foretold(c, seen, membership.Plan(desired(c), seen.Observed))
 	if !c.Spec.Suspend && c.DeletionTimestamp.IsZero() {
 		o.Objects, err = changes(ctx, reader, c, seen, step)
 		if instead, ok := obstacle(err, step); ok {

@@ -208,7 +208,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	seen.credentials = found
-	step := membership.Plan(desired(cluster), seen.Observed)
+	step := foretold(cluster, seen, membership.Plan(desired(cluster), seen.Observed))
 	err = r.act(ctx, cluster, seen, step)
 	draining, _ := errors.AsType[*drainingError](err)
 	step, err = outcome(ctx, step, err)
@@ -250,7 +250,7 @@ func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluste
 	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
 		wait = max(wait, r.unresponsive.rest(key, time.Now()))
 	}
-	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, time.Now()), untilCertificatesLook(cluster, seen, time.Now()))
+	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, time.Now()), untilCertificatesLook(seen, time.Now()))
 }
 
 // requeueConflict looks again soon where another operator was first. Any other error is tried

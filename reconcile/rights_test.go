@@ -77,7 +77,7 @@ func TestNoCertificateToAskWith(t *testing.T) {
 	}{
 		"None": {reason: "it may read no Secret", found: &credentials{}, want: api.ReasonCertificates + ": " + none},
 		"Some": {
-			reason: "it asks, and something is in the way", found: &credentials{config: &tls.Config{MinVersion: tls.VersionTLS12}},
+			reason: "it asks, and something is in the way", found: &credentials{configs: map[string]*tls.Config{"db-operator-tls": {MinVersion: tls.VersionTLS12}}},
 			want: api.ReasonUnreachable + ": the kubelets find that etcd serves in most Pods, and no member answers the operator: ports 2379 and 2381 must be open from the operator to the members",
 		},
 	} {

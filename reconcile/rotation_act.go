@@ -58,7 +58,7 @@ func (l *inspection) rotate(ctx context.Context, p plane, h *authoritySecret, se
 	if h.step == "" && !f.Due && (f.Asked == "" || f.Asked == f.Done) && p.status.Rotation == nil {
 		return report, nil // at rest
 	}
-	pods, err := l.podsOf(ctx, cached{l.r.Client, l.c.Name})
+	pods, err := podsOf(ctx, cached{l.r.Client, l.c.Name}, l.c)
 	if err != nil {
 		return report, err
 	}

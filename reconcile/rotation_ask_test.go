@@ -46,7 +46,7 @@ func TestAskedOfTrustHoldsNoWorker(t *testing.T) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		l.ask(ctx, l.peerPlane(), h, map[string]*corev1.Pod{"db-0": newPod("db-0")}, []memberTrust{{Name: "db-0"}})
+		l.ask(ctx, l.peerPlane(), h, map[string]*corev1.Pod{"db-0": withTLS(newPod("db-0"))}, []memberTrust{{Name: "db-0"}})
 	}()
 	<-asked
 	if err := s.workers.acquire(ctx, c.Namespace); err != nil {

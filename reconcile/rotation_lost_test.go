@@ -61,7 +61,7 @@ func (m *midway) trusted() []string {
 // look at the Secrets, of which what is written is there afterwards.
 func (m *midway) look(t *testing.T) *credentials {
 	t.Helper()
-	objects := []client.Object{newPod("db-0")}
+	objects := []client.Object{withTLS(newPod("db-0"))}
 	for _, name := range slices.Sorted(maps.Keys(m.secrets)) {
 		objects = append(objects, m.secrets[name])
 	}
@@ -303,7 +303,7 @@ func TestExpiredAuthority(t *testing.T) {
 func TestExpiredAuthorityRefused(t *testing.T) {
 	t.Parallel()
 	c := managed()
-	objects := []client.Object{newPod("db-0")}
+	objects := []client.Object{withTLS(newPod("db-0"))}
 	for _, secret := range secrets(t, c) {
 		objects = append(objects, secret)
 	}

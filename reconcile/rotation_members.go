@@ -16,15 +16,15 @@ import (
 )
 
 // podsOf returns the Pods of the cluster that run etcd or are about to, by name.
-func (l *inspection) podsOf(ctx context.Context, reader client.Reader) (map[string]*corev1.Pod, error) {
+func podsOf(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (map[string]*corev1.Pod, error) {
 	list := &corev1.PodList{}
-	if err := reader.List(ctx, list, client.InNamespace(l.c.Namespace), client.MatchingLabels(render.Selector(l.c))); err != nil {
+	if err := reader.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels(render.Selector(c))); err != nil {
 		return nil, fmt.Errorf("list Pods: %w", err)
 	}
 	pods := map[string]*corev1.Pod{}
 	for n := range list.Items {
 		pod := &list.Items[n]
-		if foreign, _ := belongs(l.c, pod); !foreign && pod.Annotations[api.AnnotationProvisions] == "" { // a Pod that only provisions its volume runs no etcd
+		if foreign, _ := belongs(c, pod); !foreign && pod.Annotations[api.AnnotationProvisions] == "" { // a Pod that only provisions its volume runs no etcd
 			pods[pod.Name] = pod
 		}
 	}
@@ -53,13 +53,16 @@ func (l *inspection) members(ctx context.Context, p plane, h *authoritySecret, p
 
 // unchanged reports whether the API server has exactly the Pods that were read from the cache.
 func (l *inspection) unchanged(ctx context.Context, looked map[string]*corev1.Pod) (bool, error) {
-	live, err := l.podsOf(ctx, l.r.Reader)
+	live, err := podsOf(ctx, l.r.Reader, l.c)
 	return maps.EqualFunc(live, looked, func(a, b *corev1.Pod) bool { return a.UID == b.UID }), err
 }
 
-// trusts reports whether a Pod was created with the ca.crt that the Secrets hold now. It was
-// not while the status has other authorities than the Secrets.
+// trusts reports whether a Pod was created with the ca.crt that the Secrets hold now. It was not
+// while the status has other authorities than the Secrets, nor where it is of another mode.
 func (l *inspection) trusts(p plane, h *authoritySecret, pod *corev1.Pod) bool {
+	if !p.mountedBy(pod) {
+		return false
+	}
 	if h.rotated && !slices.Equal(p.status.Trusts, pki.Fingerprints(h.issues.PEM())) {
 		return false
 	}

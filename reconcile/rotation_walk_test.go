@@ -121,7 +121,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 // start a member, with what the Secrets hold and the status says.
 func (w *walk) start(name string) {
 	w.Helper()
-	pod := ownedBy("cluster", newPod(name))
+	pod := ownedBy("cluster", withTLS(newPod(name)))
 	made, err := render.Pod(w.c, render.Member{Name: name, Version: "3.6.16"})
 	if err != nil {
 		w.Fatal(err)

@@ -70,7 +70,7 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	setRestore(&s, c, seen, metav1.Now())
 	setMembers(&s, seen, metav1.Now())
 	s.Ready = readyOf(c, s.ReadyReplicas)
-	s.Endpoints = []string{c.ClientServiceURL()}
+	s.Endpoints = []string{clientURL(c, seen)}
 	setConditions(&s, c, seen, step)
 	return s
 }
@@ -285,7 +285,7 @@ func availability(c *api.EtcdCluster, seen observed, step membership.Step) (meta
 		return metav1.ConditionFalse, api.ReasonAlarm, "etcd has raised the alarm " + strings.Join(alarms(seen), " and ")
 	case seen.Reach == membership.ReachQuorum:
 		return metav1.ConditionTrue, api.ReasonServing, "a quorum of the members answers"
-	case seen.Reach == membership.ReachNone && foundServing(seen)*2 > len(seen.pods) && c.ClientTLS() && seen.credentials != nil && seen.credentials.config == nil:
+	case seen.Reach == membership.ReachNone && foundServing(seen)*2 > len(seen.pods) && c.ClientTLS() && seen.credentials != nil && len(seen.credentials.configs) == 0:
 		return metav1.ConditionUnknown, api.ReasonCertificates, "the kubelets find that etcd serves in most Pods, and the operator has no certificate to ask the members with"
 	case seen.Reach == membership.ReachNone && foundServing(seen)*2 > len(seen.pods):
 		return metav1.ConditionUnknown, api.ReasonUnreachable, "the kubelets find that etcd serves in most Pods, and no member answers the operator: ports 2379 and 2381 must be open from the operator to the members"

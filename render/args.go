@@ -50,7 +50,7 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 	a := []string{
 		"--name=" + m.Name,
 		"--data-dir=" + dataDir,
-		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", urlScheme(c.ClientTLS()), api.PortClient),
+		listenClients + strings.Join(clientListeners(c), ","),
 		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", urlScheme(c.PeerTLS()), api.PortPeer),
 		fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", api.PortMetrics),
 		"--advertise-client-urls=" + c.ClientURL(m.Name),
@@ -65,6 +65,22 @@ func args(c *api.EtcdCluster, m Member, v *version.Version) []string {
 	a = append(a, tlsArgs(c)...)
 	a = append(a, smallVolumeArgs(c, m)...)
 	return append(a, optionArgs(c.Spec.Options, v)...)
+}
+
+const listenClients = "--listen-client-urls="
+
+// clientListeners are the URLs of the clients' port. etcd serves both schemes at one port: it tells
+// a client without TLS by its first bytes (serveCtx.serve in server/embed/serve.go).
+func clientListeners(c *api.EtcdCluster) []string {
+	port, at := c.ClientPort(), fmt.Sprintf("://0.0.0.0:%d", api.PortClient)
+	var urls []string
+	if port.ServesPlaintext() {
+		urls = append(urls, "http"+at)
+	}
+	if port.ServesTLS() {
+		urls = append(urls, "https"+at)
+	}
+	return urls
 }
 
 func urlScheme(encrypted bool) string {

@@ -146,7 +146,7 @@ func endpoints(c *api.EtcdCluster) []string {
 		}
 	}
 	if len(urls) == 0 {
-		urls = append(urls, c.ClientServiceURL())
+		urls = append(urls, c.ClientServiceURL(c.ClientTLS()))
 	}
 	return urls
 }

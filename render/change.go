@@ -257,6 +257,16 @@ func revisionOf(live *corev1.Pod) parts {
 	return made
 }
 
+// hashOf is that of one part; empty where it is not named.
+func (ps parts) hashOf(name string) string {
+	for _, p := range ps {
+		if p.name == name {
+			return p.hash
+		}
+	}
+	return ""
+}
+
 // with takes over one part of another revision.
 func (ps parts) with(other parts, name string) parts {
 	changed := slices.Clone(ps)

@@ -65,7 +65,7 @@ func revision(c *api.EtcdCluster) parts {
 		{"resources", hash([]any{canonical(resources.Requests), canonical(resources.Limits)})},
 		{"scheduling", hash(*scheduling(c))},
 		{"storage", hash(storage)},
-	}, trusts(c)...)
+	}, tlsParts(c)...)
 }
 
 // podHash is that of spec.pod without its metadata, which comes to a Pod that runs.
@@ -77,12 +77,19 @@ func podHash(c *api.EtcdCluster) string {
 	return hash([]any{account, users})
 }
 
+// tlsParts are the parts for TLS, in the order of their names.
+func tlsParts(c *api.EtcdCluster) parts {
+	all := append(trusts(c), part{PartClientPort, clientPortText(c, c.ClientPort())})
+	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
 // trusts are the parts for the authorities that a member trusts, of which it learns at its start
 // alone. Pods of a cluster whose authority has not been rotated yet have none: they trust the first
-// one.
+// one. With another mode than Managed no authority is asked for by the status.
 func trusts(c *api.EtcdCluster) parts {
 	var all parts
-	if t := c.Status.TLS; t != nil && len(t.Client.Trusts) > 0 {
+	if t := c.Status.TLS; t != nil && len(t.Client.Trusts) > 0 && c.ClientTLSMode() == api.TLSManaged {
 		all = append(all, part{PartClientTrust, hash(t.Client.Trusts)})
 	}
 	if t := c.Status.TLS; t != nil && len(t.Peer.Trusts) > 0 {
@@ -106,6 +113,7 @@ func Outdated(c *api.EtcdCluster, pod *corev1.Pod) []string {
 		name, hash, _ := strings.Cut(field, "=")
 		made[name] = hash
 	}
+	made[PartClientPort] = clientPortText(c, ClientPort(c, pod))
 	var outdated []string
 	for _, p := range revision(c) {
 		if made[p.name] != p.hash && (p.name != "options" || made[p.name] != optionsAsWritten(c)) {

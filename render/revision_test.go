@@ -12,6 +12,11 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
+// clients sets what the spec says of the clients' port.
+func clients(port api.ClientTLS) func(*api.EtcdCluster) {
+	return func(c *api.EtcdCluster) { c.Spec.TLS = &api.TLS{Client: &port} }
+}
+
 func TestOutdated(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -27,6 +32,7 @@ func TestOutdated(t *testing.T) {
 		},
 		"TrustNeverRotated": {
 			reason: "A cluster of an earlier release trusts its first authority, and so do its Pods",
+			before: clients(api.ClientTLS{Mode: api.TLSManaged}),
 			args: func(c *api.EtcdCluster) {
 				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSManaged, Authority: "a"}, Peer: api.TLSPlaneStatus{Mode: api.TLSManaged, Authority: "b"}}
 			},
@@ -34,13 +40,65 @@ func TestOutdated(t *testing.T) {
 		"TrustBoth": {
 			reason: "etcd learns whom it trusts when it starts",
 			args: func(c *api.EtcdCluster) {
-				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Trusts: []string{"a", "n"}}, Peer: api.TLSPlaneStatus{Trusts: []string{"b", "m"}}}
+				c.Status.TLS = &api.TLSStatus{
+					Client: api.TLSPlaneStatus{Mode: api.TLSManaged, Trusts: []string{"a", "n"}},
+					Peer:   api.TLSPlaneStatus{Mode: api.TLSManaged, Trusts: []string{"b", "m"}},
+				}
 			},
-			want: []string{PartClientTrust, PartPeerTrust},
+			before: func(c *api.EtcdCluster) { c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSManaged}} },
+			want:   []string{PartClientTrust, PartPeerTrust},
+		},
+		"TrustOfManagedAlone": {
+			reason: "With plain text for clients no authority is trusted, and one of before is no reason to recreate a Pod",
+			args: func(c *api.EtcdCluster) {
+				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSDisabled, Trusts: []string{"a"}}, Peer: api.TLSPlaneStatus{Mode: api.TLSDisabled}}
+			},
+		},
+		"ClientsOn": {
+			reason: "Clients need TLS",
+			args:   clients(api.ClientTLS{Mode: api.TLSManaged}),
+			want:   []string{PartClientPort},
+		},
+		"ClientsOff": {
+			reason: "Clients need no TLS any more; who is trusted does not matter then",
+			before: func(c *api.EtcdCluster) {
+				clients(api.ClientTLS{Mode: api.TLSManaged})(c)
+				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSManaged, Trusts: []string{"n"}}}
+			},
+			args: clients(api.ClientTLS{Mode: api.TLSDisabled}),
+			want: []string{PartClientPort},
+		},
+		"ClientsBoth": {
+			reason: "Clients may go without TLS",
+			before: clients(api.ClientTLS{Mode: api.TLSManaged}),
+			args:   clients(api.ClientTLS{Mode: api.TLSManaged, Plaintext: api.PlaintextAllowed}),
+			want:   []string{PartClientPort},
+		},
+		"ClientsRefused": {
+			reason: "A default that is written out, and names that go into certificates",
+			before: clients(api.ClientTLS{Mode: api.TLSManaged}),
+			args:   clients(api.ClientTLS{Mode: api.TLSManaged, Plaintext: api.PlaintextRefused, AltNames: []api.AltName{"a"}, RotateAuthority: "b"}),
+		},
+		"ClientsDisabled": {
+			reason: "The same of the mode",
+			args:   clients(api.ClientTLS{Mode: api.TLSDisabled}),
+		},
+		"ClientsOwn": {
+			reason: "From Quorate's Secrets to others'",
+			before: clients(api.ClientTLS{Mode: api.TLSManaged}),
+			args:   clients(ownSecrets("a", "b")),
+			want:   []string{PartClientPort},
+		},
+		"ClientsOwnOther": {
+			reason: "Others have another name",
+			before: clients(ownSecrets("a", "b")),
+			args:   clients(ownSecrets("c", "b")),
+			want:   []string{PartClientPort},
 		},
 		"TrustNew": {
 			reason: "The former one is trusted no more by clients' port, and nothing changes for peers",
 			before: func(c *api.EtcdCluster) {
+				clients(api.ClientTLS{Mode: api.TLSManaged})(c)
 				c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Trusts: []string{"a", "n"}}, Peer: api.TLSPlaneStatus{Trusts: []string{"b", "m"}}}
 			},
 			args: func(c *api.EtcdCluster) {
@@ -153,8 +211,7 @@ func TestOutdated(t *testing.T) {
 			if tc.before != nil {
 				tc.before(c)
 			}
-			pod := &corev1.Pod{}
-			pod.Annotations = map[string]string{api.AnnotationRevision: revision(c).String()}
+			pod := livePod(t, c, firstMember(c))
 			tc.args(c)
 			if diff := cmp.Diff(tc.want, Outdated(c, pod)); diff != "" {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
@@ -205,8 +262,8 @@ func TestPartsOfLater(t *testing.T) {
 				record = append(record, p)
 			}
 		}
-		pod := &corev1.Pod{}
-		pod.Annotations = map[string]string{api.AnnotationRevision: record.String()}
+		pod := livePod(t, c, firstMember(c))
+		pod.Annotations[api.AnnotationRevision] = record.String()
 		var want []string
 		if c.Spec.Pod != nil { // the golden cases that have a later part
 			want = []string{"pod"}

@@ -19,6 +19,7 @@ type served struct {
 	Options    *api.Options    `json:"options,omitempty"`
 	Pod        *api.Pod        `json:"pod,omitempty"` // without its metadata, which comes to a Pod that runs
 	Scheduling *api.Scheduling `json:"scheduling,omitempty"`
+	TLS        *api.ClientTLS  `json:"tls,omitempty"` // the clients' port, without what goes into certificates
 }
 
 // mostServed bounds what is kept of a spec. All annotations of an object together may have four
@@ -33,7 +34,7 @@ func Served(c *api.EtcdCluster, said string) string {
 		return said
 	}
 	s := c.Spec
-	raw, err := json.Marshal(served{Version: s.Version, Image: s.Image, Resources: s.Resources, Options: s.Options, Pod: servedPod(c), Scheduling: s.Scheduling})
+	raw, err := json.Marshal(served{Version: s.Version, Image: s.Image, Resources: s.Resources, Options: s.Options, Pod: servedPod(c), Scheduling: s.Scheduling, TLS: servedPort(c)})
 	if err != nil || len(raw) > mostServed { // then there is nothing to go back to
 		return ""
 	}
@@ -54,8 +55,8 @@ func servedPod(c *api.EtcdCluster) *api.Pod {
 func Differing(a, b *api.EtcdCluster) []string {
 	var differ []string
 	others := revision(b)
-	for n, p := range revision(a) {
-		if p != others[n] {
+	for _, p := range revision(a) {
+		if p.hash != others.hashOf(p.name) {
 			differ = append(differ, p.name)
 		}
 	}
@@ -69,7 +70,11 @@ func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
 	if said == "" || len(said) > mostServed || json.Unmarshal([]byte(said), &servedQuantities{}) != nil || json.Unmarshal([]byte(said), &s) != nil {
 		return nil, false
 	}
-	c = c.DeepCopy()
+	port, ok := portAsKept(s.TLS)
+	if !ok {
+		return nil, false
+	}
+	c = WithClientPort(c, port)
 	c.Spec.Version, c.Spec.Image, c.Spec.Resources, c.Spec.Options, c.Spec.Scheduling = s.Version, s.Image, s.Resources, s.Options, s.Scheduling
 	metadata := podMetadata(c)
 	if c.Spec.Pod = s.Pod; s.Pod != nil || metadata != nil {

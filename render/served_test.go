@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -23,6 +24,7 @@ func wrong(c *api.EtcdCluster) {
 	users := &api.PodSecurityContext{RunAsUser: new(int64(7))}
 	c.Spec.Pod = &api.Pod{Metadata: podMetadata(c), ServiceAccountName: "wrong", SecurityContext: users} // metadata comes by itself
 	resourced("1", "1Gi", "", "")(c)
+	c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "wrong"}, OperatorSecretRef: &api.SecretReference{Name: "too"}}, Peer: ptr.Deref(c.Spec.TLS, api.TLS{}).Peer}
 }
 
 // TestServedPod: whatever the spec says by now, a Pod that is made of what a member has served with
@@ -104,6 +106,23 @@ func TestServed(t *testing.T) {
 				c.Spec.Pod = &api.Pod{Metadata: &api.Metadata{Labels: api.Labels{"a": "b"}}}
 			},
 			want: `{"version":"3.6.16"}`,
+		},
+		"Clients": {
+			reason: "what is served to clients, without what goes into certificates", said: `{"version":"3.6.16"}`,
+			spec: func(c *api.EtcdCluster) {
+				clients(api.ClientTLS{Mode: api.TLSManaged, Plaintext: api.PlaintextAllowed, AltNames: []api.AltName{"a"}, RotateAuthority: "b"})(c)
+			},
+			want: `{"version":"3.6.16","tls":{"mode":"Managed","plaintext":"Allowed"}}`,
+		},
+		"ClientsOwn": {
+			reason: "with both Secrets of others", said: `{"version":"3.6.16","tls":{"mode":"Managed"}}`, spec: clients(ownSecrets("a", "b")),
+			want: `{"version":"3.6.16","tls":{"mode":"Secret","secretRef":{"name":"a"},"operatorSecretRef":{"name":"b"}}}`,
+		},
+		"ClientsForged": {
+			reason: "what Quorate has not written says nothing", said: `{"version":"3.6.16","tls":{"mode":"Secret"}}`, want: `{"version":"3.6.16"}`,
+		},
+		"ClientsOff": {
+			reason: "plain text is what a record of before says", said: `{"version":"3.6.16","tls":{"mode":"Managed"}}`, want: `{"version":"3.6.16"}`,
 		},
 		"Others":  {reason: "what another release of Quorate has written beside", said: `{"version":"3.6.16","further":1}`, want: `{"version":"3.6.16","further":1}`},
 		"Garbage": {reason: "what cannot be read says nothing", said: `{`, want: `{"version":"3.6.16"}`},

@@ -56,7 +56,7 @@ type EtcdClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss keeps the volumes that are left, and with spec.storage.medium Memory there are none: leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss FromBackup needs spec.backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss FromBackup must be able to read what spec.backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual"
-// +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.client) ? self.tls.client.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.client) ? oldSelf.tls.client.mode : 'Disabled')",fieldPath=".tls.client",message="spec.tls.client.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.tls) || !has(oldSelf.tls.client) || oldSelf.tls.client.mode == 'Disabled' || has(self.tls) && has(self.tls.client)",fieldPath=".tls.client",message="spec.tls.client cannot be removed while its mode is Managed or Secret, because that would leave open which mode is meant: set spec.tls.client.mode to Disabled for plain text"
 // +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.peer) ? self.tls.peer.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.peer) ? oldSelf.tls.peer.mode : 'Disabled')",fieldPath=".tls.peer",message="spec.tls.peer.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates
@@ -150,7 +150,7 @@ type EtcdClusterSpec struct {
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
 
 	// tls says how the connections to the members, and among them, are encrypted and authenticated.
-	// By default they are plain text. The modes cannot be changed yet.
+	// By default they are plain text. The mode for peers cannot be changed yet.
 	// +optional
 	TLS *TLS `json:"tls,omitempty"`
 

@@ -260,7 +260,8 @@ func (c *EtcdCluster) RestoreIdentity() *AgeIdentity {
 // ClientServiceName is the Service that clients use.
 func (c *EtcdCluster) ClientServiceName() string { return c.Name + "-client" }
 
-// ClientServiceURL is where clients inside the Kubernetes cluster reach any member.
-func (c *EtcdCluster) ClientServiceURL() string {
-	return scheme(c.ClientTLS()) + c.ClientServiceName() + "." + c.Namespace + ".svc:" + strconv.Itoa(PortClient)
+// ClientServiceURL is where clients inside the Kubernetes cluster reach any member, with TLS or
+// without.
+func (c *EtcdCluster) ClientServiceURL(encrypted bool) string {
+	return scheme(encrypted) + c.ClientServiceName() + "." + c.Namespace + ".svc:" + strconv.Itoa(PortClient)
 }

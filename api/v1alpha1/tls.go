@@ -16,6 +16,17 @@ const (
 	TLSDisabled TLSMode = "Disabled"
 )
 
+// Plaintext is whether members with TLS also serve clients without it.
+type Plaintext string
+
+// The values.
+const (
+	// PlaintextAllowed: clients may connect without TLS, and then need no certificate.
+	PlaintextAllowed Plaintext = "Allowed"
+	// PlaintextRefused: every client needs TLS.
+	PlaintextRefused Plaintext = "Refused"
+)
+
 // TLS says how the connections to the members, and among them, are encrypted and authenticated.
 // Each of the two ports has a mode of its own.
 type TLS struct {
@@ -33,16 +44,25 @@ type TLS struct {
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Secret' ? has(self.secretRef) && has(self.operatorSecretRef) : !has(self.secretRef) && !has(self.operatorSecretRef)",message="spec.tls.client.secretRef and spec.tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.altNames)",fieldPath=".altNames",message="spec.tls.client.altNames go into certificates that Quorate issues (mode Managed): with mode Secret put them into your own certificate"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.rotateAuthority) && !has(self.rotationWait)",message="spec.tls.client.rotateAuthority and spec.tls.client.rotationWait are for mode Managed: with mode Secret you rotate the authority yourself (docs/tls.md#your-own-certificates-and-cert-manager)"
-// +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || (!has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name) && (!has(self.operatorSecretRef) || !has(oldSelf.operatorSecretRef) || self.operatorSecretRef.name == oldSelf.operatorSecretRef.name)",message="the names of the Secrets cannot be changed, because the Pods mount them: revert them, and replace what the Secrets hold"
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Disabled' || !has(self.plaintext)",fieldPath=".plaintext",message="spec.tls.client.plaintext is for modes Managed and Secret: mode Disabled serves plain text alone, so leave it out"
 type ClientTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
 	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
 	// text). With Managed and Secret every client needs a certificate: with Managed one of that
-	// authority, with Secret one of an authority in ca.crt of secretRef. The mode cannot be changed
-	// yet.
+	// authority, with Secret one of an authority in ca.crt of secretRef. A change of the mode
+	// recreates the Pods, one after the other: plaintext says how clients go on meanwhile.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
+
+	// plaintext is Allowed (members also serve clients without TLS, at the same port) or Refused. A
+	// client without TLS needs no certificate: while plaintext is Allowed, whatever reaches the
+	// port can read and write the data. It is for the time of a change of the mode: Allowed first,
+	// then the clients change, then Refused. Each change recreates the Pods, one after the other.
+	// Only with modes Managed and Secret. Default Refused.
+	// +optional
+	// +kubebuilder:validation:Enum=Allowed;Refused
+	Plaintext Plaintext `json:"plaintext,omitempty"`
 
 	// altNames are further DNS names and IP addresses by which clients reach the members, such as
 	// those of a load balancer. They can be changed at any time: the members' certificate is
@@ -74,14 +94,15 @@ type ClientTLS struct {
 	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
 	// with the authorities that client certificates are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>-client.<namespace>.svc, for server and client
-	// authentication. Required with mode Secret, and only allowed there.
+	// authentication. Another name recreates the Pods, one after the other. Required with mode
+	// Secret, and only allowed there.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 
 	// operatorSecretRef is the Secret with the client certificate of Quorate and of the Jobs of its
 	// backups: tls.crt, tls.key, and ca.crt with the authorities that members are checked against.
-	// tls.crt must be valid for client authentication. Required with mode Secret, and only allowed
-	// there.
+	// tls.crt must be valid for client authentication. Another name recreates the Pods, one after
+	// the other. Required with mode Secret, and only allowed there.
 	// +optional
 	OperatorSecretRef *SecretReference `json:"operatorSecretRef,omitempty"`
 }
@@ -134,13 +155,15 @@ type TLSStatus struct {
 
 // TLSPlaneStatus is the TLS of one port.
 type TLSPlaneStatus struct {
-	// mode is Managed, Secret or Disabled.
+	// mode is Managed, Secret or Disabled: how Pods are created now. While it is changed there are
+	// Pods of the former mode.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
 
 	// authority is the SHA-256 of the certificate of the authority that issues certificates, in
-	// hexadecimal. Only with mode Managed.
+	// hexadecimal. Only with mode Managed, and after it: the authority issues again if the mode
+	// comes back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Authority string `json:"authority,omitempty"`
@@ -256,18 +279,40 @@ func (c *EtcdCluster) PeerAuthoritySecret() string { return c.Name + "-peer-ca" 
 // ApplicationSecret is the Secret with what an application needs to connect (Managed).
 func (c *EtcdCluster) ApplicationSecret() string { return c.Name + "-client-tls" }
 
+// ClientPort is what members that are created now serve at the clients' port: the mode that is in
+// force, with what the spec says beside it.
+func (c *EtcdCluster) ClientPort() ClientTLS {
+	port := c.ownClient()
+	port.Mode = c.ClientTLSMode()
+	return port
+}
+
+// ServesTLS reports whether the port serves clients with TLS.
+func (p ClientTLS) ServesTLS() bool { return p.Mode != TLSDisabled }
+
+// ServesPlaintext reports whether the port serves clients without TLS.
+func (p ClientTLS) ServesPlaintext() bool {
+	return p.Mode == TLSDisabled || p.Plaintext == PlaintextAllowed
+}
+
 // ServerSecret is the Secret with the certificate that members show to clients.
-func (c *EtcdCluster) ServerSecret() string {
-	if c.ClientTLSMode() == TLSSecret {
-		return secretName(c.ownClient().SecretRef)
+func (c *EtcdCluster) ServerSecret() string { return c.ServerSecretOf(c.ClientPort()) }
+
+// ServerSecretOf is that of members that serve the port so.
+func (c *EtcdCluster) ServerSecretOf(port ClientTLS) string {
+	if port.Mode == TLSSecret {
+		return secretName(port.SecretRef)
 	}
 	return c.Name + "-server-tls"
 }
 
 // OperatorSecret is the Secret with the client certificate of Quorate and its Jobs.
-func (c *EtcdCluster) OperatorSecret() string {
-	if c.ClientTLSMode() == TLSSecret {
-		return secretName(c.ownClient().OperatorSecretRef)
+func (c *EtcdCluster) OperatorSecret() string { return c.OperatorSecretOf(c.ClientPort()) }
+
+// OperatorSecretOf is that for members that serve the port so.
+func (c *EtcdCluster) OperatorSecretOf(port ClientTLS) string {
+	if port.Mode == TLSSecret {
+		return secretName(port.OperatorSecretRef)
 	}
 	return c.Name + "-operator-tls"
 }

@@ -5,7 +5,7 @@ import "testing"
 func TestAdmitTLS(t *testing.T) {
 	t.Parallel()
 	const (
-		client  = `spec.tls.client: Invalid value: spec.tls.client.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		removed = `spec.tls.client: Invalid value: spec.tls.client cannot be removed while its mode is Managed or Secret, because that would leave open which mode is meant: set spec.tls.client.mode to Disabled for plain text`
 		peer    = `spec.tls.peer: Invalid value: spec.tls.peer.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
 		both    = `spec.tls.client: Invalid value: spec.tls.client.secretRef and spec.tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect`
 		names   = `spec.tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme`
@@ -26,14 +26,35 @@ func TestAdmitTLS(t *testing.T) {
 			args:   args{before: managed, object: `spec: {tls: {client: {mode: Managed, altNames: [a.example]}, peer: {mode: Managed}}}`},
 		},
 		"ClientOn": {
-			reason: "clients that run would be cut off",
+			reason: "member by member",
 			args:   args{before: `{}`, object: `spec: {tls: {client: {mode: Managed}}}`},
-			want:   []string{client},
+		},
+		"ClientBoth": {
+			reason: "members serve clients with TLS and without",
+			args:   args{before: `{}`, object: `spec: {tls: {client: {mode: Managed, plaintext: Allowed}}}`},
 		},
 		"ClientOff": {
 			reason: "the same the other way",
+			args:   args{before: managed, object: `spec: {tls: {client: {mode: Disabled}, peer: {mode: Managed}}}`},
+		},
+		"ClientOwn": {
+			reason: "from Quorate's certificates to others'",
+			args:   args{before: managed, object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}, plaintext: Refused}, peer: {mode: Managed}}}`},
+		},
+		"ClientLeftOut": {
+			reason: "what is in force would stay so, or become plain text",
 			args:   args{before: managed, object: `spec: {tls: {peer: {mode: Managed}}}`},
-			want:   []string{client},
+			want:   []string{removed},
+		},
+		"PlaintextOfDisabled": {
+			reason: "it is plain text by itself",
+			args:   args{object: `spec: {tls: {client: {mode: Disabled, plaintext: Allowed}}}`},
+			want:   []string{`spec.tls.client.plaintext: Invalid value: spec.tls.client.plaintext is for modes Managed and Secret: mode Disabled serves plain text alone, so leave it out`},
+		},
+		"PlaintextOther": {
+			reason: "it is one of two words",
+			args:   args{object: `spec: {tls: {client: {mode: Managed, plaintext: 'Yes'}}}`},
+			want:   []string{`spec.tls.client.plaintext: Unsupported value: "Yes": supported values: "Allowed", "Refused"`},
 		},
 		"PeerOn": {
 			reason: "peer URLs would change",
@@ -41,17 +62,16 @@ func TestAdmitTLS(t *testing.T) {
 			want:   []string{peer},
 		},
 		"AllLeftOut": {
-			reason: "to say nothing is to say Disabled",
+			reason: "to say nothing is to say Disabled for peers, and leaves it open for clients",
 			args:   args{before: managed, object: `{}`},
-			want:   []string{client, peer},
+			want:   []string{removed, peer},
 		},
 		"SecretRenamed": {
-			reason: "Pods mount it by its name",
+			reason: "Pods mount it by its name, and are recreated",
 			args: args{
 				before: own,
 				object: `spec: {tls: {client: {mode: Secret, secretRef: {name: other}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: c}}}}`,
 			},
-			want: []string{`spec.tls.client: Invalid value: the names of the Secrets cannot be changed, because the Pods mount them: revert them, and replace what the Secrets hold`},
 		},
 		"PeerSecretRenamed": {
 			reason: "the same of members",

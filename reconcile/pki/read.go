@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -111,3 +112,17 @@ func encoded(kind string, der []byte) []byte {
 }
 
 var errNoAuthority = errors.New("it is not the certificate of an authority")
+
+// Hosts are the names and addresses that the first certificate of a file is valid for; none where
+// it cannot be read.
+func Hosts(file []byte) []string {
+	chain, err := certificates("", file)
+	if err != nil {
+		return nil
+	}
+	hosts := slices.Clone(chain[0].DNSNames)
+	for _, ip := range chain[0].IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	return hosts
+}

@@ -229,6 +229,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: operatorSecretRef
       type:
         namedType: dev.quorate.api.v1alpha1.SecretReference
+    - name: plaintext
+      type:
+        namedType: dev.quorate.api.v1alpha1.Plaintext
     - name: rotateAuthority
       type:
         scalar: string
@@ -897,6 +900,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretRef
       type:
         namedType: dev.quorate.api.v1alpha1.SecretReference
+- name: dev.quorate.api.v1alpha1.Plaintext
+  scalar: string
 - name: dev.quorate.api.v1alpha1.Pod
   map:
     fields:

@@ -14,9 +14,15 @@ type ClientTLSApplyConfiguration struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
 	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
 	// text). With Managed and Secret every client needs a certificate: with Managed one of that
-	// authority, with Secret one of an authority in ca.crt of secretRef. The mode cannot be changed
-	// yet.
+	// authority, with Secret one of an authority in ca.crt of secretRef. A change of the mode
+	// recreates the Pods, one after the other: plaintext says how clients go on meanwhile.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
+	// plaintext is Allowed (members also serve clients without TLS, at the same port) or Refused. A
+	// client without TLS needs no certificate: while plaintext is Allowed, whatever reaches the
+	// port can read and write the data. It is for the time of a change of the mode: Allowed first,
+	// then the clients change, then Refused. Each change recreates the Pods, one after the other.
+	// Only with modes Managed and Secret. Default Refused.
+	Plaintext *apiv1alpha1.Plaintext `json:"plaintext,omitempty"`
 	// altNames are further DNS names and IP addresses by which clients reach the members, such as
 	// those of a load balancer. They can be changed at any time: the members' certificate is
 	// reissued, and nothing restarts. The names of the Services and of the members, localhost,
@@ -37,12 +43,13 @@ type ClientTLSApplyConfiguration struct {
 	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
 	// with the authorities that client certificates are checked against. tls.crt must be valid for
 	// *.<cluster>.<namespace>.svc and <cluster>-client.<namespace>.svc, for server and client
-	// authentication. Required with mode Secret, and only allowed there.
+	// authentication. Another name recreates the Pods, one after the other. Required with mode
+	// Secret, and only allowed there.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// operatorSecretRef is the Secret with the client certificate of Quorate and of the Jobs of its
 	// backups: tls.crt, tls.key, and ca.crt with the authorities that members are checked against.
-	// tls.crt must be valid for client authentication. Required with mode Secret, and only allowed
-	// there.
+	// tls.crt must be valid for client authentication. Another name recreates the Pods, one after
+	// the other. Required with mode Secret, and only allowed there.
 	OperatorSecretRef *SecretReferenceApplyConfiguration `json:"operatorSecretRef,omitempty"`
 }
 
@@ -57,6 +64,14 @@ func ClientTLS() *ClientTLSApplyConfiguration {
 // If called multiple times, the Mode field is set to the value of the last call.
 func (b *ClientTLSApplyConfiguration) WithMode(value apiv1alpha1.TLSMode) *ClientTLSApplyConfiguration {
 	b.Mode = &value
+	return b
+}
+
+// WithPlaintext sets the Plaintext field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Plaintext field is set to the value of the last call.
+func (b *ClientTLSApplyConfiguration) WithPlaintext(value apiv1alpha1.Plaintext) *ClientTLSApplyConfiguration {
+	b.Plaintext = &value
 	return b
 }
 

@@ -11,10 +11,12 @@ import (
 //
 // TLSPlaneStatus is the TLS of one port.
 type TLSPlaneStatusApplyConfiguration struct {
-	// mode is Managed, Secret or Disabled.
+	// mode is Managed, Secret or Disabled: how Pods are created now. While it is changed there are
+	// Pods of the former mode.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// authority is the SHA-256 of the certificate of the authority that issues certificates, in
-	// hexadecimal. Only with mode Managed.
+	// hexadecimal. Only with mode Managed, and after it: the authority issues again if the mode
+	// comes back.
 	Authority *string `json:"authority,omitempty"`
 	// trusts are the SHA-256 of all authorities that a Pod trusts when it is created now: two
 	// during a rotation, and one more for each that was lost in its second step; one after it.
