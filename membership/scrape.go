@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -43,10 +44,15 @@ func Scrape(ctx context.Context, host string, port int) (Endpoint, error) {
 	return e, nil
 }
 
-// scraper keeps no connection: few are asked, and seldom twice. It goes by no proxy, and nowhere
-// else than to the member.
+// scraper keeps a connection to a member for a few seconds: only a member that starts is asked, and
+// then several times a second. A member that was replaced has closed its connection. It goes by no
+// proxy, and nowhere else than to the member.
 var scraper = &http.Client{
-	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: mostHeader},
+	Transport: &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: CallTimeout}).DialContext, // it is not given up with the request
+		MaxIdleConnsPerHost: 1, IdleConnTimeout: 3 * time.Second,
+		DisableCompression: true, MaxResponseHeaderBytes: mostHeader,
+	},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 

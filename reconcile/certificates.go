@@ -136,8 +136,8 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	default:
 		found.again = now.Add(blockedLook)
 	}
-	if found.config == nil { // the earlier certificate may still be valid
-		found.config = known.config
+	if found.config == nil || pki.Same(found.config, known.config) { // the earlier certificate may still be valid
+		found.config = known.config // connections are kept as long as it is the same
 	}
 	r.keys.known.Store(client.ObjectKeyFromObject(c), found)
 	return found, nil
@@ -238,18 +238,31 @@ func (l *inspection) lookBy(t time.Time) {
 	}
 }
 
-// dial connects to a member, with the operator's certificate if the clients' port has TLS.
-func (r *Reconciler) dial(c *api.EtcdCluster, member, ip string) (membership.Client, error) {
-	if !c.ClientTLS() {
-		return r.Dial(ip, api.PortClient)
+// dial returns the connection that is kept to a member, or connects to it, with the operator's
+// certificate if the clients' port has TLS.
+func (r *Reconciler) dial(c *api.EtcdCluster, pod *corev1.Pod) (*connection, error) {
+	to, now := destination{pod: pod.UID, ip: pod.Status.PodIP}, time.Now()
+	if c.ClientTLS() {
+		if to.config = r.keys.of(c).config; to.config == nil {
+			return nil, fmt.Errorf("dial etcd %s: there is no client certificate", to.ip)
+		}
 	}
-	config := r.keys.of(c).config
-	if config == nil {
-		return nil, fmt.Errorf("dial etcd %s: there is no client certificate", ip)
+	if kept := r.connections.take(client.ObjectKeyFromObject(c), pod.Name, to, now); kept != nil {
+		return kept, nil
 	}
-	config = config.Clone()
-	config.ServerName = c.MemberHost(member)
-	return r.DialTLS(ip, api.PortClient, config)
+	var etcd membership.Client
+	var err error
+	if to.config == nil {
+		etcd, err = r.Dial(to.ip, api.PortClient)
+	} else {
+		config := to.config.Clone()
+		config.ServerName = c.MemberHost(pod.Name)
+		etcd, err = r.DialTLS(to.ip, api.PortClient, config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return connected(etcd, to, now), nil
 }
 
 // untilCertificatesLook is how long it takes until the Secrets are to be read again.

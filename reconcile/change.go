@@ -160,7 +160,7 @@ func (r *Reconciler) atLeader(c *api.EtcdCluster, seen observed, ask func(member
 	if at == nil {
 		return fmt.Errorf("%w: no member that answers serves", membership.ErrLater)
 	}
-	etcd, err := r.dial(c, at.Name, at.Status.PodIP)
+	etcd, err := r.dial(c, at)
 	if err != nil {
 		return err
 	}

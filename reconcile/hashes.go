@@ -59,7 +59,8 @@ func urgent(c *api.EtcdCluster, seen *observed) bool {
 
 // voter is one to be compared.
 type voter struct {
-	name, ip string
+	name     string
+	pod      *corev1.Pod
 	revision int64
 	leads    bool
 }
@@ -71,7 +72,7 @@ func toCompare(seen *observed) []voter {
 	for _, i := range seen.Instances {
 		m, pod := seen.Member(i.ID), seen.pods[i.Name]
 		if m != nil && !m.Learner && pod != nil && i.Serves() {
-			serving = append(serving, voter{i.Name, pod.Status.PodIP, i.Endpoint.Revision, i.Leads()})
+			serving = append(serving, voter{i.Name, pod, i.Endpoint.Revision, i.Leads()})
 		}
 	}
 	n := slices.IndexFunc(serving, func(v voter) bool { return v.leads })
@@ -147,7 +148,7 @@ func (r *Reconciler) compareData(ctx context.Context, c *api.EtcdCluster, servin
 }
 
 func (r *Reconciler) hash(ctx context.Context, c *api.EtcdCluster, v voter, revision int64) (membership.Hash, error) {
-	etcd, err := r.dial(c, v.name, v.ip)
+	etcd, err := r.dial(c, v.pod)
 	if err != nil {
 		return membership.Hash{}, err
 	}
@@ -159,7 +160,7 @@ func (r *Reconciler) hash(ctx context.Context, c *api.EtcdCluster, v voter, revi
 // grow.
 func (r *Reconciler) revisions(ctx context.Context, c *api.EtcdCluster, serving []voter) {
 	for n := range serving {
-		etcd, endpoint, err := r.askStatus(ctx, c, serving[n].name, serving[n].ip)
+		etcd, endpoint, err := r.askStatus(ctx, c, serving[n].pod)
 		if err != nil {
 			continue
 		}

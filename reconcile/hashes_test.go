@@ -161,7 +161,12 @@ func TestCompareData(t *testing.T) {
 					return tc.answer(host, times[host]-1, revision)
 				}}, nil
 			}}
-			got.Hashes, got.Whole = r.compareData(t.Context(), newCluster(), []voter{{"a", "a", 8, false}, {"b", "b", 7, false}, {"c", "c", 9, true}})
+			at := func(name string) *corev1.Pod {
+				pod := newPod(name)
+				pod.Status.PodIP = name
+				return pod
+			}
+			got.Hashes, got.Whole = r.compareData(t.Context(), newCluster(), []voter{{"a", at("a"), 8, false}, {"b", at("b"), 7, false}, {"c", at("c"), 9, true}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
