@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -168,30 +166,5 @@ func TestClientLasts(t *testing.T) {
 				t.Errorf("%s: it lasts: %t, want %t", tc.reason, got, tc.want)
 			}
 		})
-	}
-}
-
-// TestScrapeKeepsConnection: while a member starts, one connection is enough for its metrics. A
-// process that has taken the place of another one is connected to anew.
-func TestScrapeKeepsConnection(t *testing.T) {
-	t.Parallel()
-	listener := accepts(t)
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(metricsOf)) // a reader that hangs up has said why
-	})}}
-	server.Start()
-	t.Cleanup(server.Close)
-	host, port := at(t, listener)
-	for range 3 {
-		if _, err := Scrape(t.Context(), host, port); err != nil {
-			t.Error(err)
-		}
-	}
-	if n := listener.count(); n != 1 {
-		t.Errorf("three looks took %d connections, want 1", n)
-	}
-	listener.closeAll()
-	if _, err := Scrape(t.Context(), host, port); err != nil || listener.count() != 2 {
-		t.Errorf("after the connection was closed: %v, %d connections", err, listener.count())
 	}
 }

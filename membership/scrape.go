@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -44,14 +43,14 @@ func Scrape(ctx context.Context, host string, port int) (Endpoint, error) {
 	return e, nil
 }
 
-// scraper keeps a connection to a member for a few seconds: only a member that starts is asked, and
-// then several times a second. A member that was replaced has closed its connection. It goes by no
-// proxy, and nowhere else than to the member.
+// scraper keeps no connection: few members are asked, none of them at rest, and net/http logs what a
+// member sends over a connection that is kept. A connection attempt goes on when the request is
+// given up, and so has a time-out of its own. It goes by no proxy, and nowhere else than to the
+// member.
 var scraper = &http.Client{
 	Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: CallTimeout}).DialContext, // it is not given up with the request
-		MaxIdleConnsPerHost: 1, IdleConnTimeout: 3 * time.Second,
-		DisableCompression: true, MaxResponseHeaderBytes: mostHeader,
+		DialContext:       (&net.Dialer{Timeout: CallTimeout}).DialContext,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: mostHeader,
 	},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }

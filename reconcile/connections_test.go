@@ -12,8 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/pki"
 )
 
 // lasting is a member over a connection that lasts until it is closed or broken.
@@ -79,25 +81,25 @@ func TestConnectionClosed(t *testing.T) {
 	db := turnOf("db")
 	cases := map[string]struct {
 		reason string
-		then   func(all *connections, first *connection)
+		then   func(all *connections)
 		want   []bool // whether the first and the second connection are closed
 	}{
-		"Kept": {reason: "the next look uses it", then: func(*connections, *connection) {}, want: []bool{false, false}},
-		"Silent": {reason: "the next look has no answer of the first member", then: func(all *connections, _ *connection) {
+		"Kept": {reason: "the next look uses it", then: func(*connections) {}, want: []bool{false, false}},
+		"Silent": {reason: "the next look has no answer of the first member", then: func(all *connections) {
 			all.keep(db, map[string]*connection{"db-1": all.take(db, "db-1", to, now)})
 		}, want: []bool{true, false}},
-		"Deleted":  {reason: "nothing is kept of a deleted cluster", then: func(all *connections, _ *connection) { all.forget(db) }, want: []bool{true, true}},
-		"Other":    {reason: "another cluster is deleted", then: func(all *connections, _ *connection) { all.forget(turnOf("other")) }, want: []bool{false, false}},
-		"Ended":    {reason: "the operator ends", then: func(all *connections, _ *connection) { all.end() }, want: []bool{true, true}},
-		"LateLook": {reason: "a look that ends after the operator keeps nothing", then: func(all *connections, _ *connection) { all.end(); all.keep(db, nil) }, want: []bool{true, true}},
-		"Replaced": {reason: "the look has connected anew, because the first was old", then: func(all *connections, first *connection) {
+		"Deleted":  {reason: "nothing is kept of a deleted cluster", then: func(all *connections) { all.forget(db) }, want: []bool{true, true}},
+		"Other":    {reason: "another cluster is deleted", then: func(all *connections) { all.forget(turnOf("other")) }, want: []bool{false, false}},
+		"Ended":    {reason: "the operator ends", then: func(all *connections) { all.end() }, want: []bool{true, true}},
+		"LateLook": {reason: "a look that ends after the operator keeps nothing", then: func(all *connections) { all.end(); all.keep(db, nil) }, want: []bool{true, true}},
+		"Replaced": {reason: "the look has connected anew, because the first was old", then: func(all *connections) {
 			all.keep(db, map[string]*connection{"db-0": connected(&lasting{}, to, now), "db-1": all.take(db, "db-1", to, now)})
 		}, want: []bool{true, false}},
-		"InUse": {reason: "a comparison is not cut off", then: func(all *connections, _ *connection) {
+		"InUse": {reason: "a comparison is not cut off", then: func(all *connections) {
 			all.take(db, "db-0", to, now)
 			all.forget(db)
 		}, want: []bool{false, true}},
-		"Used": {reason: "the comparison has ended", then: func(all *connections, _ *connection) {
+		"Used": {reason: "the comparison has ended", then: func(all *connections) {
 			beside := all.take(db, "db-0", to, now)
 			all.forget(db)
 			_ = beside.Close() // the stub's error is of another kind
@@ -109,7 +111,7 @@ func TestConnectionClosed(t *testing.T) {
 			etcds, all := []*lasting{{}, {}}, &connections{}
 			first, second := connected(etcds[0], to, now), connected(etcds[1], to, now)
 			all.keep(db, map[string]*connection{"db-0": first, "db-1": second})
-			tc.then(all, first)
+			tc.then(all)
 			if diff := cmp.Diff(tc.want, []bool{etcds[0].closed.Load(), etcds[1].closed.Load()}); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -184,5 +186,31 @@ func TestLookConnects(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestConnectionsOutliveLooks: the Secrets are read every few minutes, and connections stay unless
+// the operator's certificate was renewed.
+func TestConnectionsOutliveLooks(t *testing.T) {
+	t.Parallel()
+	c := managed()
+	var objects []client.Object
+	for _, secret := range secrets(t, c) {
+		objects = append(objects, secret)
+	}
+	s := newStub(t, nil, append(objects, newPod("db-0"))...)
+	config := func(at time.Time) *tls.Config {
+		found, err := s.secure(t.Context(), c, at)
+		if err != nil || found.config == nil {
+			t.Fatal(err, found)
+		}
+		return found.config
+	}
+	first := config(noon.Add(time.Hour))
+	if config(noon.Add(2*time.Hour)) != first {
+		t.Error("the same certificate was read again, and is another configuration")
+	}
+	if config(noon.Add(pki.LeafLifetime*2/3+time.Hour)) == first {
+		t.Error("the certificate was renewed, and the configuration is the same")
 	}
 }
