@@ -198,7 +198,7 @@ func TestConnectionsOutliveLooks(t *testing.T) {
 	for _, secret := range secrets(t, c) {
 		objects = append(objects, secret)
 	}
-	s := newStub(t, nil, append(objects, newPod("db-0"))...)
+	s := newStub(t, nil, append(slices.Clone(objects), newPod("db-0"))...)
 	config := func(at time.Time) *tls.Config {
 		found, err := s.secure(t.Context(), c, at)
 		if err != nil || found.config == nil {
@@ -210,7 +210,15 @@ func TestConnectionsOutliveLooks(t *testing.T) {
 	if config(noon.Add(2*time.Hour)) != first {
 		t.Error("the same certificate was read again, and is another configuration")
 	}
-	if config(noon.Add(pki.LeafLifetime*2/3+time.Hour)) == first {
+	renewed := noon.Add(pki.LeafLifetime*2/3 + time.Hour)
+	config(renewed)
+	for _, o := range objects {
+		if data := s.secrets[o.GetName()]; data != nil {
+			o.(*corev1.Secret).Data = data
+		}
+	}
+	s.Reader = newStub(t, nil, append(objects, newPod("db-0"))...).Client // with what was written
+	if config(renewed.Add(time.Hour)) == first {
 		t.Error("the certificate was renewed, and the configuration is the same")
 	}
 }
