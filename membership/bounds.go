@@ -44,7 +44,7 @@ const (
 // have gRPC connect again whenever a connection is closed. Without it the next call does.
 var toMembers = []grpc.DialOption{
 	grpc.WithNoProxy(), grpc.WithMaxHeaderListSize(mostHeader), grpc.WithConnectParams(reconnecting),
-	grpc.WithReadBufferSize(smallBuffer), grpc.WithWriteBufferSize(smallBuffer), grpc.WithSharedWriteBuffer(true),
+	grpc.WithReadBufferSize(smallBuffer), grpc.WithWriteBufferSize(smallBuffer),
 	grpc.WithStaticStreamWindowSize(smallWindow), grpc.WithStaticConnWindowSize(smallWindow),
 	grpc.WithIdleTimeout(idleFor), grpc.WithDisableServiceConfig(),
 }
