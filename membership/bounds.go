@@ -39,9 +39,9 @@ const (
 
 // toMembers are the options of each connection to a member. No proxy leads to one, whatever the
 // environment says: members are inside of the network. A connection may be kept, so its buffers are
-// small: a question and its answer have some hundred bytes. The windows are as small as gRPC allows,
-// and fixed: otherwise gRPC measures the network with each answer. clientv3's service config would
-// have gRPC connect again whenever a connection is closed. Without it the next call does.
+// small: a question and its answer have some hundred bytes. The windows are fixed, and as small as
+// gRPC allows: otherwise gRPC measures the network with each answer. clientv3's service config
+// would have gRPC connect again whenever a connection is closed. Without it the next call does.
 var toMembers = []grpc.DialOption{
 	grpc.WithNoProxy(), grpc.WithMaxHeaderListSize(mostHeader), grpc.WithConnectParams(reconnecting),
 	grpc.WithReadBufferSize(smallBuffer), grpc.WithWriteBufferSize(smallBuffer),

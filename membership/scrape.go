@@ -43,8 +43,8 @@ func Scrape(ctx context.Context, host string, port int) (Endpoint, error) {
 	return e, nil
 }
 
-// scraper keeps no connection: few members are asked, none of them at rest, and net/http logs what a
-// member sends over a connection that is kept. A connection attempt goes on when the request is
+// scraper keeps no connection: few members are asked, none of them at rest, and net/http logs what
+// a member sends over a connection that is kept. An attempt to connect goes on when the request is
 // given up, and so has a time-out of its own. It goes by no proxy, and nowhere else than to the
 // member.
 var scraper = &http.Client{

@@ -110,8 +110,8 @@ func measure(t *testing.T, binary string, count int) string {
 		count, ready.Seconds(), cpu, cpu/tens, memory, alone, (memory-alone)/tens, recovered.Seconds())
 }
 
-// apiServer starts an API server. It returns a client, what is seen of the clusters, and the path of
-// a kubeconfig.
+// apiServer starts an API server. It returns a client, what is seen of the clusters, and the path
+// of a kubeconfig.
 func apiServer(t *testing.T) (client.Client, *seen, string) {
 	t.Helper()
 	env, err := hostlet.StartEnv(t.Context(), "../../templates/install/crd")
