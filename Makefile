@@ -89,8 +89,8 @@ test-fast: ## What to run before every commit: format, vet, unit tests, six stor
 .PHONY: test
 test: ## All the proof that decides: what CI runs (25 minutes; 50 on a machine that has nothing yet)
 	@rm -f $(LAYERS)
-	@$(MAKE) --no-print-directory --keep-going test-verify test-lint test-rest test-race test-env test-pull test-kind; failed=$$?; \
-		go run ./e2e/layer -summary -layers "verify lint unit race env pull kind" $(LAYERS) || failed=1; exit $$failed
+	@$(MAKE) --no-print-directory --keep-going test-verify test-lint test-rest test-race test-env test-lost test-pull test-kind; failed=$$?; \
+		go run ./e2e/layer -summary -layers "verify lint unit race env lost pull kind" $(LAYERS) || failed=1; exit $$failed
 
 .PHONY: test-verify test-lint
 test-verify:
@@ -121,6 +121,12 @@ test-race: ## Unit tests of the operator under the race detector
 test-env: ## Tests against a real API server and real etcd processes
 	@mkdir -p bin; $(assets) || exit 1; nice -n 10 go run ./e2e/node/quorate-kind image > bin/node-image.log 2>&1 & \
 		$(layer) env -- $(env) -timeout 40m -skip '^Test(Smoke$$|$(no_etcd))' ./api/v1alpha1 ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
+
+# Some of 40 clusters are on lost nodes; in the long run, of 200.
+lost = $(layer) lost -- go test -tags e2e -count=1 -v -run '^TestLostNodesBesideHealthy$$' ./e2e/footprint
+.PHONY: test-lost
+test-lost:
+	@$(lost) -of 40
 
 .PHONY: test-pull test-kind e2e
 test-pull:
@@ -156,7 +162,7 @@ SEED      = $(shell printf '%d' 0x$(shell echo $(REVISION) | cut -c1-7))
 CACHE     = $(or $(QUORATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate)
 LONG      = $(CACHE)/long/$(REVISION)
 CHAOS    := members changes data blind turned walks recovery
-LONG_RUN := verify lint unit explore race env etcd race-env minors pull kind oldest $(CHAOS:%=chaos-%)
+LONG_RUN := verify lint unit explore race env etcd race-env minors lost pull kind oldest $(CHAOS:%=chaos-%)
 ONLY     := $(LONG_RUN)
 
 .PHONY: test-long
@@ -182,6 +188,8 @@ long-lint: test-lint
 long-unit:
 	@$(layer) unit -- go test -count=1 ./...
 long-pull: test-pull
+long-lost:
+	@$(lost)
 long-explore: explore
 long-minors: test-minors
 long-oldest: test-oldest

@@ -38,10 +38,24 @@ const (
 )
 
 // toMembers are the options of each connection to a member. No proxy leads to one, whatever the
-// environment says: members are inside of the network.
+// environment says: members are inside of the network. A connection may be kept, so its buffers are
+// small: a question and its answer have some hundred bytes. The windows are fixed, and as small as
+// gRPC allows: otherwise gRPC measures the network with each answer. clientv3's service config
+// would have gRPC connect again whenever a connection is closed. Without it the next call does.
 var toMembers = []grpc.DialOption{
 	grpc.WithNoProxy(), grpc.WithMaxHeaderListSize(mostHeader), grpc.WithConnectParams(reconnecting),
+	grpc.WithReadBufferSize(smallBuffer), grpc.WithWriteBufferSize(smallBuffer),
+	grpc.WithStaticStreamWindowSize(smallWindow), grpc.WithStaticConnWindowSize(smallWindow),
+	grpc.WithIdleTimeout(idleFor), grpc.WithDisableServiceConfig(),
 }
+
+const (
+	smallBuffer = 2 << 10
+	smallWindow = 64 << 10
+	// idleFor is how long a connection stays open without a question, such as that of an operator
+	// that has ended its passes. A member at rest is asked every ten seconds.
+	idleFor = time.Minute
+)
 
 // reconnecting is how a member is connected to that refuses connections, because its etcd is being
 // started: gRPC tries again after a tenth of a second, and not after a whole one, which would be

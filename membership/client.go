@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 )
 
 // CallTimeout bounds every call to etcd. A slower member is of no use to clients, and one sick
@@ -71,6 +73,15 @@ type Downgrader interface {
 	CancelDowngrade(ctx context.Context) error
 }
 
+// Lasting is a Client that can be used for more than one look at a member, and then needs no new
+// connection. Those of Dial and DialTLS are.
+type Lasting interface {
+	Client
+	// Lasts reports whether the connection is there and every call on it has succeeded so far. A
+	// Client that does not last is closed: another one finds a member that was restarted sooner.
+	Lasts() bool
+}
+
 // Dialer makes a Client of one member, whose host is an IP address: looking at a member never
 // depends on DNS. It does not wait for the connection; the first call does.
 type Dialer func(host string, port int) (Client, error)
@@ -112,19 +123,35 @@ func dial(address, url string, config *tls.Config, options []grpc.DialOption) (C
 	if err != nil {
 		return nil, fmt.Errorf("dial etcd %s: %w", address, err)
 	}
+	// Status and HashKV of clientv3 connect anew for each call. There is one endpoint, so all calls
+	// use its connection.
+	c.Maintenance = clientv3.NewMaintenanceFromMaintenanceClient(clientv3.RetryMaintenanceClient(c, c.ActiveConnection()), c)
 	return &client{etcd: c, address: address, url: url}, nil
 }
 
 type client struct {
 	etcd         *clientv3.Client
 	address, url string
+	failed       atomic.Bool // a call has failed
 }
 
-var _ Client = (*client)(nil)
+var _ Lasting = (*client)(nil)
 
 func (c *client) Close() error { return c.etcd.Close() }
 
-func (c *client) Status(ctx context.Context) (Endpoint, error) {
+func (c *client) Lasts() bool {
+	return !c.failed.Load() && c.etcd.ActiveConnection().GetState() == connectivity.Ready
+}
+
+// ended is deferred by each call.
+func (c *client) ended(err *error) {
+	if *err != nil {
+		c.failed.Store(true)
+	}
+}
+
+func (c *client) Status(ctx context.Context) (_ Endpoint, err error) {
+	defer c.ended(&err)
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	r, err := c.etcd.Status(ctx, c.url)
@@ -188,7 +215,8 @@ func alarms(remarks []string) []Alarm {
 	return raised[:min(len(raised), mostAlarms)]
 }
 
-func (c *client) Members(ctx context.Context) ([]Member, error) {
+func (c *client) Members(ctx context.Context) (_ []Member, err error) {
+	defer c.ended(&err)
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	r, err := c.etcd.MemberList(ctx) // linearizable unless asked otherwise

@@ -33,10 +33,11 @@ var later = []error{
 
 // change makes one call that changes the cluster, under CallTimeout. The errors in done say that it
 // was made before.
-func (c *client) change(ctx context.Context, what string, call func(context.Context) error, done ...error) error {
+func (c *client) change(ctx context.Context, what string, call func(context.Context) error, done ...error) (err error) {
+	defer c.ended(&err)
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	err := call(ctx)
+	err = call(ctx)
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case err == nil || slices.ContainsFunc(done, is):

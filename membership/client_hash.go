@@ -21,7 +21,8 @@ var ErrCompacted = errors.New("the revision is compacted")
 // Hash of a revision at which a member was compacted may be one that etcd has kept since then, and
 // does not tell what is on the disk now (HashByRev in server/storage/mvcc/hash.go). So a look at
 // the revision before follows, which fails exactly where this one is compacted.
-func (c *client) Hash(ctx context.Context, revision int64) (Hash, error) {
+func (c *client) Hash(ctx context.Context, revision int64) (_ Hash, err error) {
+	defer c.ended(&err)
 	ctx, cancel := context.WithTimeout(ctx, HashTimeout)
 	defer cancel()
 	r, err := c.etcd.HashKV(ctx, c.url, revision)

@@ -43,10 +43,15 @@ func Scrape(ctx context.Context, host string, port int) (Endpoint, error) {
 	return e, nil
 }
 
-// scraper keeps no connection: few are asked, and seldom twice. It goes by no proxy, and nowhere
-// else than to the member.
+// scraper keeps no connection: few members are asked, none of them at rest, and net/http logs what
+// a member sends over a connection that is kept. An attempt to connect goes on when the request is
+// given up, and so has a time-out of its own. It goes by no proxy, and nowhere else than to the
+// member.
 var scraper = &http.Client{
-	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: mostHeader},
+	Transport: &http.Transport{
+		DialContext:       (&net.Dialer{Timeout: CallTimeout}).DialContext,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: mostHeader,
+	},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 

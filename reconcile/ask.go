@@ -34,7 +34,8 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 	defer r.workers.releaseIfSlow(c.Namespace)()
 	began := time.Now()
 	asked := answers{endpoints: map[string]membership.Endpoint{}}
-	clients, fromMetrics := map[string]membership.Client{}, map[string]membership.Endpoint{}
+	clients, fromMetrics := map[string]*connection{}, map[string]membership.Endpoint{}
+	defer func() { r.connections.keep(client.ObjectKeyFromObject(c), clients) }()
 	var mutex sync.Mutex
 	var all taskGroup
 	count := 0
@@ -75,9 +76,6 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			break
 		}
 		log.FromContext(ctx).V(1).Info("Members cannot be listed", "member", name, "error", err.Error())
-	}
-	for _, etcd := range clients {
-		_ = etcd.Close() // it was only read from
 	}
 	asked.believe(c, fromMetrics)
 	now := time.Now()
@@ -146,7 +144,7 @@ const afterMetrics = 100 * time.Millisecond
 // askMember asks a member for its status. Of a member that does not answer the metrics may tell,
 // which are returned beside the error. It is not waited for once its metrics say that it does not
 // serve. While a cluster is formed for the first time there is no list by which to believe them.
-func (r *Reconciler) askMember(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) (membership.Client, membership.Endpoint, error) {
+func (r *Reconciler) askMember(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) (*connection, membership.Endpoint, error) {
 	if c.Status.ClusterID == "" {
 		return r.askStatus(ctx, c, pod)
 	}
@@ -194,8 +192,8 @@ func passes(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// askStatus connects to a member and asks it for its status.
-func (r *Reconciler) askStatus(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) (membership.Client, membership.Endpoint, error) {
+// askStatus asks a member for its status, over the connection that is kept or a new one.
+func (r *Reconciler) askStatus(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod) (*connection, membership.Endpoint, error) {
 	etcd, err := r.dial(c, pod)
 	if err != nil {
 		return nil, membership.Endpoint{}, err

@@ -159,10 +159,14 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	default:
 		found.again = now.Add(blockedLook)
 	}
-	for operator, config := range known.configs { // the earlier certificate may still be valid
-		if _, other := others[operator]; found.configs[operator] == nil && (other || operator == c.OperatorSecret()) {
+	for operator, config := range known.configs {
+		_, other := others[operator]
+		switch now := found.configs[operator]; {
+		case now == nil && (other || operator == c.OperatorSecret()): // the earlier certificate may still be valid
 			found.configs[operator] = config
 			delete(found.unasked, operator)
+		case now != nil && pki.Same(now, config): // connections are kept as long as it is the same
+			found.configs[operator] = config
 		}
 	}
 	r.keys.known.Store(client.ObjectKeyFromObject(c), found)

@@ -7,9 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -126,20 +128,31 @@ func (l *inspection) keepHosts(ctx context.Context, s issuedSecret) error {
 	return nil
 }
 
-// dial connects to a member as its Pod serves clients: with the operator's certificate where that
-// is with TLS.
-func (r *Reconciler) dial(c *api.EtcdCluster, pod *corev1.Pod) (membership.Client, error) {
-	port, ip := render.ClientPort(c, pod), pod.Status.PodIP
-	if !port.ServesTLS() {
-		return r.Dial(ip, api.PortClient)
+// dial returns the connection that is kept to a member, or connects to it as its Pod serves clients:
+// with the operator's certificate where that is with TLS.
+func (r *Reconciler) dial(c *api.EtcdCluster, pod *corev1.Pod) (*connection, error) {
+	to, now := destination{pod: pod.UID, ip: pod.Status.PodIP}, time.Now()
+	if port := render.ClientPort(c, pod); port.ServesTLS() {
+		if to.config = r.keys.of(c).configs[c.OperatorSecretOf(port)]; to.config == nil {
+			return nil, fmt.Errorf("dial etcd %s: there is no client certificate", to.ip)
+		}
 	}
-	config := r.keys.of(c).configs[c.OperatorSecretOf(port)]
-	if config == nil {
-		return nil, fmt.Errorf("dial etcd %s: there is no client certificate", ip)
+	if kept := r.connections.take(client.ObjectKeyFromObject(c), pod.Name, to, now); kept != nil {
+		return kept, nil
 	}
-	config = config.Clone()
-	config.ServerName = c.MemberHost(pod.Name)
-	return r.DialTLS(ip, api.PortClient, config)
+	var etcd membership.Client
+	var err error
+	if to.config == nil {
+		etcd, err = r.Dial(to.ip, api.PortClient)
+	} else {
+		config := to.config.Clone()
+		config.ServerName = c.MemberHost(pod.Name)
+		etcd, err = r.DialTLS(to.ip, api.PortClient, config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return connected(etcd, to, now), nil
 }
 
 // startsServed reports whether the step starts members again with a clients' port with which they

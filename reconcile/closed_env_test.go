@@ -20,8 +20,18 @@ import (
 	"quorate.dev/reconcile"
 )
 
-// closable is a network between an operator and the members, as a NetworkPolicy may close it.
+// closable is a network between an operator and the members, as a NetworkPolicy may close it, for
+// connections that there are as well.
 type closable struct{ closed atomic.Bool }
+
+type overNetwork struct {
+	membership.Client
+	network *closable
+}
+
+func (o overNetwork) Lasts() bool {
+	return !o.network.closed.Load() && o.Client.(membership.Lasting).Lasts()
+}
 
 func (n *closable) between(r *reconcile.Reconciler) {
 	dial, scrape := r.Dial, r.Scrape
@@ -30,7 +40,8 @@ func (n *closable) between(r *reconcile.Reconciler) {
 		if n.closed.Load() {
 			return nil, shut
 		}
-		return dial(host, port)
+		etcd, err := dial(host, port)
+		return overNetwork{etcd, n}, err
 	}
 	r.Scrape = func(ctx context.Context, host string, port int) (membership.Endpoint, error) {
 		if n.closed.Load() {

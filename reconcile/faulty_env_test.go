@@ -153,6 +153,7 @@ func (c *faultyEtcd) Status(ctx context.Context) (membership.Endpoint, error) {
 	return c.real.Status(ctx)
 }
 func (c *faultyEtcd) Close() error { return c.real.Close() }
+func (c *faultyEtcd) Lasts() bool  { return c.real.(membership.Lasting).Lasts() }
 
 func (c *faultyEtcd) Hash(ctx context.Context, revision int64) (membership.Hash, error) {
 	return c.real.Hash(ctx, revision)

@@ -256,6 +256,8 @@ type named struct {
 	hostlet *hostlet.Hostlet
 }
 
+func (n named) Lasts() bool { return n.Client.(membership.Lasting).Lasts() }
+
 func (n named) AddLearner(ctx context.Context, peerURL string) error {
 	return n.Client.AddLearner(ctx, n.hostlet.Substitute(peerURL))
 }

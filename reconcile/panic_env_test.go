@@ -28,7 +28,8 @@ func TestPanickedPass(t *testing.T) {
 				}
 				panic("TestPanickedPass")
 			}
-			return dial(host, port)
+			etcd, err := dial(host, port)
+			return struct{ membership.Client }{etcd}, err // it does not last: the next look connects anew
 		}
 	})
 	bad, good := s.cluster("bad", 1), s.cluster("good", 1)

@@ -81,6 +81,7 @@ type Reconciler struct {
 	pace         pace
 	intents      intents
 	keys         keys
+	connections  connections
 	// handshaker asks a member whose authority is rotated what it shows and accepts; nil:
 	// handshake.
 	handshaker handshaker
@@ -127,7 +128,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	whoseTurn := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.changing.wake = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
 		r.comparing.wake = r.changing.wake
-		context.AfterFunc(ctx, r.comparing.end)
+		context.AfterFunc(ctx, func() { r.comparing.end(); r.connections.end() })
 		return nil
 	})
 	// Claims have no owner while they are to be retained, so that all children are found by label.
@@ -284,6 +285,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.proving.forget(key)
 	r.intents.forget(key)
 	r.keys.forget(key)
+	r.connections.forget(key)
 	r.unresponsive.forget(key)
 	r.unanswered.Delete(key)
 }

@@ -25,8 +25,9 @@ import (
 )
 
 var (
-	sizes  = flag.String("clusters", "100", "how many EtcdClusters of three members in one namespace, separated by commas: a row of the table for each")
-	window = flag.Duration("window", time.Minute, "how long CPU and memory at rest are measured")
+	sizes   = flag.String("clusters", "100", "how many EtcdClusters of three members in one namespace, separated by commas: a row of the table for each")
+	window  = flag.Duration("window", time.Minute, "how long CPU and memory at rest are measured")
+	secured = flag.Bool("tls", false, "the clients' port of all clusters has TLS")
 )
 
 // bounds are how long one number of clusters may take; zero: no limit.
@@ -71,32 +72,12 @@ func TestBenchFootprint(t *testing.T) {
 // measure creates that many clusters, and returns their row of the table.
 func measure(t *testing.T, binary string, count int) string {
 	t.Helper()
-	env, err := hostlet.StartEnv(t.Context(), "../../templates/install/crd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	access := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(access, env.KubeConfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, watches, err := connect(env.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := watchAll(t, watches)
+	c, seen, access := apiServer(t)
 	startStandIns(t, access, count)
 	operator := startOperator(t, binary, access)
 	_, alone := rests(t, operator)
 
-	names := make([]string, count)
-	for n := range names {
-		names[n] = fmt.Sprintf("db%d", n)
-	}
+	names := namesOf(count)
 	allowed, begun := most[count], time.Now()
 	at(t, names, func(ctx context.Context, name string) error { return c.Create(ctx, newCluster(name)) })
 	seen.until(t, patience(count, allowed.ready), "Ready", names, func(k *known) bool { return k.ready })
@@ -127,6 +108,38 @@ func measure(t *testing.T, binary string, count int) string {
 	}
 	return fmt.Sprintf("| %d | %.1f s | %.2f %% of a core, %.2f %% for ten | %.0f MiB, of which %.0f without clusters, %.2f for ten | %.1f s |",
 		count, ready.Seconds(), cpu, cpu/tens, memory, alone, (memory-alone)/tens, recovered.Seconds())
+}
+
+// apiServer starts an API server. It returns a client, what is seen of the clusters, and the path
+// of a kubeconfig.
+func apiServer(t *testing.T) (client.Client, *seen, string) {
+	t.Helper()
+	env, err := hostlet.StartEnv(t.Context(), "../../templates/install/crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	access := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(access, env.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, watches, err := connect(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, watchAll(t, watches), access
+}
+
+func namesOf(count int) []string {
+	names := make([]string, count)
+	for n := range names {
+		names[n] = fmt.Sprintf("db%d", n)
+	}
+	return names
 }
 
 func judge(t *testing.T, what string, took, allowed time.Duration) {
@@ -184,10 +197,15 @@ func at(t *testing.T, names []string, do func(ctx context.Context, name string) 
 }
 
 func newCluster(name string) *api.EtcdCluster {
+	mode := api.TLSDisabled
+	if *secured {
+		mode = api.TLSManaged
+	}
 	return &api.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
 		Spec: api.EtcdClusterSpec{
 			Replicas: new(int32(members)), Version: node.Etcd36, Storage: api.Storage{Size: resource.MustParse("256Mi")},
+			TLS: &api.TLS{Client: &api.ClientTLS{Mode: mode}, Peer: &api.PeerTLS{Mode: api.TLSDisabled}}, // members do not connect to each other
 		},
 	}
 }

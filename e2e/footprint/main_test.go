@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +34,7 @@ import (
 // says which part of the clusters a process has.
 const (
 	shardVariable  = "QUORATE_FOOTPRINT_SHARD"
+	tlsVariable    = "QUORATE_FOOTPRINT_TLS" // the clients' port has TLS
 	mostOfAProcess = 12000
 )
 
@@ -66,7 +68,7 @@ func startStandIns(t *testing.T, kubeconfig string, clusters int) {
 	for n := range parts {
 		log := &bytes.Buffer{}
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, fmt.Sprintf("%s=%d/%d", shardVariable, n, parts))
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, fmt.Sprintf("%s=%d/%d", shardVariable, n, parts), fmt.Sprintf("%s=%t", tlsVariable, *secured))
 		cmd.Stderr = log
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		if err := cmd.Start(); err != nil {
@@ -93,8 +95,12 @@ func serveShard(ctx context.Context, part shard) error {
 	}
 	const atATime = 8
 	s := &standIns{
-		shard: part, client: c, server: grpc.NewServer(), slots: make(chan struct{}, atATime), failed: make(chan error, 1), ctx: ctx,
+		shard: part, secured: os.Getenv(tlsVariable) == "true", client: c, slots: make(chan struct{}, atATime), failed: make(chan error, 1), ctx: ctx,
 		begun: map[types.UID]bool{}, known: map[string]string{}, at: map[string]*standIn{},
+	}
+	s.server = grpc.NewServer()
+	if s.secured {
+		s.server = grpc.NewServer(grpc.Creds(credentials.NewTLS(s.tls())))
 	}
 	etcdserverpb.RegisterMaintenanceServer(s.server, standInMaintenance{standIns: s})
 	etcdserverpb.RegisterClusterServer(s.server, standInMembers{standIns: s})

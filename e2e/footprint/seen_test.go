@@ -36,6 +36,7 @@ type known struct {
 
 	lost types.UID // of the Pod that was deleted; empty while none was
 	made uint64    // the version of its successor when it was seen first
+	at   time.Time // when that was
 	pod  types.UID // of the second member, as it was seen last
 }
 
@@ -95,7 +96,9 @@ func (s *seen) pod(o client.Object) {
 		return
 	}
 	if k.pod = o.GetUID(); k.lost != "" && k.lost != k.pod && k.made == 0 {
-		k.made = version(o)
+		k.made, k.at = version(o), time.Now()
+		close(s.heard)
+		s.heard = make(chan struct{})
 	}
 }
 
@@ -106,7 +109,7 @@ func (s *seen) lose(names []string) map[string]string {
 	pods := map[string]string{}
 	for _, name := range names {
 		k := s.of(name)
-		k.lost, pods[name] = k.pod, name+"-1"
+		k.lost, k.made, pods[name] = k.pod, 0, name+"-1"
 	}
 	return pods
 }
@@ -144,4 +147,11 @@ func (s *seen) until(t *testing.T, most time.Duration, wanted string, names []st
 func version(o client.Object) uint64 {
 	n, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64) // Kubernetes says that it is a number
 	return n
+}
+
+// now returns the state of a cluster as it is now.
+func (s *seen) now(name string) known {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.of(name)
 }

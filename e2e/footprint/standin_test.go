@@ -5,6 +5,7 @@ package footprint
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"hash/fnv"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -33,17 +35,21 @@ const members = 3
 // do. A new Pod gets the address of the earlier Pod of its name.
 type standIns struct {
 	shard
-	client client.Client
-	server *grpc.Server
-	slots  chan struct{}   // for Pods that are started at a time
-	failed chan error      // has room for one
-	all    sync.WaitGroup  // of what goes on
-	ctx    context.Context //nolint:containedctx // of the process, which does nothing else
-	mu     sync.Mutex
-	begun  map[types.UID]bool  // the Pods that were told to run
-	known  map[string]string   // the addresses, by the names of Pods
-	at     map[string]*standIn // by address
+	secured bool // the clients' port has TLS
+	client  client.Client
+	server  *grpc.Server
+	slots   chan struct{}   // for Pods that are started at a time
+	failed  chan error      // has room for one
+	all     sync.WaitGroup  // of what goes on
+	ctx     context.Context //nolint:containedctx // of the process, which does nothing else
+	mu      sync.Mutex
+	begun   map[types.UID]bool  // the Pods that were told to run
+	known   map[string]string   // the addresses, by the names of Pods
+	at      map[string]*standIn // by address
 }
+
+// lostNode is the annotation of a Pod whose node is lost.
+const lostNode = "test/lost-node"
 
 // fail reports an error, if none is reported yet.
 func (s *standIns) fail(err error) {
@@ -55,10 +61,17 @@ func (s *standIns) fail(err error) {
 
 // see handles a Pod from the watch: it runs the Pod if that does not run yet.
 func (s *standIns) see(pod *corev1.Pod) {
-	if pod.Status.PodIP != "" || !s.has(pod.Labels[api.LabelCluster]) {
+	if !s.has(pod.Labels[api.LabelCluster]) {
 		return
 	}
 	s.mu.Lock()
+	if pod.Status.PodIP != "" {
+		if m := s.at[pod.Status.PodIP]; m != nil && pod.Annotations[lostNode] != "" {
+			m.lost.Store(true)
+		}
+		s.mu.Unlock()
+		return
+	}
 	begun := s.begun[pod.UID]
 	s.begun[pod.UID] = true
 	s.mu.Unlock()
@@ -87,9 +100,15 @@ func (s *standIns) address(pod *corev1.Pod) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.known[pod.Name], s.at[ip] = ip, &standIn{name: pod.Name, cluster: pod.Labels[api.LabelCluster], namespace: pod.Namespace}
+	m := &standIn{name: pod.Name, cluster: pod.Labels[api.LabelCluster], namespace: pod.Namespace, lost: &atomic.Bool{}}
+	if s.secured {
+		if m.certificate, err = s.certificate(m.cluster); err != nil {
+			return "", err
+		}
+	}
+	s.known[pod.Name], s.at[ip] = ip, m
 	s.all.Go(func() {
-		if err := s.server.Serve(listener); err != nil {
+		if err := s.server.Serve(onNode{listener, m.lost}); err != nil {
 			s.fail(err)
 		}
 	})
@@ -99,7 +118,11 @@ func (s *standIns) address(pod *corev1.Pod) (string, error) {
 // asked is the member that a call was sent to.
 func (s *standIns) asked(ctx context.Context) (*standIn, error) {
 	from, _ := peer.FromContext(ctx)
-	ip, _, err := net.SplitHostPort(from.LocalAddr.String())
+	return s.member(from.LocalAddr)
+}
+
+func (s *standIns) member(at net.Addr) (*standIn, error) {
+	ip, _, err := net.SplitHostPort(at.String())
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +154,69 @@ func (s *standIns) run(pod *corev1.Pod) error {
 	return client.IgnoreNotFound(s.client.Status().Update(s.ctx, pod))
 }
 
+// certificate is the one that the members of a cluster present.
+func (s *standIns) certificate(cluster string) (*tls.Certificate, error) {
+	secret := &corev1.Secret{}
+	if err := s.client.Get(s.ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: cluster + "-server-tls"}, secret); err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(secret.Data[api.SecretCert], secret.Data[api.SecretKey])
+	return &pair, err
+}
+
+// tls is how members accept connections. Each asks for the client's certificate, as etcd does.
+func (s *standIns) tls() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert,
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			m, err := s.member(hello.Conn.LocalAddr())
+			if err != nil {
+				return nil, err
+			}
+			return m.certificate, nil
+		},
+	}
+}
+
+// onNode is the port of a member on a node. When the node is lost, nothing that arrives there is
+// answered, and no connection is closed.
+type onNode struct {
+	net.Listener
+	lost *atomic.Bool
+}
+
+func (n onNode) Accept() (net.Conn, error) {
+	c, err := n.Listener.Accept()
+	return onNodeConn{c, n.lost}, err
+}
+
+type onNodeConn struct {
+	net.Conn
+	lost *atomic.Bool
+}
+
+func (c onNodeConn) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !c.lost.Load() {
+			return n, err
+		}
+	}
+}
+
+func (c onNodeConn) Write(p []byte) (int, error) {
+	if c.lost.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
 // standIn is one member of a cluster of three, of which the first leads.
-type standIn struct{ name, cluster, namespace string }
+type standIn struct {
+	name, cluster, namespace string
+	certificate              *tls.Certificate // nil: plain text
+	lost                     *atomic.Bool     // with its node
+}
 
 func (m *standIn) members() []string {
 	return []string{m.cluster + "-0", m.cluster + "-1", m.cluster + "-2"}

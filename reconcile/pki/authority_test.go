@@ -272,3 +272,90 @@ func handshake(t *testing.T, files map[string][]byte, config *tls.Config) error 
 	go func() { _, _ = client.Read(make([]byte, 1)) }() // a server's refusal is written to the side that reads
 	return <-refused
 }
+
+// TestConfigResumesNothing: each connection shows the certificate that a member presents now, also
+// to a configuration that has connected before.
+func TestConfigResumesNothing(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ours, others := authority(t, now), authority(t, now)
+	config, err := Config(issued(t, ours, Use{Client: true}, now), names, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ServerName = "db-0.db.ns.svc"
+	pair := func(of *Authority) tls.Certificate {
+		files := issued(t, of, use, now)
+		pair, err := tls.X509KeyPair(files["tls.crt"], files["tls.key"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair
+	}
+	presented := pair(ours)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return &presented, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	connect := func() error {
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			if conn, err := listener.Accept(); err == nil {
+				_, _ = conn.Write([]byte("answer")) // after the handshake, and with it the ticket of a session
+				_ = conn.Close()
+			}
+		}()
+		defer func() { <-answered }()
+		conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", listener.Addr().String())
+		if err != nil {
+			return err
+		}
+		_, err = conn.Read(make([]byte, 6))
+		return errors.Join(err, conn.Close())
+	}
+	if err := connect(); err != nil {
+		t.Fatal(err)
+	}
+	presented = pair(others)
+	if err := connect(); err == nil {
+		t.Error("a certificate of another authority is not noticed")
+	}
+}
+
+// TestSame: connections stay as long as the configuration is the same.
+func TestSame(t *testing.T) {
+	now := time.Now()
+	ours, others := authority(t, now), authority(t, now)
+	first := issued(t, ours, Use{Client: true}, now)
+	config := func(files map[string][]byte) *tls.Config {
+		c, err := Config(files, names, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	cases := map[string]struct {
+		reason string
+		args   [2]*tls.Config
+		want   bool
+	}{
+		"ReadAgain": {reason: "the Secrets are read every few minutes", args: [2]*tls.Config{config(first), config(first)}, want: true},
+		"Renewed":   {reason: "another certificate for the same key", args: [2]*tls.Config{config(first), config(issued(t, ours, Use{Client: true}, now))}},
+		"Trusts":    {reason: "the first step of a rotation", args: [2]*tls.Config{config(first), config(with(first, "ca.crt", joined(ours.PEM(), others.PEM())))}},
+		"Lost":      {reason: "there is none any more", args: [2]*tls.Config{config(first), nil}},
+		"New":       {reason: "there was none", args: [2]*tls.Config{nil, config(first)}},
+		"None":      {reason: "there is none", want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Same(tc.args[0], tc.args[1]); got != tc.want {
+				t.Errorf("%s: %t", tc.reason, got)
+			}
+		})
+	}
+}

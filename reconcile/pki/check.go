@@ -1,9 +1,11 @@
 package pki
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -163,7 +165,7 @@ func allows(c *x509.Certificate, usage x509.ExtKeyUsage) bool {
 }
 
 // Config is how a client with these files connects. Whom it connects to must be set in a copy of
-// it.
+// it. No session is resumed: each connection shows which certificate the server presents now.
 func Config(files map[string][]byte, names Names, now time.Time) (*tls.Config, error) {
 	if _, err := Check(files, names, Use{Client: true}, now); err != nil {
 		return nil, err
@@ -176,6 +178,14 @@ func Config(files map[string][]byte, names Names, now time.Time) (*tls.Config, e
 	roots.AppendCertsFromPEM(files[names.CA])
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{pair},
-		ClientSessionCache: tls.NewLRUClientSessionCache(0), // members are asked every few seconds
 	}, nil
+}
+
+// Same reports whether two configurations of Config have the same certificate and authorities. Each
+// may be nil.
+func Same(a, b *tls.Config) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.RootCAs.Equal(b.RootCAs) && slices.EqualFunc(a.Certificates[0].Certificate, b.Certificates[0].Certificate, bytes.Equal)
 }
