@@ -183,11 +183,13 @@ func at(t *testing.T, names []string, do func(ctx context.Context, name string) 
 	}
 }
 
+// newCluster has no TLS, as what it is compared with has none.
 func newCluster(name string) *api.EtcdCluster {
 	return &api.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
 		Spec: api.EtcdClusterSpec{
 			Replicas: new(int32(members)), Version: node.Etcd36, Storage: api.Storage{Size: resource.MustParse("256Mi")},
+			TLS: &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled}, Peer: &api.PeerTLS{Mode: api.TLSDisabled}},
 		},
 	}
 }

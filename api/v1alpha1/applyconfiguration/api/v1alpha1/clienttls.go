@@ -14,8 +14,8 @@ type ClientTLSApplyConfiguration struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
 	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
 	// text). With Managed and Secret every client needs a certificate: with Managed one of that
-	// authority, with Secret one of an authority in ca.crt of secretRef. The mode cannot be changed
-	// yet.
+	// authority, with Secret one of an authority in ca.crt of secretRef. Once members have started,
+	// the mode cannot be changed yet: the one in force is in status.tls.client.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// altNames are further DNS names and IP addresses by which clients reach the members, such as
 	// those of a load balancer. They can be changed at any time: the members' certificate is
