@@ -169,7 +169,7 @@ func (l *inspection) rotateAdvice(p plane) string {
 	for request == p.asked || request == p.status.RotateAuthority { // the same value as before would begin no rotation
 		request += "-again"
 	}
-	return fmt.Sprintf(`to rotate the authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
+	return fmt.Sprintf(`to rotate the authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"mode":"Managed","rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
 		api.GroupName, l.c.Name, l.c.Namespace, field, request)
 }
 

@@ -173,7 +173,7 @@ func TestManagedCertificates(t *testing.T) {
 			},
 			want: want{Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer is missing: no certificate can be renewed, and the cluster serves until 2026-08-30 12:00:00 UTC. " +
 				"Restore the Secret from a backup; or, to rotate the authority without a pause, run: kubectl patch etcdclusters.etcd.quorate.dev db --namespace=ns --type=merge " +
-				`--patch='{"spec":{"tls":{"peer":{"rotateAuthority":"2026-06-01-again"}}}}'`, Dials: true},
+				`--patch='{"spec":{"tls":{"peer":{"mode":"Managed","rotateAuthority":"2026-06-01-again"}}}}'`, Dials: true},
 		},
 		"AuthorityUnowned": {
 			reason: "the certificate of the authority is no secret: beside it there may be another authority of its writer",

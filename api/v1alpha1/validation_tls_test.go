@@ -5,8 +5,8 @@ import "testing"
 func TestAdmitTLS(t *testing.T) {
 	t.Parallel()
 	const (
-		client  = `spec.tls.client: Invalid value: spec.tls.client.mode cannot be changed yet: write the one in force (status.tls.client.mode). To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
-		peer    = `spec.tls.peer: Invalid value: spec.tls.peer.mode cannot be changed yet: write the one in force (status.tls.peer.mode). To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		client = `spec.tls.client: Invalid value: spec.tls.client.mode cannot be changed yet: write the one in force (status.tls.client.mode). To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		peer   = `spec.tls.peer: Invalid value: spec.tls.peer.mode cannot be changed yet: write the one in force (status.tls.peer.mode). To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
 		// What the status says: nothing started yet, or which modes are in force.
 		fresh   = `, status: {observedGeneration: 1, tls: {client: {mode: Managed}, peer: {mode: Managed}}}}`
 		secured = `, status: {observedGeneration: 1, nextOrdinal: 3, tls: {client: {mode: Managed}, peer: {mode: Managed}}}}`
