@@ -103,8 +103,12 @@ func (k *keys) forget(key types.NamespacedName) { k.known.Delete(key) }
 // secure returns the credentials of a cluster. Where they are due, it reads the Secrets again, and
 // with mode Managed creates, renews and rotates certificates. Its only error is a conflict.
 func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Time) (*credentials, error) {
+	if !c.ClientTLS() && !c.PeerTLS() {
+		r.keys.forget(client.ObjectKeyFromObject(c)) // a new cluster may have had TLS until its spec was changed
+		return &credentials{}, nil
+	}
 	known := r.keys.of(c)
-	if !c.ClientTLS() && !c.PeerTLS() || known.generation == c.Generation && now.Before(known.again) {
+	if known.generation == c.Generation && now.Before(known.again) {
 		return known, nil
 	}
 	found := &credentials{cluster: c.UID, generation: c.Generation, again: now.Add(r.nextLook(c)), expired: map[string]string{}}

@@ -314,6 +314,22 @@ func TestPlainTextReadsNoSecret(t *testing.T) {
 	}
 }
 
+// TestNoTLSInstead: a new cluster that has no TLS any more is not held up by what was wrong with its
+// certificates.
+func TestNoTLSInstead(t *testing.T) {
+	t.Parallel()
+	c := managed()
+	s := newStub(t, nil)
+	s.Reader = refusedReader{s.Reader, forbidden}
+	if found, err := s.secure(t.Context(), c, noon); err != nil || found.blocked == nil {
+		t.Fatalf("the Secrets may not be read: %v, %+v", err, found)
+	}
+	c.Generation++
+	if found, err := s.secure(t.Context(), asks(c, api.TLSDisabled, api.TLSDisabled), noon); err != nil || found.blocked != nil {
+		t.Errorf("without TLS none are needed: %v, %+v", err, found)
+	}
+}
+
 // TestCertificatesRefused: an operator without the rights says which commands give them, and no
 // more than the modes need.
 func TestCertificatesRefused(t *testing.T) {
