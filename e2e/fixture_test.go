@@ -148,7 +148,7 @@ func step(do func(s *stage)) features.Func {
 	}
 }
 
-// cluster is an EtcdCluster to change and create: small volumes, little of the machine.
+// cluster is an EtcdCluster to change and create: small volumes, little of the machine, no TLS.
 func (s *stage) cluster(name string, replicas int32) *api.EtcdCluster {
 	return &api.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns},
@@ -156,6 +156,7 @@ func (s *stage) cluster(name string, replicas int32) *api.EtcdCluster {
 			Replicas: &replicas,
 			Version:  node.Etcd36,
 			Storage:  api.Storage{Size: resource.MustParse("256Mi")},
+			TLS:      &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled}, Peer: &api.PeerTLS{Mode: api.TLSDisabled}},
 		},
 	}
 }

@@ -27,7 +27,7 @@ const (
 )
 
 // installed is what the tests install: an operator for the whole cluster, with TLS.
-var installed = render.InstallOptions{TLS: true}
+var installed = render.InstallOptions{}
 
 // install installs the operator as a user does, and waits until it runs.
 func install(ctx context.Context, _ *envconf.Config) (context.Context, error) {

@@ -16,8 +16,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestTLS plays the sample with TLS: members and clients find each other by name, with the files
-// that kubelets have mounted.
+// TestTLS plays a sample whose spec says nothing of TLS, which is the default: members and clients
+// find each other by name, with the files that kubelets have mounted.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	c := &api.EtcdCluster{}
@@ -39,6 +39,9 @@ func TestTLS(t *testing.T) {
 		})).
 		Assess("an application writes with its Secret", step(func(s *stage) {
 			s.ready(c)
+			if c.Status.TLS.Client.Mode != api.TLSManaged || c.Status.TLS.Peer.Mode != api.TLSManaged {
+				s.Errorf("status.tls: %+v", c.Status.TLS)
+			}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "etcdctl-secure"}}
 			s.await(pod, "done", func() bool { return pod.Status.Phase == corev1.PodSucceeded })
 		})).

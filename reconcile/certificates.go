@@ -34,9 +34,9 @@ type Certificates struct {
 	AuthorityLifetime time.Duration
 	// Every is how often the Secrets of a ready cluster are read; 0: restingLook.
 	Every time.Duration
-	// PeerHosts are further names and addresses in the peers' certificate, for tests in which DNS
+	// Hosts are further names and addresses in the members' certificates, for tests in which DNS
 	// does not resolve the names of members.
-	PeerHosts func(*api.EtcdCluster) []string
+	Hosts func(*api.EtcdCluster) []string
 }
 
 // How often the Secrets of a cluster are read.
@@ -117,7 +117,7 @@ func (r *Reconciler) secure(ctx context.Context, c *api.EtcdCluster, now time.Ti
 	case err != nil:
 		return nil, err
 	case !c.ClientTLS() && !c.PeerTLS() && len(others) == 0:
-		r.keys.forget(client.ObjectKeyFromObject(c))
+		r.keys.forget(client.ObjectKeyFromObject(c)) // it may have had TLS until its spec was changed
 		return &credentials{}, nil
 	case known.generation == c.Generation && known.ports == others.String() && now.Before(known.again):
 		return known, nil
@@ -201,7 +201,7 @@ func (l *inspection) clients(ctx context.Context) error {
 	var secret *corev1.Secret
 	switch l.c.ClientTLSMode() {
 	case api.TLSManaged:
-		p := clientPlane(l.c)
+		p := l.clientPlane()
 		l.found.client, l.found.clientRotation, err = l.managed(ctx, p)
 		secret, getErr = l.operators(ctx, p)
 	case api.TLSSecret:
@@ -247,7 +247,7 @@ func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, erro
 	case apierrors.IsForbidden(err):
 		l.refused = true
 		return nil, &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the operator may not read Secret %s, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: %s. It then goes on by itself (docs/tls.md#rights)", name, l.r.grant(l.c))}
+			"the operator may not read Secret %s. To give it the right in this namespace, run: %s. It then goes on by itself (docs/tls.md#rights)%s", name, l.r.grant(l.c), orWithoutTLS(l.c))}
 	case err != nil:
 		return nil, fmt.Errorf("get Secret %s: %w", name, err)
 	}

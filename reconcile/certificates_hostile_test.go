@@ -231,6 +231,7 @@ func TestAuthorityIsWrittenDownFirst(t *testing.T) {
 func TestSecretNamesWithoutSpec(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
+	c.Spec.TLS = nil
 	c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSSecret}, Peer: api.TLSPlaneStatus{Mode: api.TLSSecret}}
 	if found, err := newStub(t, nil).secure(t.Context(), c, noon); err != nil || found.blocked == nil {
 		t.Errorf("%v, %+v", err, found)

@@ -52,12 +52,13 @@ type leaf struct {
 	use   pki.Use
 }
 
-func clientPlane(c *api.EtcdCluster) plane {
+func (l *inspection) clientPlane() plane {
+	c := l.c
 	p := plane{
 		spec: specClient, authority: c.ClientAuthoritySecret(), port: api.PortClient, part: render.PartClientTrust, wait: rotationWait(c),
 		secrets: []issuedSecret{
 			// The server's is a client's as well: etcd's HTTP gateway connects to itself with it.
-			{c.ServerSecret(), []leaf{{files, c.Name, pki.Use{Hosts: render.ServerHosts(c), Server: true, Client: true}}}},
+			{c.ServerSecret(), []leaf{{files, c.Name, pki.Use{Hosts: l.hosts(render.ServerHosts(c)), Server: true, Client: true}}}},
 			{c.OperatorSecret(), []leaf{{files, api.Manager, pki.Use{Client: true}}}},
 			{c.ApplicationSecret(), []leaf{{files, c.ClientServiceName(), pki.Use{Client: true}}}},
 		},
@@ -72,10 +73,7 @@ func clientPlane(c *api.EtcdCluster) plane {
 }
 
 func (l *inspection) peerPlane() plane {
-	c, hosts := l.c, render.PeerHosts(l.c)
-	if more := l.r.Certificates.PeerHosts; more != nil {
-		hosts = append(hosts, more(c)...)
-	}
+	c, hosts := l.c, l.hosts(render.PeerHosts(l.c))
 	connects := pki.Names{Cert: api.SecretPeerCert, Key: api.SecretPeerKey, CA: api.SecretCA}
 	p := plane{
 		spec: "spec.tls.peer", authority: c.PeerAuthoritySecret(), port: api.PortPeer, part: render.PartPeerTrust,
@@ -91,6 +89,13 @@ func (l *inspection) peerPlane() plane {
 		p.asked = c.Spec.TLS.Peer.RotateAuthority
 	}
 	return p
+}
+
+func (l *inspection) hosts(hosts []string) []string {
+	if more := l.r.Certificates.Hosts; more != nil {
+		hosts = append(hosts, more(l.c)...)
+	}
+	return hosts
 }
 
 func (l *inspection) lifetime() time.Duration {
@@ -164,7 +169,7 @@ func (l *inspection) rotateAdvice(p plane) string {
 	for request == p.asked || request == p.status.RotateAuthority { // the same value as before would begin no rotation
 		request += "-again"
 	}
-	return fmt.Sprintf(`to rotate the authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
+	return fmt.Sprintf(`to rotate the authority without a pause, run: kubectl patch etcdclusters.%s %s --namespace=%s --type=merge --patch='{"spec":{"tls":{"%s":{"mode":"Managed","rotateAuthority":"%s"}}}}' (docs/tls.md#when-an-authority-is-lost)`,
 		api.GroupName, l.c.Name, l.c.Namespace, field, request)
 }
 

@@ -81,7 +81,7 @@ func TestSecretsWithoutOwnerLive(t *testing.T) {
 func TestAuthorityPutBackBare(t *testing.T) {
 	s := newStage(t)
 	s.account = s.ns + ":quorate"
-	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}, TLS: true})
+	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}})
 	s.secured = true
 	s.operate()
 	c := s.cluster("db", 1)

@@ -25,6 +25,7 @@ var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 // managed is newCluster with TLS on both ports.
 func managed() *api.EtcdCluster {
 	c := newCluster()
+	c.Status.TLS = nil
 	c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSManaged}, Peer: &api.PeerTLS{Mode: api.TLSManaged}}
 	return c
 }
@@ -183,7 +184,7 @@ func TestManagedCertificates(t *testing.T) {
 			},
 			want: want{Warning: "Secret db-peer-ca with the certificate authority of spec.tls.peer is missing: no certificate can be renewed, and the cluster serves until 2026-08-30 12:00:00 UTC. " +
 				"Restore the Secret from a backup; or, to rotate the authority without a pause, run: kubectl patch etcdclusters.etcd.quorate.dev db --namespace=ns --type=merge " +
-				`--patch='{"spec":{"tls":{"peer":{"rotateAuthority":"2026-06-01-again"}}}}'`, Dials: true},
+				`--patch='{"spec":{"tls":{"peer":{"mode":"Managed","rotateAuthority":"2026-06-01-again"}}}}'`, Dials: true},
 		},
 		"AuthorityUnowned": {
 			reason: "the certificate of the authority is no secret: beside it there may be another authority of its writer",
@@ -324,13 +325,31 @@ func TestPlainTextReadsNoSecret(t *testing.T) {
 	}
 }
 
+// TestNoTLSInstead: a new cluster that has no TLS any more is not held up by what was wrong with its
+// certificates.
+func TestNoTLSInstead(t *testing.T) {
+	t.Parallel()
+	c := managed()
+	s := newStub(t, nil)
+	s.Reader = refusedReader{s.Reader, forbidden}
+	if found, err := s.secure(t.Context(), c, noon); err != nil || found.blocked == nil {
+		t.Fatalf("the Secrets may not be read: %v, %+v", err, found)
+	}
+	c.Generation++
+	if found, err := s.secure(t.Context(), asks(c, api.TLSDisabled, api.TLSDisabled), noon); err != nil || found.blocked != nil {
+		t.Errorf("without TLS none are needed: %v, %+v", err, found)
+	}
+}
+
 // TestCertificatesRefused: an operator without the rights says which commands give them, and no
 // more than the modes need.
 func TestCertificatesRefused(t *testing.T) {
 	t.Parallel()
 	const apply = " --dry-run=client --output=yaml | kubectl apply --server-side --force-conflicts -f -"
-	own := newCluster()
-	own.Spec.TLS = &api.TLS{Peer: &api.PeerTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "peers"}}}
+	own, unasked := newCluster(), managed()
+	own.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled}, Peer: &api.PeerTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "peers"}}}
+	own.Status.TLS = nil
+	unasked.Spec.TLS = nil
 	cases := map[string]struct {
 		reason  string
 		c       *api.EtcdCluster
@@ -339,14 +358,21 @@ func TestCertificatesRefused(t *testing.T) {
 		want    string
 	}{
 		"Read": {
-			reason: "the operator of an installation without options", c: managed(),
-			want: "the operator may not read Secret db-client-ca, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: " +
+			reason: "the operator of an installation without these rights", c: managed(),
+			want: "the operator may not read Secret db-client-ca. To give it the right in this namespace, run: " +
 				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets" + apply + "; " +
 				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate" + apply + ". It then goes on by itself (docs/tls.md#rights)",
 		},
+		"Unasked": {
+			reason: "the spec says nothing, and TLS is only the default", c: unasked,
+			want: "the operator may not read Secret db-client-ca. To give it the right in this namespace, run: " +
+				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets" + apply + "; " +
+				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate" + apply +
+				". It then goes on by itself (docs/tls.md#rights). For a cluster without TLS, set spec.tls.client.mode and spec.tls.peer.mode to Disabled instead",
+		},
 		"Elsewhere": {
 			reason: "mode Secret is only read, and the operator is in a namespace of people", c: own, account: "ops:etcd",
-			want: "the operator may not read Secret peers, and an installation has no right on Secrets unless it is given. To give it in this namespace, run: " +
+			want: "the operator may not read Secret peers. To give it the right in this namespace, run: " +
 				"kubectl create role quorate-secrets-get --namespace=ns --verb=get --resource=secrets" + apply + "; " +
 				"kubectl create rolebinding quorate-secrets-get --namespace=ns --role=quorate-secrets-get --serviceaccount=ops:etcd" + apply + ". It then goes on by itself (docs/tls.md#rights)",
 		},

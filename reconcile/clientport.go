@@ -94,7 +94,7 @@ func (l *inspection) keepOthers(ctx context.Context, others clientPorts) error {
 // returns the Secret of the operator. The names in the members' certificate stay: what the spec
 // said of them is gone. A rotation waits until the mode is Managed again.
 func (l *inspection) keepManaged(ctx context.Context) (*corev1.Secret, error) {
-	p := clientPlane(l.c)
+	p := l.clientPlane()
 	h, lost, err := l.authority(ctx, p)
 	if err != nil {
 		return nil, err

@@ -89,7 +89,8 @@ type stage struct {
 	version string // of etcd, for the clusters of this stage
 	workers int    // of each operator; 0 is two
 	wire    *wire  // between the operators and the API server; nil where no test looks at it
-	secured bool   // the clusters of this stage have TLS on both ports
+	secured bool   // the specs of this stage ask for TLS on both ports
+	unasked bool   // they say nothing of TLS
 	// account is the ServiceAccount whose rights the operators have, as <namespace>:<name>; empty:
 	// all rights.
 	account string
@@ -191,7 +192,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	}
 	r := &reconcile.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, Scrape: membership.Scrape, StallAfter: 2 * time.Second,
-		AgentImage: agentImage, ServerTime: serverTime, DialTLS: s.dialTLS, Certificates: reconcile.Certificates{PeerHosts: s.addresses, Every: time.Second},
+		AgentImage: agentImage, ServerTime: serverTime, DialTLS: s.dialTLS, Certificates: reconcile.Certificates{Hosts: s.addresses, Every: time.Second},
 		ServiceAccount: s.account,
 	}
 	for _, put := range between {
@@ -282,8 +283,11 @@ func (s *stage) cluster(name string, replicas int32) *api.EtcdCluster {
 			Storage:  api.Storage{Size: resource.MustParse("1Gi")},
 		},
 	}
-	if s.secured {
+	switch {
+	case s.secured:
 		s.secure(c)
+	case !s.unasked:
+		withoutTLS(c)
 	}
 	return c
 }

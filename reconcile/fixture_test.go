@@ -31,13 +31,15 @@ import (
 // These tests need no API server: they are for what is computed, and for the errors that a real one
 // gives too seldom. What server-side apply really does is tested with the tag env.
 
-// newCluster is an EtcdCluster called db, of three members.
+// newCluster is an EtcdCluster called db, of three members, without TLS.
 func newCluster() *api.EtcdCluster {
 	return &api.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "cluster", Generation: 7, ResourceVersion: "1"},
 		Spec: api.EtcdClusterSpec{
 			Replicas: new(int32(3)), Version: "3.6.16", Storage: api.Storage{Size: resource.MustParse("1Gi")},
+			TLS: &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled}, Peer: &api.PeerTLS{Mode: api.TLSDisabled}},
 		},
+		Status: api.EtcdClusterStatus{TLS: plainText()},
 	}
 }
 

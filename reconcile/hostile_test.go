@@ -116,7 +116,7 @@ func FuzzAnnotations(f *testing.F) {
 	ofClaim := []string{
 		api.AnnotationClusterID, api.AnnotationMemberID, api.AnnotationBootstrap, api.AnnotationVersion, api.AnnotationNext,
 		api.AnnotationServed, api.AnnotationReplays, api.AnnotationNextWith, api.AnnotationJoin, api.AnnotationSnapshot,
-		api.AnnotationStorage, api.AnnotationVolumeUID, api.AnnotationRetired, api.AnnotationSetAside,
+		api.AnnotationStorage, api.AnnotationTLS, api.AnnotationVolumeUID, api.AnnotationRetired, api.AnnotationSetAside,
 	}
 	ofPod := []string{
 		api.AnnotationInitialCluster, api.AnnotationInitialClusterState, api.AnnotationPrevious, api.AnnotationApplied,

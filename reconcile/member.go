@@ -42,7 +42,7 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 		m.NextWith = claim.Annotations[api.AnnotationNextWith]
 		m.Capacity = capacity(claim)
 		m.VolumeSize, m.VolumeClass = claim.Spec.Resources.Requests.Storage(), claim.Spec.StorageClassName
-		m.Storage = claim.Annotations[api.AnnotationStorage]
+		m.Storage, m.TLS = claim.Annotations[api.AnnotationStorage], claim.Annotations[api.AnnotationTLS]
 		if m.ClusterID != "" {
 			m.VolumeUID = cmp.Or(claim.Annotations[api.AnnotationVolumeUID], string(claim.UID))
 		}

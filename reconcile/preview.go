@@ -70,6 +70,7 @@ const (
 // objects, and takes what etcd would say from the status, which is what another version of the
 // operator has found. It is given nothing to write with.
 func Preview(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (Outlook, error) {
+	c = c.DeepCopy()
 	seen, err := look(ctx, reader, c)
 	if err != nil {
 		return Outlook{}, err
@@ -82,17 +83,21 @@ func Preview(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (Out
 			step, err = instead, nil
 		}
 	}
-	if step.Reason != membership.Healthy && step.Reason != membership.Hibernated {
+	if step = asksAnotherPeerMode(c, step); step.Reason != membership.Healthy && step.Reason != membership.Hibernated {
 		o.Step = &Upcoming{Action: step.Action, Rule: step.Rule, Reason: step.Reason, Message: step.Message}
 	}
 	return o, err
 }
 
-// look is what observe would see, as far as it can be known without etcd.
+// look is what observe would see, as far as it can be known without etcd. The status gets the modes
+// of TLS where it lacks them.
 func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observed, error) {
 	seen, err := (&Reconciler{Reader: reader}).objects(ctx, c, reader)
 	if err != nil {
 		return observed{}, err
+	}
+	if modesUnknown(c) {
+		c.Status = withModes(c, seen)
 	}
 	return judged(ctx, reader, c, seen)
 }

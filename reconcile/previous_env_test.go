@@ -43,6 +43,7 @@ func (s *stage) leftBy(file string) *api.EtcdCluster {
 	was := reconcile.ReadPrevious(s.T, file)
 	c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: was.Cluster.Name, Namespace: s.ns}, Spec: was.Cluster.Spec}
 	s.create(c)
+	c.Status.ClusterID = was.Cluster.Status.ClusterID // so that it is known to have no TLS
 	here := []string{was.Cluster.Namespace, s.ns, string(was.Cluster.UID), string(c.UID)}
 	var members []string
 	for _, m := range was.Cluster.Status.Members {

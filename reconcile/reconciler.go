@@ -164,7 +164,7 @@ func passesOf(workers int) controller.Options {
 
 // Reconcile takes one step for one cluster:
 //
-//  0. see to the certificates, where there is TLS
+//  0. write down the modes of TLS, and see to the certificates where there is TLS
 //  1. observe what there is, in Kubernetes and in etcd
 //  2. plan the one next step
 //  3. act: apply what the cluster always has, then carry out the step
@@ -195,7 +195,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if r.written.behind(cluster) {
 		return ctrl.Result{RequeueAfter: afterChange}, nil
 	}
-	found, err := r.secure(ctx, cluster, time.Now())
+	found, err := r.settleAndSecure(ctx, cluster, time.Now())
 	if err != nil {
 		left(membership.Step{})
 		return requeueConflict(err)
@@ -220,7 +220,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil && step.Reason == membership.Formed {
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
-	step = warned(seen, drainBlocked(cluster, seen, forClients(cluster, seen, step, time.Now().Add(-r.StallAfter))))
+	step = asksAnotherPeerMode(cluster, warned(seen, drainBlocked(cluster, seen, forClients(cluster, seen, step, time.Now().Add(-r.StallAfter)))))
 	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}

@@ -21,3 +21,12 @@ func (r *Reconciler) grant(c *api.EtcdCluster) string {
 	return fmt.Sprintf("kubectl create role %[1]s --namespace=%[2]s --verb=%[3]s --resource=secrets %[5]s; "+
 		"kubectl create rolebinding %[1]s --namespace=%[2]s --role=%[1]s --serviceaccount=%[4]s %[5]s", role, c.Namespace, verbs, account, apply)
 }
+
+// orWithoutTLS is the end of such a message for a cluster that may have no TLS yet because its spec
+// says nothing: the other way to go on.
+func orWithoutTLS(c *api.EtcdCluster) string {
+	if c.Begun() || c.AskedClientTLSMode() != "" || c.AskedPeerTLSMode() != "" {
+		return ""
+	}
+	return ". For a cluster without TLS, set spec.tls.client.mode and spec.tls.peer.mode to Disabled instead"
+}

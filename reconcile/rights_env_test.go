@@ -19,12 +19,13 @@ import (
 )
 
 // TestSecretsNeedAnotherRight: an operator has exactly the rights of an installation for this
-// namespace. It runs a cluster without TLS, and may not read any Secret. One with TLS says what to
-// type, and once that is typed, it goes on by itself: with the right taken away again it serves.
+// namespace, without those on Secrets. It runs a cluster without TLS, and may not read any Secret.
+// One that says nothing of TLS says what to type, or to have none. Once that is typed, it goes on
+// by itself: with the right taken away again it serves.
 func TestSecretsNeedAnotherRight(t *testing.T) {
 	s := newStage(t)
 	s.account = s.ns + ":quorate"
-	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}})
+	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}, WithoutSecrets: true})
 	s.operate()
 	plain := s.cluster("plain", 1)
 	s.create(plain)
@@ -38,12 +39,23 @@ func TestSecretsNeedAnotherRight(t *testing.T) {
 		t.Fatalf("an installation without TLS may read Secrets: %v", err)
 	}
 
-	c := s.cluster("db", 1)
-	s.secure(c)
+	s.unasked = true
+	c, other := s.cluster("db", 1), s.cluster("other", 1)
 	s.create(c)
-	commands := granting(t, s.stalled(c, api.ReasonCertificates))
+	s.create(other)
+	message := s.stalled(c, api.ReasonCertificates)
+	commands := granting(t, message)
+	if instead := "For a cluster without TLS, set spec.tls.client.mode and spec.tls.peer.mode to Disabled instead"; !strings.HasSuffix(message, instead) {
+		t.Errorf("the message does not end with %q: %s", instead, message)
+	}
 	if pods := s.pods(c); len(pods) > 0 {
 		t.Errorf("%d Pods without certificates", len(pods))
+	}
+	s.stalled(other, api.ReasonCertificates)
+	s.change(other, func() { withoutTLS(other) })
+	s.ready(other)
+	if mode := other.Status.TLS.Client.Mode; mode != api.TLSDisabled {
+		t.Errorf("status.tls.client.mode is %s", mode)
 	}
 	h := (&page{T: t}).shell(s, nil)
 	if out, err := h.command(commands); err != nil {
@@ -71,7 +83,7 @@ func TestSecretsNeedAnotherRight(t *testing.T) {
 func TestRightsTakenAwayAndRestarted(t *testing.T) {
 	s := newStage(t)
 	s.account = s.ns + ":quorate"
-	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}, TLS: true})
+	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}})
 	crash := s.operate()
 	c := s.cluster("db", 3)
 	s.secure(c)
@@ -109,7 +121,7 @@ func TestRightsTakenAwayAndRestarted(t *testing.T) {
 func TestRightsGivenOverEarlierOnes(t *testing.T) {
 	s := newStage(t)
 	s.account = s.ns + ":quorate"
-	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}})
+	s.install(render.InstallOptions{Namespace: s.ns, WatchNamespaces: []string{s.ns}, WithoutSecrets: true})
 	s.operate()
 	h := (&page{T: t}).shell(s, nil)
 	for _, line := range []string{

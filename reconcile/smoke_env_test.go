@@ -47,6 +47,7 @@ func TestSmoke(t *testing.T) {
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
+			s.unasked = name == "Create" // what a person gets whose spec says nothing of TLS
 			s.operate()
 			_, writes := story.play(s, newFault("", ""))
 			t.Logf("%s: %d of %d writes acknowledged, longest pause %s", story.reason, writes.Acknowledged, writes.Attempted, writes.Longest)

@@ -15,15 +15,20 @@ import (
 	"quorate.dev/membership"
 )
 
-var withTLS = flag.Bool("tls", false, "every cluster has TLS on both ports, whatever the test is about")
+var withTLS = flag.Bool("tls", false, "every spec asks for TLS on both ports, whatever the test is about")
 
-// secure gives a cluster TLS on both ports. There is no DNS: certificates have the addresses that
-// stand for the names of members.
+// secure has a cluster ask for TLS on both ports. There is no DNS: certificates have the addresses
+// that stand for the names of members.
 func (s *stage) secure(c *api.EtcdCluster) {
 	c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSManaged}, Peer: &api.PeerTLS{Mode: api.TLSManaged}}
 	for _, address := range s.addresses(c) {
 		c.Spec.TLS.Client.AltNames = append(c.Spec.TLS.Client.AltNames, api.AltName(address))
 	}
+}
+
+// withoutTLS has it ask for none: most tests are not about TLS.
+func withoutTLS(c *api.EtcdCluster) {
+	c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled}, Peer: &api.PeerTLS{Mode: api.TLSDisabled}}
 }
 
 // mostOrdinals is more than any of these clusters gets.

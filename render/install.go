@@ -35,9 +35,9 @@ type InstallOptions struct {
 	// Monitoring adds a ServiceMonitor and a PrometheusRule, for a cluster that has the Prometheus
 	// operator. It needs the metrics, which are not served with WatchNamespaces.
 	Monitoring bool
-	// TLS adds the rights on Secrets that EtcdClusters with spec.tls need, where the operator has
-	// its other rights. Without them the operator may not get any Secret.
-	TLS bool
+	// WithoutSecrets leaves out the rights on Secrets that EtcdClusters with TLS need. The operator
+	// may not get any Secret then.
+	WithoutSecrets bool
 }
 
 // Install renders the manifests that install Quorate, as one YAML stream in the order in which to
@@ -68,15 +68,15 @@ func Install(o InstallOptions) ([]byte, error) {
 // for the operator, one for each watched namespace, and one that holds them together. Its keys are
 // directories.
 func overlay(o InstallOptions, watched []string) map[string]types.Kustomization {
-	operator := types.Kustomization{Namespace: o.Namespace, Resources: []string{"../install"}}
+	operator := types.Kustomization{Namespace: o.Namespace, Resources: []string{"../install"}} // with rights on Secrets
 	root := types.Kustomization{Resources: []string{"operator"}}
 	dirs := map[string]types.Kustomization{}
 
 	switch {
 	case len(watched) > 0:
 		operator.Resources = []string{"../install/base"}
-	case o.TLS:
-		operator.Resources = append(operator.Resources, "../install/tls/cluster")
+	case o.WithoutSecrets:
+		operator.Resources = []string{"../install/cluster"}
 	}
 	if o.Image != "" {
 		operator.Patches = append(operator.Patches,
@@ -97,7 +97,7 @@ func overlay(o InstallOptions, watched []string) map[string]types.Kustomization 
 			Resources: []string{"../../install/watch"},
 			Patches:   []types.Patch{patch("RoleBinding", "replace", "/subjects/0/namespace", o.Namespace)},
 		}
-		if o.TLS {
+		if !o.WithoutSecrets {
 			k.Resources = append(k.Resources, "../../install/tls/watch")
 		}
 		dirs[dir] = k

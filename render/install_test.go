@@ -50,13 +50,13 @@ var installations = map[string]struct {
 		reason: "The Prometheus operator finds its objects beside the Service that they are about",
 		args:   InstallOptions{Namespace: "ops", Monitoring: true},
 	},
-	"tls-elsewhere": {
-		reason: "With TLS the operator has rights on Secrets, in all namespaces",
-		args:   InstallOptions{Namespace: "ops", TLS: true},
+	"without-secrets": {
+		reason: "No rule names Secrets",
+		args:   InstallOptions{WithoutSecrets: true},
 	},
-	"tls-namespaced": {
-		reason: "With watched namespaces it has them in these alone",
-		args:   InstallOptions{Namespace: "ops", WatchNamespaces: []string{"team-a"}, TLS: true},
+	"without-secrets-namespaced": {
+		reason: "So it is with watched namespaces",
+		args:   InstallOptions{Namespace: "ops", WatchNamespaces: []string{"team-a"}, WithoutSecrets: true},
 	},
 }
 
@@ -130,12 +130,9 @@ func TestOverlays(t *testing.T) {
 				Components: []string{"install/metrics"},
 			},
 		},
-		"overlay-namespaced-tls": {
-			reason: "The rights on Secrets are added in the operator's namespace",
-			args: types.Kustomization{
-				Namespace: "ops",
-				Resources: []string{"install/namespaced", "install/tls/watch"},
-			},
+		"overlay-without-secrets": {
+			reason: "The same installation without the rights on Secrets",
+			args:   types.Kustomization{Resources: []string{"install/cluster"}},
 		},
 		"overlay-tls-cluster": {
 			reason: "The rights on Secrets are applied by themselves, beside an installation that lacks them",
@@ -183,8 +180,8 @@ func TestInstallObjects(t *testing.T) {
 				}
 				for _, rule := range rules(o) {
 					checkRule(t, name, rule)
-					if slices.Contains(rule.Resources, "secrets") && !tc.args.TLS {
-						t.Errorf("%s: %v of secrets without being asked for it", name, rule.Verbs)
+					if slices.Contains(rule.Resources, "secrets") && tc.args.WithoutSecrets {
+						t.Errorf("%s: %v of secrets, which are to be left out", name, rule.Verbs)
 					}
 				}
 				if _, bound := o.(*rbacv1.ClusterRoleBinding); bound && len(tc.args.WatchNamespaces) > 0 {

@@ -73,6 +73,10 @@ type Member struct {
 	// says.
 	Storage string
 
+	// TLS goes on a claim that is there (AnnotationTLS), unless other modes are in force; on a new
+	// one go these.
+	TLS string
+
 	// VolumeSize is what the live claim requests, so that applying it again never resizes it; nil
 	// where there is none yet.
 	VolumeSize *resource.Quantity

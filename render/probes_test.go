@@ -21,6 +21,7 @@ func TestReadinessPort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &api.EtcdCluster{Spec: api.EtcdClusterSpec{Options: tc.args}}
+			withoutTLS(c)
 			if got := readinessProbe(c).HTTPGet.Port.StrVal; got != tc.want {
 				t.Errorf("%s: want the port %s, got %s", tc.reason, tc.want, got)
 			}

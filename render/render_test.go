@@ -74,7 +74,17 @@ func load(t testing.TB, name string) *api.EtcdCluster {
 	if err := yaml.UnmarshalStrict(raw, c); err != nil {
 		t.Fatal(err)
 	}
+	if name != "default" { // of which the spec says nothing
+		withoutTLS(c)
+	}
 	return c
+}
+
+// withoutTLS has a cluster ask for none, unless it asks for some: most cases are not about TLS.
+func withoutTLS(c *api.EtcdCluster) {
+	if c.Spec.TLS == nil {
+		c.Spec.TLS = &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled}, Peer: &api.PeerTLS{Mode: api.TLSDisabled}}
+	}
 }
 
 // firstMember is the member 0 of a cluster, in its first start or, where the cluster has formed, in

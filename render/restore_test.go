@@ -34,6 +34,7 @@ func loadRestore(t *testing.T, name string) *api.EtcdCluster {
 	if err := yaml.UnmarshalStrict(raw, c); err != nil {
 		t.Fatal(err)
 	}
+	withoutTLS(c)
 	return c
 }
 

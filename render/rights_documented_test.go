@@ -26,7 +26,7 @@ func TestRightsDocumented(t *testing.T) {
 			documented = append(documented, strings.TrimPrefix(strings.ReplaceAll(strings.Join(cells[:3], " | "), "`", ""), "| "))
 		}
 	}
-	manifests, err := Install(InstallOptions{TLS: true})
+	manifests, err := Install(InstallOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

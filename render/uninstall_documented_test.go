@@ -27,7 +27,7 @@ func TestUninstallDocumented(t *testing.T) {
 			deleted = append(deleted, strings.Split(kinds, ",")...)
 		}
 	}
-	for name, options := range map[string]InstallOptions{"cluster": {TLS: true, Monitoring: true}, "namespaces": {TLS: true, WatchNamespaces: []string{"a"}}} {
+	for name, options := range map[string]InstallOptions{"cluster": {Monitoring: true}, "namespaces": {WatchNamespaces: []string{"a"}}} {
 		manifests, err := Install(options)
 		if err != nil {
 			t.Fatal(err)

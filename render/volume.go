@@ -45,6 +45,9 @@ func Volume(c *api.EtcdCluster, m Member) *corev1ac.PersistentVolumeClaimApplyCo
 	if class != nil {
 		spec.WithStorageClassName(*class)
 	}
+	if m.VolumeSize == nil || m.TLS != "" || c.ClientTLS() || c.PeerTLS() {
+		m.TLS = tlsRecord(c)
+	}
 	claim := corev1ac.PersistentVolumeClaim(m.Name, c.Namespace).
 		WithLabels(Labels(c, m.Name)).
 		WithAnnotations(annotations(c, dataAnnotations(m))).
@@ -82,6 +85,7 @@ func dataAnnotations(m Member) map[string]string {
 		api.AnnotationNext:      m.Next,
 		api.AnnotationReplays:   m.Replays,
 		api.AnnotationServed:    m.Served,
+		api.AnnotationTLS:       m.TLS,
 		api.AnnotationClusterID: m.ClusterID,
 		api.AnnotationMemberID:  m.MemberID,
 		api.AnnotationVolumeUID: m.VolumeUID,

@@ -69,6 +69,7 @@ func TestVolumeCurrent(t *testing.T) {
 			if tc.others != nil {
 				applyTo(t, storage, "persistentvolumeclaims", tc.others.WithName(m.Name).WithNamespace(c.Namespace), "somebody")
 			}
+			m.TLS = tlsRecord(c)
 			tc.args(c, &m)
 			obj, err := storage.Get(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), c.Namespace, m.Name)
 			if err != nil {

@@ -24,6 +24,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56",fieldPath=".metadata",message="metadata.name is too long: at most 56 characters, because the Service <name>-client and the Pods <name>-<ordinal> must fit a DNS label of 63"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be a DNS label that starts with a letter (lower-case letters, digits and '-'): it becomes the name of a Service"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.bootstrap) == has(oldSelf.spec.bootstrap) && (!has(self.spec.bootstrap) || self.spec.bootstrap == oldSelf.spec.bootstrap) || has(self.spec.bootstrap) && has(oldSelf.spec.bootstrap) && !(has(self.status) && (has(self.status.restored) || has(self.status.clusterID))) || !has(self.spec.bootstrap) && has(self.status) && has(self.status.clusterID)",fieldPath=".spec.bootstrap",message="spec.bootstrap is how a new cluster begins, and this one has begun: it can be left out once the cluster has formed, and corrected while no snapshot was chosen (status.restored). To put this cluster back to a snapshot, make an EtcdRestore"
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.clusterID) && !has(self.status.nextOrdinal) || has(self.spec.tls) && has(self.spec.tls.client) || !has(oldSelf.spec.tls) || !has(oldSelf.spec.tls.client) || has(self.status.tls) && self.status.tls.client.mode != 'Secret'",fieldPath=".spec.tls.client",message="spec.tls.client cannot be left out while its mode is Secret, because it names the Secrets: write spec.tls.client.mode Managed or Disabled for another mode"
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.clusterID) && !has(self.status.nextOrdinal) || (has(self.spec.tls) && has(self.spec.tls.peer) ? self.spec.tls.peer.mode == (has(self.status.tls) ? self.status.tls.peer.mode : 'Disabled') || has(oldSelf.spec.tls) && has(oldSelf.spec.tls.peer) && self.spec.tls.peer.mode == oldSelf.spec.tls.peer.mode : !(has(oldSelf.spec.tls) && has(oldSelf.spec.tls.peer)) || has(self.status.tls) && self.status.tls.peer.mode != 'Secret')",fieldPath=".spec.tls.peer",message="spec.tls.peer.mode cannot be changed yet: write the one in force (status.tls.peer.mode). To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
 type EtcdCluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -56,8 +58,6 @@ type EtcdClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss keeps the volumes that are left, and with spec.storage.medium Memory there are none: leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss FromBackup needs spec.backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss FromBackup must be able to read what spec.backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.tls) || !has(oldSelf.tls.client) || oldSelf.tls.client.mode == 'Disabled' || has(self.tls) && has(self.tls.client)",fieldPath=".tls.client",message="spec.tls.client cannot be removed while its mode is Managed or Secret, because that would leave open which mode is meant: set spec.tls.client.mode to Disabled for plain text"
-// +kubebuilder:validation:XValidation:rule="(has(self.tls) && has(self.tls.peer) ? self.tls.peer.mode : 'Disabled') == (has(oldSelf.tls) && has(oldSelf.tls.peer) ? oldSelf.tls.peer.mode : 'Disabled')",fieldPath=".tls.peer",message="spec.tls.peer.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates
 	// no more failures than the odd one below it. 0 hibernates the cluster: its Pods are stopped,
@@ -150,7 +150,9 @@ type EtcdClusterSpec struct {
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
 
 	// tls says how the connections to the members, and among them, are encrypted and authenticated.
-	// By default they are plain text. The mode for peers cannot be changed yet.
+	// A new cluster that says nothing here has TLS on both ports, with certificates that Quorate
+	// issues. What is in force is in status.tls. The mode for peers cannot be changed once members
+	// have started.
 	// +optional
 	TLS *TLS `json:"tls,omitempty"`
 

@@ -85,6 +85,11 @@ const (
 	// has served last, as JSON. When the member is not being changed its Pod is made of these.
 	AnnotationServed = "etcd.quorate.dev/served-with"
 
+	// AnnotationTLS says, on a PersistentVolumeClaim, which modes of TLS are in force on the two
+	// ports, such as client=Managed,peer=Managed. It decides where the status is lost and the spec
+	// says nothing. A claim without it is of a cluster without TLS.
+	AnnotationTLS = "etcd.quorate.dev/tls"
+
 	// AnnotationReplays says, on a PersistentVolumeClaim, how far the member is whose log may have
 	// entries of etcd 3.5, which 3.7 cannot read (membership.Volume.Replays): any, risen or past.
 	AnnotationReplays = "etcd.quorate.dev/replays"

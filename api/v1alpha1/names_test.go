@@ -92,7 +92,7 @@ func TestNamesFit(t *testing.T) {
 		"six-digit member":          longest.MemberName(999999),
 		"value of a cluster label":  longest.Name,
 		"host name of a member":     longest.MemberName(999999),
-		"first label of a peer URL": strings.TrimPrefix(strings.Split(longest.PeerURL(longest.MemberName(999999)), ".")[0], "http://"),
+		"first label of a peer URL": strings.TrimPrefix(strings.Split(longest.PeerURL(longest.MemberName(999999)), ".")[0], "https://"),
 	}
 	for what, name := range made {
 		if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
@@ -107,7 +107,8 @@ func TestNamesFit(t *testing.T) {
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	c := named("a")
-	want := []string{"http://a-2.a.default.svc:2380", "http://a-2.a.default.svc:2379"}
+	c.Spec.TLS = &TLS{Client: &ClientTLS{Mode: TLSDisabled}}
+	want := []string{"https://a-2.a.default.svc:2380", "http://a-2.a.default.svc:2379"}
 	if diff := cmp.Diff(want, []string{c.PeerURL("a-2"), c.ClientURL("a-2")}); diff != "" {
 		t.Errorf("URLs of a member: -want +got:\n%s", diff)
 	}

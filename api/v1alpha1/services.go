@@ -25,9 +25,8 @@ type ClientService struct {
 	Metadata *Metadata `json:"metadata,omitempty"`
 
 	// type is ClusterIP (default), NodePort or LoadBalancer. The last two open etcd to clients
-	// outside of the Kubernetes cluster: use them only in a cluster that was created with
-	// spec.tls.client, and put the names that these clients connect to into
-	// spec.tls.client.altNames.
+	// outside of the Kubernetes cluster: use them only in a cluster with TLS for clients, which is
+	// the default, and put the names that these clients connect to into spec.tls.client.altNames.
 	// +optional
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`

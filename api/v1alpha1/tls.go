@@ -30,11 +30,13 @@ const (
 // TLS says how the connections to the members, and among them, are encrypted and authenticated.
 // Each of the two ports has a mode of its own.
 type TLS struct {
-	// client is for the port that clients use (2379). Default: plain text.
+	// client is for the port that clients use (2379). A new cluster of which the spec says nothing
+	// here has mode Managed; one that exists keeps the mode in status.tls.client.
 	// +optional
 	Client *ClientTLS `json:"client,omitempty"`
 
-	// peer is for the port that members use among themselves (2380). Default: plain text.
+	// peer is for the port that members use among themselves (2380). A new cluster of which the spec
+	// says nothing here has mode Managed; one that exists keeps the mode in status.tls.peer.
 	// +optional
 	Peer *PeerTLS `json:"peer,omitempty"`
 }
@@ -122,7 +124,8 @@ type PeerTLS struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
 	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
 	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate
-	// of an authority that they trust. The mode cannot be changed yet.
+	// of an authority that they trust. Once members have started, the mode cannot be changed yet:
+	// the one in force is in status.tls.peer.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
@@ -142,7 +145,8 @@ type PeerTLS struct {
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 }
 
-// TLSStatus is the TLS that is in force.
+// TLSStatus is the TLS that is in force. It is written before the first member starts, so that
+// another default of a later release changes no cluster.
 type TLSStatus struct {
 	// client is for the port that clients use.
 	// +required
@@ -218,28 +222,49 @@ type RotationStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ClientTLSMode is the mode of the port that clients use: what the spec says, or what has been in
-// force so far.
+// ClientTLSMode is the mode in force on the port that clients use: the one that the spec says, or
+// where it says none, the one that is in the status.
 func (c *EtcdCluster) ClientTLSMode() TLSMode {
-	if c.Spec.TLS != nil && c.Spec.TLS.Client != nil {
-		return c.Spec.TLS.Client.Mode
-	}
+	var stands TLSMode
 	if c.Status.TLS != nil {
-		return cmp.Or(c.Status.TLS.Client.Mode, TLSDisabled)
+		stands = c.Status.TLS.Client.Mode
 	}
-	return TLSDisabled
+	return cmp.Or(c.AskedClientTLSMode(), stands, c.unsaid())
 }
 
-// PeerTLSMode is the mode of the port that members use among themselves, in the same manner.
+// PeerTLSMode is the mode in force on the port that members use among themselves. Once a member may
+// have started, the one in the status stands.
 func (c *EtcdCluster) PeerTLSMode() TLSMode {
-	if c.Spec.TLS != nil && c.Spec.TLS.Peer != nil {
-		return c.Spec.TLS.Peer.Mode
-	}
+	var stands TLSMode
 	if c.Status.TLS != nil {
-		return cmp.Or(c.Status.TLS.Peer.Mode, TLSDisabled)
+		stands = c.Status.TLS.Peer.Mode
 	}
-	return TLSDisabled
+	if c.Begun() && stands != "" {
+		return stands
+	}
+	return cmp.Or(c.AskedPeerTLSMode(), stands, c.unsaid())
 }
+
+// unsaid is the mode of a port of which neither the spec nor the status says anything: the cluster
+// is new, or was formed before there was status.tls. Where it is not known whether it is new, since
+// its status was lost, the operator writes status.tls before anything goes by this.
+func (c *EtcdCluster) unsaid() TLSMode {
+	if c.Status.ClusterID != "" {
+		return TLSDisabled
+	}
+	return TLSManaged
+}
+
+// Begun reports whether a first member may have started.
+func (c *EtcdCluster) Begun() bool { return c.Status.ClusterID != "" || c.Status.NextOrdinal > 0 }
+
+// AskedClientTLSMode is the mode that the spec says for the port that clients use; empty where it
+// says none.
+func (c *EtcdCluster) AskedClientTLSMode() TLSMode { return c.ownClient().Mode }
+
+// AskedPeerTLSMode is the mode that the spec says for the port that members use among themselves;
+// empty where it says none.
+func (c *EtcdCluster) AskedPeerTLSMode() TLSMode { return c.ownPeer().Mode }
 
 // ClientTLS reports whether clients need TLS, and PeerTLS whether members do.
 func (c *EtcdCluster) ClientTLS() bool { return c.ClientTLSMode() != TLSDisabled }
@@ -325,7 +350,7 @@ func (c *EtcdCluster) PeerSecret() string {
 	return c.Name + "-peer-tls"
 }
 
-// ownClient and ownPeer are what the spec says; nothing where it does not, though the status does.
+// ownClient and ownPeer are what the spec says; the zero value where it says nothing.
 func (c *EtcdCluster) ownClient() ClientTLS {
 	if c.Spec.TLS == nil || c.Spec.TLS.Client == nil {
 		return ClientTLS{}

@@ -5,18 +5,39 @@ import "testing"
 func TestAdmitTLS(t *testing.T) {
 	t.Parallel()
 	const (
-		removed = `spec.tls.client: Invalid value: spec.tls.client cannot be removed while its mode is Managed or Secret, because that would leave open which mode is meant: set spec.tls.client.mode to Disabled for plain text`
-		peer    = `spec.tls.peer: Invalid value: spec.tls.peer.mode cannot be changed yet: revert it. To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		removed = `spec.tls.client: Invalid value: spec.tls.client cannot be left out while its mode is Secret, because it names the Secrets: write spec.tls.client.mode Managed or Disabled for another mode`
+		peer    = `spec.tls.peer: Invalid value: spec.tls.peer.mode cannot be changed yet: write the one in force (status.tls.peer.mode). To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)`
+		// What the status says: nothing started yet, or which modes are in force.
+		fresh   = `, status: {observedGeneration: 1, tls: {client: {mode: Managed}, peer: {mode: Managed}}}}`
+		secured = `, status: {observedGeneration: 1, nextOrdinal: 3, tls: {client: {mode: Managed}, peer: {mode: Managed}}}}`
+		plain   = `, status: {observedGeneration: 1, clusterID: c1, nextOrdinal: 3, tls: {client: {mode: Disabled}, peer: {mode: Disabled}}}}`
+		owned   = `, status: {observedGeneration: 1, clusterID: c1, nextOrdinal: 3, tls: {client: {mode: Secret}, peer: {mode: Secret}}}}`
+		before  = `, status: {observedGeneration: 1, clusterID: c1, nextOrdinal: 3}}` // of a release that did not know TLS
+		nothing = `{spec: {}`
+		off     = `{spec: {tls: {client: {mode: Disabled}, peer: {mode: Disabled}}}`
+		on      = `{spec: {tls: {client: {mode: Managed}, peer: {mode: Managed}}}`
+		others  = `{spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: c}}}}`
 		both    = `spec.tls.client: Invalid value: spec.tls.client.secretRef and spec.tls.client.operatorSecretRef are for mode Secret, which needs both: the members' certificate, and the client certificate with which Quorate and its backups connect`
 		names   = `spec.tls.client.altNames: each is a DNS name in lower case, such as etcd.example.com or *.etcd.example.com, or an IP address, without port and scheme`
 		managed = `spec: {tls: {client: {mode: Managed}, peer: {mode: Managed}}}`
 		own     = `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}}, peer: {mode: Secret, secretRef: {name: c}}}}`
 	)
 	admission(t, map[string]admissionCase{
-		"Managed":      {reason: "Quorate issues all", args: args{object: managed}},
-		"Own":          {reason: "others issue all", args: args{object: own}},
-		"OnePlane":     {reason: "each plane is by itself", args: args{object: `spec: {tls: {peer: {mode: Managed}}}`}},
-		"DisabledSaid": {reason: "what is the default can be said later", args: args{before: `{}`, object: `spec: {tls: {client: {mode: Disabled}}}`}},
+		"Managed":       {reason: "Quorate issues all", args: args{object: managed}},
+		"Own":           {reason: "others issue all", args: args{object: own}},
+		"OnePlane":      {reason: "each plane is by itself", args: args{object: `spec: {tls: {peer: {mode: Managed}}}`}},
+		"Unstarted":     {reason: "nothing was made of it yet", args: args{before: nothing + fresh, object: off + fresh}},
+		"ManagedSaid":   {reason: "what is in force can be said later", args: args{before: nothing + secured, object: on + secured}},
+		"DisabledSaid":  {reason: "also where that is not the default any more", args: args{before: nothing + plain, object: off + plain}},
+		"EarlierSaid":   {reason: "a release that knew no TLS made it", args: args{before: nothing + before, object: off + before}},
+		"ManagedUnsaid": {reason: "it stays in force", args: args{before: on + secured, object: nothing + secured}},
+		"Corrected":     {reason: "it was created again over volumes of another mode", args: args{before: off + secured, object: on + secured}},
+		"CorrectedAway": {reason: "to say nothing is right as well", args: args{before: off + secured, object: nothing + secured}},
+		"LeftWrong":     {reason: "the rest of the spec can be changed", args: args{before: off + secured, object: `{spec: {replicas: 5, tls: {client: {mode: Disabled}, peer: {mode: Disabled}}}` + secured}},
+		"SecretUnsaid": {
+			reason: "the names of the Secrets would not be known", args: args{before: others + owned, object: nothing + owned},
+			want: []string{removed, peer},
+		},
 		"AltNames": {
 			reason: "names, wildcards and addresses of both families",
 			args:   args{object: `spec: {tls: {client: {mode: Managed, altNames: [etcd.example.com, '*.etcd.example.com', 10.0.0.1, 'fd00::1']}}}`},
@@ -27,24 +48,19 @@ func TestAdmitTLS(t *testing.T) {
 		},
 		"ClientOn": {
 			reason: "member by member",
-			args:   args{before: `{}`, object: `spec: {tls: {client: {mode: Managed}}}`},
+			args:   args{before: nothing + plain, object: `{spec: {tls: {client: {mode: Managed}}}` + plain},
 		},
 		"ClientBoth": {
 			reason: "members serve clients with TLS and without",
-			args:   args{before: `{}`, object: `spec: {tls: {client: {mode: Managed, plaintext: Allowed}}}`},
+			args:   args{before: nothing + plain, object: `{spec: {tls: {client: {mode: Managed, plaintext: Allowed}}}` + plain},
 		},
 		"ClientOff": {
 			reason: "the same the other way",
-			args:   args{before: managed, object: `spec: {tls: {client: {mode: Disabled}, peer: {mode: Managed}}}`},
+			args:   args{before: on + secured, object: `{spec: {tls: {client: {mode: Disabled}, peer: {mode: Managed}}}` + secured},
 		},
 		"ClientOwn": {
 			reason: "from Quorate's certificates to others'",
-			args:   args{before: managed, object: `spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}, plaintext: Refused}, peer: {mode: Managed}}}`},
-		},
-		"ClientLeftOut": {
-			reason: "what is in force would stay so, or become plain text",
-			args:   args{before: managed, object: `spec: {tls: {peer: {mode: Managed}}}`},
-			want:   []string{removed},
+			args:   args{before: on + secured, object: `{spec: {tls: {client: {mode: Secret, secretRef: {name: a}, operatorSecretRef: {name: b}, plaintext: Refused}, peer: {mode: Managed}}}` + secured},
 		},
 		"PlaintextOfDisabled": {
 			reason: "it is plain text by itself",
@@ -58,13 +74,18 @@ func TestAdmitTLS(t *testing.T) {
 		},
 		"PeerOn": {
 			reason: "peer URLs would change",
-			args:   args{before: `spec: {tls: {client: {mode: Managed}}}`, object: managed},
+			args:   args{before: off + plain, object: `{spec: {tls: {client: {mode: Disabled}, peer: {mode: Managed}}}` + plain},
 			want:   []string{peer},
 		},
-		"AllLeftOut": {
-			reason: "to say nothing is to say Disabled for peers, and leaves it open for clients",
-			args:   args{before: managed, object: `{}`},
-			want:   []string{removed, peer},
+		"DefaultOff": {
+			reason: "what the default has put in force is in force for peers",
+			args:   args{before: nothing + secured, object: off + secured},
+			want:   []string{peer},
+		},
+		"EarlierOn": {
+			reason: "a release that knew no TLS made it",
+			args:   args{before: nothing + before, object: on + before},
+			want:   []string{peer},
 		},
 		"SecretRenamed": {
 			reason: "Pods mount it by its name, and are recreated",

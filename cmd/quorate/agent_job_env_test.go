@@ -103,7 +103,7 @@ func TestJobs(t *testing.T) {
 // members.
 func (h *hosts) backed(spec api.EtcdBackupSpec, version string) (*api.EtcdBackup, *api.EtcdCluster) {
 	h.Helper()
-	c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "team-a"}}
+	c := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "team-a"}, Status: api.EtcdClusterStatus{ClusterID: "cd"}} // without TLS
 	for _, d := range documented {
 		c.Status.Members = append(c.Status.Members, api.MemberStatus{Name: d.member, ID: d.member, Version: version})
 		h.as = append(h.as, strings.TrimPrefix(c.ClientURL(d.member), "http://"), h.here(d.address+":2379", d.member))

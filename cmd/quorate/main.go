@@ -52,8 +52,8 @@ func manifests() *cobra.Command {
   # One for two namespaces, which must exist, without any cluster-wide right
   quorate manifests --watch-namespace team-a,team-b | kubectl apply --server-side -f -
 
-  # One that may read and write Secrets, for EtcdClusters with spec.tls
-  quorate manifests --tls | kubectl apply --server-side -f -
+  # One without the rights on Secrets, for EtcdClusters without TLS
+  quorate manifests --without-secrets | kubectl apply --server-side -f -
 
   # One for the whole cluster, with metrics and alerts for the Prometheus operator
   quorate manifests --monitoring | kubectl apply --server-side -f -`,
@@ -71,8 +71,8 @@ func manifests() *cobra.Command {
 	cmd.Flags().StringVar(&o.Image, "image", "", "image of the operator (default: the one that make image builds)")
 	cmd.Flags().StringSliceVar(&o.WatchNamespaces, "watch-namespace", nil,
 		"namespace to look after; repeat it or separate by commas (default: all)")
-	cmd.Flags().BoolVar(&o.TLS, "tls", false,
-		"add the rights to get, create and patch Secrets, which EtcdClusters with spec.tls need")
+	cmd.Flags().BoolVar(&o.WithoutSecrets, "without-secrets", false,
+		"leave out the rights to get, create and patch Secrets, which EtcdClusters with TLS need")
 	cmd.Flags().BoolVar(&o.Monitoring, "monitoring", false,
 		"add a ServiceMonitor and a PrometheusRule with the alerts, for a cluster that has the Prometheus operator")
 	return cmd

@@ -25,10 +25,10 @@ func TestManifests(t *testing.T) {
 			args:   []string{"--monitoring"},
 			want:   render.InstallOptions{Monitoring: true},
 		},
-		"TLS": {
-			reason: "The rights on Secrets are there where they were asked for",
-			args:   []string{"--tls"},
-			want:   render.InstallOptions{TLS: true},
+		"WithoutSecrets": {
+			reason: "The rights on Secrets are left out where that was asked for",
+			args:   []string{"--without-secrets"},
+			want:   render.InstallOptions{WithoutSecrets: true},
 		},
 	}
 	for name, tc := range cases {

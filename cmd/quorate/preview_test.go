@@ -173,6 +173,9 @@ func TestPreview(t *testing.T) {
 func cluster(namespace, name string) *api.EtcdCluster {
 	return &api.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid"},
-		Spec:       api.EtcdClusterSpec{Version: "3.6.16", Storage: api.Storage{Size: resource.MustParse("1Gi")}},
+		Spec: api.EtcdClusterSpec{
+			Version: "3.6.16", Storage: api.Storage{Size: resource.MustParse("1Gi")},
+			TLS: &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled}, Peer: &api.PeerTLS{Mode: api.TLSDisabled}},
+		},
 	}
 }

@@ -42,9 +42,17 @@ func TestSamples(t *testing.T) {
 		if want := render.Image(c, c.Spec.Version); container.Image != want {
 			t.Errorf("%s: %s runs %s, want %s as the EtcdCluster does", etcdctl, container.Name, container.Image, want)
 		}
-		if want := "--endpoints=http://" + c.ClientServiceName() + ":2379"; container.Command[1] != want {
-			t.Errorf("%s: %s has %s, want %s", etcdctl, container.Name, container.Command[1], want)
+		files := container.VolumeMounts[0].MountPath + "/"
+		want := []corev1.EnvVar{
+			{Name: "ETCDCTL_ENDPOINTS", Value: "https://" + c.ClientServiceName() + ":2379"}, {Name: "ETCDCTL_CACERT", Value: files + api.SecretCA},
+			{Name: "ETCDCTL_CERT", Value: files + api.SecretCert}, {Name: "ETCDCTL_KEY", Value: files + api.SecretKey},
 		}
+		if diff := cmp.Diff(want, container.Env); diff != "" {
+			t.Errorf("%s: %s: -want +got:\n%s", etcdctl, container.Name, diff)
+		}
+	}
+	if got, want := pod.Spec.Volumes[0].Secret.SecretName, c.ApplicationSecret(); !c.ClientTLS() || got != want {
+		t.Errorf("%s mounts the Secret %s, want %s of a cluster with TLS", etcdctl, got, want)
 	}
 }
 

@@ -196,6 +196,7 @@ func at(t *testing.T, names []string, do func(ctx context.Context, name string) 
 	}
 }
 
+// newCluster has no TLS, as what it is compared with has none.
 func newCluster(name string) *api.EtcdCluster {
 	mode := api.TLSDisabled
 	if *secured {

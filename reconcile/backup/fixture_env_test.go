@@ -102,6 +102,7 @@ func (s *stage) formed(name string) *api.EtcdCluster {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.ns},
 		Spec: api.EtcdClusterSpec{
 			Version: "3.6.16", Storage: api.Storage{Size: resource.MustParse("1Gi")},
+			TLS:    &api.TLS{Client: &api.ClientTLS{Mode: api.TLSDisabled}, Peer: &api.PeerTLS{Mode: api.TLSDisabled}},
 			Backup: &api.Backup{Store: &api.BackupStore{Volume: &api.VolumeStore{ClaimName: "backups"}}},
 		},
 	}

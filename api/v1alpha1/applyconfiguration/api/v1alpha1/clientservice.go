@@ -15,9 +15,8 @@ type ClientServiceApplyConfiguration struct {
 	// is used. Annotations for an external DNS or a cloud's load balancer go here.
 	Metadata *MetadataApplyConfiguration `json:"metadata,omitempty"`
 	// type is ClusterIP (default), NodePort or LoadBalancer. The last two open etcd to clients
-	// outside of the Kubernetes cluster: use them only in a cluster that was created with
-	// spec.tls.client, and put the names that these clients connect to into
-	// spec.tls.client.altNames.
+	// outside of the Kubernetes cluster: use them only in a cluster with TLS for clients, which is
+	// the default, and put the names that these clients connect to into spec.tls.client.altNames.
 	Type *v1.ServiceType `json:"type,omitempty"`
 	// loadBalancerClass is the class of the load balancer, for example
 	// service.k8s.aws/nlb. Default: that of the Kubernetes cluster. It cannot be changed while type

@@ -63,7 +63,9 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// until status.restored is set, and left out once the cluster has formed.
 	Bootstrap *BootstrapApplyConfiguration `json:"bootstrap,omitempty"`
 	// tls says how the connections to the members, and among them, are encrypted and authenticated.
-	// By default they are plain text. The mode for peers cannot be changed yet.
+	// A new cluster that says nothing here has TLS on both ports, with certificates that Quorate
+	// issues. What is in force is in status.tls. The mode for peers cannot be changed once members
+	// have started.
 	TLS *TLSApplyConfiguration `json:"tls,omitempty"`
 	// suspend stops every act of Quorate on this cluster, for a person to work on it by hand. What
 	// runs goes on running, and the status says that it is suspended. Default false.

@@ -14,7 +14,8 @@ type PeerTLSApplyConfiguration struct {
 	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
 	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
 	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate
-	// of an authority that they trust. The mode cannot be changed yet.
+	// of an authority that they trust. Once members have started, the mode cannot be changed yet:
+	// the one in force is in status.tls.peer.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
 	// of status.tls.peer.rotateAuthority starts one, as in spec.tls.client. It waits for no

@@ -8,9 +8,11 @@ package v1alpha1
 // TLS says how the connections to the members, and among them, are encrypted and authenticated.
 // Each of the two ports has a mode of its own.
 type TLSApplyConfiguration struct {
-	// client is for the port that clients use (2379). Default: plain text.
+	// client is for the port that clients use (2379). A new cluster of which the spec says nothing
+	// here has mode Managed; one that exists keeps the mode in status.tls.client.
 	Client *ClientTLSApplyConfiguration `json:"client,omitempty"`
-	// peer is for the port that members use among themselves (2380). Default: plain text.
+	// peer is for the port that members use among themselves (2380). A new cluster of which the spec
+	// says nothing here has mode Managed; one that exists keeps the mode in status.tls.peer.
 	Peer *PeerTLSApplyConfiguration `json:"peer,omitempty"`
 }
 

@@ -5,7 +5,8 @@ package v1alpha1
 // TLSStatusApplyConfiguration represents a declarative configuration of the TLSStatus type for use
 // with apply.
 //
-// TLSStatus is the TLS that is in force.
+// TLSStatus is the TLS that is in force. It is written before the first member starts, so that
+// another default of a later release changes no cluster.
 type TLSStatusApplyConfiguration struct {
 	// client is for the port that clients use.
 	Client *TLSPlaneStatusApplyConfiguration `json:"client,omitempty"`
