@@ -284,7 +284,7 @@ func rotate(s *stage, f *fault) (*api.EtcdCluster, data) {
 
 func switchPort(s *stage, f *fault) (*api.EtcdCluster, data) {
 	c := s.cluster("db", 3)
-	c.Spec.TLS = nil
+	withoutTLS(c)
 	kept := s.born(c)
 	was := identityOf(c)
 	f.arm()

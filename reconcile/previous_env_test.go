@@ -254,6 +254,9 @@ func (s *stage) onlyForetold(outlook reconcile.Outlook, before, after []client.O
 					selector[key] = d.To
 					s.must(unstructured.SetNestedStringMap(want.Spec.(map[string]any), selector, "selector"))
 					continue
+				case "spec.ipFamilyPolicy": // of the Service for clients, which an API server had chosen
+					s.must(unstructured.SetNestedField(want.Spec.(map[string]any), d.To, "ipFamilyPolicy"))
+					continue
 				case "spec.ports.client": // of the headless Service, which had it
 					spec := want.Spec.(map[string]any)
 					ports, _, err := unstructured.NestedSlice(spec, "ports")

@@ -106,7 +106,7 @@ func TestSwitch(t *testing.T) {
 func switchOn(s *stage) {
 	s.operate()
 	c := s.cluster("db", 3)
-	c.Spec.TLS = nil
+	withoutTLS(c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	who := identityOf(c)
@@ -268,7 +268,7 @@ func (s *stage) serving(c *api.EtcdCluster, mode api.TLSMode) (names []string) {
 func switchSetBack(s *stage) {
 	s.operate()
 	c := s.cluster("db", 3)
-	c.Spec.TLS = nil
+	withoutTLS(c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	who := identityOf(c)
@@ -312,7 +312,7 @@ func (s *stage) oneMore(c *api.EtcdCluster) {
 func switchStruck(s *stage) {
 	crash := s.operate()
 	c := s.cluster("db", 3)
-	c.Spec.TLS = nil
+	withoutTLS(c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	plain := s.load(c, light)
@@ -338,7 +338,7 @@ func switchBackup(s *stage) {
 	s.backUp()
 	crash := s.operate()
 	c := s.guarded(3, etcd36, backups)
-	c.Spec.TLS = nil
+	withoutTLS(c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	crash()
@@ -360,7 +360,7 @@ func switchBackup(s *stage) {
 func switchAsleep(s *stage) {
 	s.operate()
 	c := s.cluster("db", 3)
-	c.Spec.TLS = nil
+	withoutTLS(c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	who := identityOf(c)

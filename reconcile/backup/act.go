@@ -16,7 +16,6 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"quorate.dev/reconcile/apply"
-	"quorate.dev/reconcile/index"
 	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
@@ -32,7 +31,7 @@ func (r *Reconciler) act(ctx context.Context, o Observed, step Step) (Step, erro
 		return step, r.release(ctx, b, step.Reason, step.Message)
 	case Take:
 		pods := &corev1.PodList{}
-		if err := r.Client.List(ctx, pods, client.InNamespace(b.Namespace), client.MatchingFields{index.OfCluster: o.Cluster.Name}, client.MatchingLabels(render.Selector(o.Cluster))); err != nil {
+		if err := r.Client.List(ctx, pods, client.InNamespace(b.Namespace), client.MatchingLabels(render.Selector(o.Cluster))); err != nil {
 			return step, fmt.Errorf("list Pods of EtcdCluster %s: %w", o.Cluster.Name, err)
 		}
 		job, err := render.BackupJob(b, render.Connecting(o.Cluster, pods.Items), r.AgentImage)
