@@ -228,7 +228,8 @@ const (
 	ReasonClusterIDMismatch = "ClusterIDMismatch"
 	// ReasonForeignMember: etcd lists a member that Quorate did not make.
 	//
-	// What to do: remove that member with `etcdctl member remove` and the ID in the message.
+	// What to do: remove that member with `kubectl exec POD -- etcdctl member remove ID`, with the
+	// Pod of a member, and the ID in the message.
 	ReasonForeignMember = "ForeignMember"
 	// ReasonForeignObject: an object with a name that Quorate needs has another owner, or is a
 	// Secret without an owner of which nothing shows that it is the EtcdCluster's.
