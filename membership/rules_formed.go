@@ -239,8 +239,8 @@ func needsPerson(step Step, down []Instance) Step {
 	return step
 }
 
-// waitForTerminatingPods: a person deleted such a Pod, or an EtcdCluster of the same name has left it
-// to the garbage collector.
+// waitForTerminatingPods: a person deleted such a Pod, or an EtcdCluster of the same name has
+// left it to the garbage collector.
 func waitForTerminatingPods(_ Desired, o Observed) (Step, bool) {
 	going := names(o.voters(), func(i Instance) bool { return i.Pod.Terminating })
 	return Step{Action: Wait, Reason: Terminating, Message: "waiting for the Pods of " + list(going) + " to be gone; they still answer"}, len(going) > 0

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUpdatedNext: clients leave the member that is updated next while the one before proves itself,
-// and only then.
+// TestUpdatedNext: clients leave the member that is updated next while the one before proves
+// itself, and only then.
 func TestUpdatedNext(t *testing.T) {
 	t.Parallel()
 	proves := func(i *Instance) { changedTo(etcd37)(i); next(etcd37)(i); i.Pod.Unproved = true }

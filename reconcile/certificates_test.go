@@ -325,8 +325,8 @@ func TestPlainTextReadsNoSecret(t *testing.T) {
 	}
 }
 
-// TestNoTLSInstead: a new cluster that has no TLS any more is not held up by what was wrong with its
-// certificates.
+// TestNoTLSInstead: a new cluster that has no TLS any more is not held up by what was wrong with
+// its certificates.
 func TestNoTLSInstead(t *testing.T) {
 	t.Parallel()
 	c := managed()

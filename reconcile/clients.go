@@ -36,8 +36,8 @@ const drainFor = 5 * time.Second
 
 // touched are the members that the step restarts, takes the leadership from, or removes. While a
 // member that was updated has yet to prove that it runs well, it is the one that is updated next.
-// Where the cluster shrinks by more than one, all that are to go leave the Service at once, and stay
-// out while the Pod and the volume of the first one go: one wait is enough.
+// Where the cluster shrinks by more than one, all that are to go leave the Service at once, and
+// stay out while the Pod and the volume of the first one go: one wait is enough.
 func touched(c *api.EtcdCluster, seen observed, step membership.Step) []string {
 	removes := step.Action == membership.Remove || step.Action == membership.MoveLeader
 	surplus := names(seen.Surplus(size(c)), func(membership.Instance) bool { return true })

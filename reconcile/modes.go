@@ -111,10 +111,10 @@ func encrypted(a, b render.Modes) render.Modes {
 	return render.Modes{Client: either(a.Client, b.Client), Peer: either(a.Peer, b.Peer)}
 }
 
-// asksAnotherPeerMode returns the step that the status reports: in place of the step of a healthy or
-// hibernated cluster, that the spec asks for another mode of the members' port than the one in force.
-// The schema refuses such a change. It cannot refuse a cluster that is created again over volumes of
-// another mode.
+// asksAnotherPeerMode returns the step that the status reports: in place of the step of a healthy
+// or hibernated cluster, that the spec asks for another mode of the members' port than the one in
+// force. The schema refuses such a change. It cannot refuse a cluster that is created again over
+// volumes of another mode.
 func asksAnotherPeerMode(c *api.EtcdCluster, step membership.Step) membership.Step {
 	asked, inForce := c.AskedPeerTLSMode(), c.PeerTLSMode()
 	if step.Action != membership.None || step.Reason != membership.Healthy && step.Reason != membership.Hibernated || asked == "" || asked == inForce {

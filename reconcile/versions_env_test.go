@@ -87,6 +87,8 @@ type turning struct {
 	turnstile *turnstile
 }
 
+func (c *turning) Lasts() bool { return c.Client.(membership.Lasting).Lasts() }
+
 func (c *turning) AddLearner(ctx context.Context, peerURL string) error {
 	return c.turnstile.pass("AddLearner "+peerURL, func() error { return c.Client.AddLearner(ctx, peerURL) })
 }

@@ -35,8 +35,8 @@ type TLS struct {
 	// +optional
 	Client *ClientTLS `json:"client,omitempty"`
 
-	// peer is for the port that members use among themselves (2380). A new cluster of which the spec
-	// says nothing here has mode Managed; one that exists keeps the mode in status.tls.peer.
+	// peer is for the port that members use among themselves (2380). A new cluster of which the
+	// spec says nothing here has mode Managed; one that exists keeps the mode in status.tls.peer.
 	// +optional
 	Peer *PeerTLS `json:"peer,omitempty"`
 }
