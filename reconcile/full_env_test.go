@@ -230,6 +230,8 @@ type counted struct {
 	disarms *atomic.Int32
 }
 
+func (c counted) Lasts() bool { return c.Client.(membership.Lasting).Lasts() }
+
 func (c counted) Disarm(ctx context.Context, kind membership.AlarmKind, id membership.ID) error {
 	c.disarms.Add(1)
 	return c.Client.Disarm(ctx, kind, id)
