@@ -67,9 +67,9 @@ layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) $(CODE:%=-code %)
 
 # The API server and the etcds of tests; what a registry does not give is built, once for a machine.
 assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
-# An operator, an API server and real etcds take turns. With twelve at once 98 % of two processors were at work (2026-11-25), and
-# answers were late. The linters vet all files, under every tag (-vet=off).
-env     = go test -vet=off -tags env -count=1 -parallel 10
+# An operator, an API server and real etcds take turns. Ten at once kept two processors at work for 74 % of the time (2026-11-27). The linters
+# vet all files, under every tag (-vet=off).
+env     = go test -vet=off -tags env -count=1 -parallel 12
 kind    = go test -vet=off -tags e2e -count=1 -timeout 90m -parallel 6 -v -skip '^Test(Bench|Oldest)' ./e2e -workers 3
 # Of package membership, `make test-unit` runs what needs no etcd.
 no_etcd = Explore|Ring|.*Mutants|ChangePacks
