@@ -11,8 +11,8 @@ type TLSApplyConfiguration struct {
 	// client is for the port that clients use (2379). A new cluster of which the spec says nothing
 	// here has mode Managed; one that exists keeps the mode in status.tls.client.
 	Client *ClientTLSApplyConfiguration `json:"client,omitempty"`
-	// peer is for the port that members use among themselves (2380). A new cluster of which the spec
-	// says nothing here has mode Managed; one that exists keeps the mode in status.tls.peer.
+	// peer is for the port that members use among themselves (2380). A new cluster of which the
+	// spec says nothing here has mode Managed; one that exists keeps the mode in status.tls.peer.
 	Peer *PeerTLSApplyConfiguration `json:"peer,omitempty"`
 }
 
