@@ -128,8 +128,8 @@ func (l *inspection) keepHosts(ctx context.Context, s issuedSecret) error {
 	return nil
 }
 
-// dial returns the connection that is kept to a member, or connects to it as its Pod serves clients:
-// with the operator's certificate where that is with TLS.
+// dial returns the connection that is kept to a member, or connects to it as its Pod serves
+// clients: with the operator's certificate where that is with TLS.
 func (r *Reconciler) dial(c *api.EtcdCluster, pod *corev1.Pod) (*connection, error) {
 	to, now := destination{pod: pod.UID, ip: pod.Status.PodIP}, time.Now()
 	if port := render.ClientPort(c, pod); port.ServesTLS() {

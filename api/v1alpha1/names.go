@@ -87,8 +87,8 @@ const (
 
 	// AnnotationTLS says, on a PersistentVolumeClaim, which modes of TLS are in force on the two
 	// ports, such as client=Managed,peer=Managed. It decides where the status is lost and the spec
-	// says nothing. Where a claim has none either, its cluster has no TLS: an earlier version, whose
-	// default was Disabled, made the claim.
+	// says nothing. Where a claim has none either, its cluster has no TLS: an earlier version,
+	// whose default was Disabled, made the claim.
 	AnnotationTLS = "etcd.quorate.dev/tls"
 
 	// AnnotationReplays says, on a PersistentVolumeClaim, how far the member is whose log may have
