@@ -60,7 +60,8 @@ func (l *inspection) keepOthers(ctx context.Context, others clientPorts) error {
 	for _, operator := range slices.Sorted(maps.Keys(others)) {
 		of := *l
 		of.c = render.WithClientPort(l.c, others[operator])
-		if asked := l.c.ClientPort(); asked.Mode == api.TLSSecret && asked.SecretRef != nil && asked.SecretRef.Name == of.c.ServerSecret() {
+		issued := []string{of.c.ServerSecret(), of.c.OperatorSecret(), of.c.ApplicationSecret()}
+		if l.c.ClientTLSMode() == api.TLSSecret && (slices.Contains(issued, l.c.ServerSecret()) || slices.Contains(issued, l.c.OperatorSecret())) {
 			of.writes = false // it is others' now
 		}
 		var secret *corev1.Secret

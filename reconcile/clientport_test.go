@@ -219,6 +219,33 @@ func TestSwitchCertificates(t *testing.T) {
 	}
 }
 
+// TestOthersSecretIsKept: where spec.tls.client names a Secret that Quorate wrote while the mode was
+// Managed, others write it from then on, although Pods of mode Managed are left.
+func TestOthersSecretIsKept(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"db-server-tls", "db-client-tls"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := ported(portManaged)
+			there, own := secrets(t, c), ownedByOthers(t)
+			there[name] = there[name].DeepCopy()
+			there[name].Data = own["server"].Data // the owner stays
+			c.Spec.TLS.Client = &api.ClientTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: name}, OperatorSecretRef: &api.SecretReference{Name: "operator"}}
+			objects := []client.Object{podWith(t, "db-0", portManaged), own["operator"]}
+			for _, s := range there {
+				objects = append(objects, s)
+			}
+			s := newStub(t, nil, objects...)
+			if _, err := s.secure(t.Context(), c, noon); err != nil {
+				t.Fatal(err)
+			}
+			if slices.ContainsFunc(s.writes, func(w write) bool { return w.Name == name }) {
+				t.Errorf("Secret %s was written: %v", name, s.sorted())
+			}
+		})
+	}
+}
+
 // TestDialAsServed: each member is asked as its own Pod serves clients, whatever the spec says.
 func TestDialAsServed(t *testing.T) {
 	t.Parallel()
