@@ -262,13 +262,24 @@ func (s *stage) number(c *api.EtcdCluster, prefix string) (stop func() []time.Ti
 	ctx, cancel := context.WithCancel(s.Context())
 	var acknowledged []time.Time
 	var writing sync.WaitGroup
+	begun := make(chan struct{}) // closed a second after the first: a snapshot tells when it was taken in whole seconds
 	writing.Go(func() {
-		for ctx.Err() == nil {
+		for late := false; ctx.Err() == nil; {
 			if _, err := etcd.Put(ctx, fmt.Sprintf("%s/%06d", prefix, len(acknowledged)), ""); err == nil {
 				acknowledged = append(acknowledged, time.Now())
 			}
+			if !late && len(acknowledged) > 0 && time.Since(acknowledged[0]) > time.Second {
+				late = true
+				close(begun)
+			}
 		}
 	})
+	select {
+	case <-begun:
+	case <-time.After(patience):
+		cancel()
+		s.Fatalf("no number was acknowledged within %s", patience)
+	}
 	return func() []time.Time { cancel(); writing.Wait(); return acknowledged }
 }
 
