@@ -60,10 +60,7 @@ func (l *inspection) keepOthers(ctx context.Context, others clientPorts) error {
 	for _, operator := range slices.Sorted(maps.Keys(others)) {
 		of := *l
 		of.c = render.WithClientPort(l.c, others[operator])
-		issued := []string{of.c.ServerSecret(), of.c.OperatorSecret(), of.c.ApplicationSecret()}
-		if l.c.ClientTLSMode() == api.TLSSecret && (slices.Contains(issued, l.c.ServerSecret()) || slices.Contains(issued, l.c.OperatorSecret())) {
-			of.writes = false // it is others' now
-		}
+		of.writes = of.writes && !namesIssued(l.c, of.c)
 		var secret *corev1.Secret
 		var err error
 		if others[operator].Mode == api.TLSManaged {
@@ -89,6 +86,13 @@ func (l *inspection) keepOthers(ctx context.Context, others clientPorts) error {
 		}
 	}
 	return nil
+}
+
+// namesIssued reports whether the spec names a Secret of others that Quorate wrote when the
+// clients' port was as in former. It is others' now.
+func namesIssued(c, former *api.EtcdCluster) bool {
+	issued := []string{former.ServerSecret(), former.OperatorSecret(), former.ApplicationSecret()}
+	return c.ClientTLSMode() == api.TLSSecret && (slices.Contains(issued, c.ServerSecret()) || slices.Contains(issued, c.OperatorSecret()))
 }
 
 // keepManaged renews the certificates of the clients' port while Pods of mode Managed are left, and

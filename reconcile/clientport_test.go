@@ -219,8 +219,8 @@ func TestSwitchCertificates(t *testing.T) {
 	}
 }
 
-// TestOthersSecretIsKept: where spec.tls.client names a Secret that Quorate wrote while the mode was
-// Managed, others write it from then on, although Pods of mode Managed are left.
+// TestOthersSecretIsKept: where spec.tls.client names a Secret that Quorate wrote while the mode
+// was Managed, others write it from then on, although Pods of mode Managed are left.
 func TestOthersSecretIsKept(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"db-server-tls", "db-client-tls"} {
