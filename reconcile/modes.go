@@ -25,7 +25,8 @@ import (
 // Pods and claims from the API server only where the status does not say whether the cluster is
 // new.
 func (r *Reconciler) settleModes(ctx context.Context, c *api.EtcdCluster) error {
-	if !c.DeletionTimestamp.IsZero() {
+	written := c.Status.TLS
+	if !c.DeletionTimestamp.IsZero() || written != nil && written.Client.Mode == c.ClientTLSMode() && written.Peer.Mode == c.PeerTLSMode() {
 		return nil
 	}
 	next := *c.Status.DeepCopy()

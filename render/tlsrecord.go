@@ -39,23 +39,14 @@ func RecordedModes(claim *corev1.PersistentVolumeClaim) Modes {
 // RunningModes are those that the Pod of a member was made with, by the arguments and volumes that
 // tlsArgs and secured have given it. They are not known of a Pod in which no etcd runs.
 func RunningModes(c *api.EtcdCluster, pod *corev1.Pod) Modes {
-	n := slices.IndexFunc(pod.Spec.Containers, func(container corev1.Container) bool { return container.Name == Container })
-	if n < 0 || pod.Annotations[api.AnnotationProvisions] != "" {
+	etcd := etcdOf(pod)
+	if etcd == nil || pod.Annotations[api.AnnotationProvisions] != "" {
 		return Modes{}
 	}
 	has := func(flag string) bool {
-		return slices.ContainsFunc(pod.Spec.Containers[n].Args, func(arg string) bool { return strings.HasPrefix(arg, flag+"=") })
+		return slices.ContainsFunc(etcd.Args, func(arg string) bool { return strings.HasPrefix(arg, flag+"=") })
 	}
-	m := Modes{Client: api.TLSDisabled, Peer: api.TLSDisabled}
-	if has("--cert-file") {
-		m.Client = api.TLSSecret
-	}
-	managed := c.Name + "-server-tls"
-	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.Name == serverVolume && v.Secret != nil && v.Secret.SecretName == managed
-	}) {
-		m.Client = api.TLSManaged
-	}
+	m := Modes{Client: ClientPort(c, pod).Mode, Peer: api.TLSDisabled}
 	switch {
 	case has("--peer-client-cert-file"):
 		m.Peer = api.TLSManaged
