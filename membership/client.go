@@ -123,8 +123,8 @@ func dial(address, url string, config *tls.Config, options []grpc.DialOption) (C
 	if err != nil {
 		return nil, fmt.Errorf("dial etcd %s: %w", address, err)
 	}
-	// Status and HashKV of clientv3 connect anew for each call. There is one endpoint, so all calls
-	// use its connection.
+	// Status and HashKV of clientv3 make another connection for each call. There is one endpoint,
+	// so all calls use its connection.
 	c.Maintenance = clientv3.NewMaintenanceFromMaintenanceClient(clientv3.RetryMaintenanceClient(c, c.ActiveConnection()), c)
 	return &client{etcd: c, address: address, url: url}, nil
 }

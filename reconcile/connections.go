@@ -13,7 +13,7 @@ import (
 )
 
 // connections keeps connections to members from one look to the next. Otherwise each look connects
-// anew, which takes a handshake where there is TLS. Only the end of a look keeps connections, and
+// again, which takes a handshake where there is TLS. Only the end of a look keeps connections, and
 // only those to members that have answered it (keep). So the next look closes a connection if the
 // Pod is gone, does not answer or has another address, or if the operator has another certificate.
 // The zero value is ready to use.
@@ -27,7 +27,7 @@ type connections struct {
 type connection struct {
 	membership.Client
 	to    destination
-	until time.Time    // when a look connects anew
+	until time.Time    // when a look makes another one
 	users atomic.Int32 // including connections, while it is kept there
 }
 

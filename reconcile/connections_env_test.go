@@ -27,7 +27,7 @@ import (
 )
 
 // TestConnectionsStay: at rest the operator has one connection to each member, with TLS and
-// without, and looks again and again make no other. It connects anew to a member that was
+// without, and looks again and again make no other. It connects again to a member that was
 // restarted, to a Pod that has got the address of another one, and to all members when its own
 // certificate was issued again. When the cluster is deleted no connection is left.
 func TestConnectionsStay(t *testing.T) {

@@ -92,7 +92,7 @@ func TestConnectionClosed(t *testing.T) {
 		"Other":    {reason: "another cluster is deleted", then: func(all *connections) { all.forget(turnOf("other")) }, want: []bool{false, false}},
 		"Ended":    {reason: "the operator ends", then: func(all *connections) { all.end() }, want: []bool{true, true}},
 		"LateLook": {reason: "a look that ends after the operator keeps nothing", then: func(all *connections) { all.end(); all.keep(db, nil) }, want: []bool{true, true}},
-		"Replaced": {reason: "the look has connected anew, because the first was old", then: func(all *connections) {
+		"Replaced": {reason: "the look has connected again, because the first was old", then: func(all *connections) {
 			all.keep(db, map[string]*connection{"db-0": connected(&lasting{}, to, now), "db-1": all.take(db, "db-1", to, now)})
 		}, want: []bool{true, false}},
 		"InUse": {reason: "a comparison is not cut off", then: func(all *connections) {
@@ -119,7 +119,7 @@ func TestConnectionClosed(t *testing.T) {
 	}
 }
 
-// TestLookConnects: a look uses the connections of the look before, and connects anew only where
+// TestLookConnects: a look uses the connections of the look before, and connects again only where
 // something has changed. In the end each connection is closed but those that are kept.
 func TestLookConnects(t *testing.T) {
 	ip := map[string]string{"db-0": "10.0.0.1", "db-1": "10.0.0.2", "db-2": "10.0.0.3"}

@@ -284,7 +284,6 @@ func rotate(s *stage, f *fault) (*api.EtcdCluster, data) {
 
 func switchPort(s *stage, f *fault) (*api.EtcdCluster, data) {
 	c := s.cluster("db", 3)
-	withoutTLS(c)
 	kept := s.born(c)
 	was := identityOf(c)
 	f.arm()

@@ -34,11 +34,11 @@ func TestModesStay(t *testing.T) {
 			c := s.cluster("db", 1)
 			s.create(c)
 			s.put(s.ready(c), "key", "value")
-			who := identityOf(c)
+			was := identityOf(c)
 			inForce := func(when string) {
 				t.Helper()
 				s.want(s.ready(c), "key", "value")
-				s.same(c, who)
+				s.same(c, was)
 				if diff := cmp.Diff([]api.TLSMode{tc.mode, tc.mode}, []api.TLSMode{c.Status.TLS.Client.Mode, c.Status.TLS.Peer.Mode}); diff != "" {
 					t.Errorf("%s, %s: -want +got:\n%s", when, tc.reason, diff)
 				}

@@ -29,7 +29,7 @@ func TestPanickedPass(t *testing.T) {
 				panic("TestPanickedPass")
 			}
 			etcd, err := dial(host, port)
-			return struct{ membership.Client }{etcd}, err // it does not last: the next look connects anew
+			return struct{ membership.Client }{etcd}, err // it does not last: the next look connects again
 		}
 	})
 	bad, good := s.cluster("bad", 1), s.cluster("good", 1)

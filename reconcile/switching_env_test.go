@@ -102,14 +102,20 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
+// plain is a cluster of three members without TLS, with a key.
+func (s *stage) plain() *api.EtcdCluster {
+	s.Helper()
+	c := s.cluster("db", 3)
+	s.create(c)
+	s.put(s.ready(c), "key", "value")
+	return c
+}
+
 // switchOn adds TLS, and then refuses clients without it.
 func switchOn(s *stage) {
 	s.operate()
-	c := s.cluster("db", 3)
-	withoutTLS(c)
-	s.create(c)
-	s.put(s.ready(c), "key", "value")
-	who := identityOf(c)
+	c := s.plain()
+	was := identityOf(c)
 	if got := c.Status.Endpoints[0]; !strings.HasPrefix(got, "http://") {
 		s.Errorf("status.endpoints before: %s", got)
 	}
@@ -131,7 +137,7 @@ func switchOn(s *stage) {
 			s.Errorf("%s lets a client in without TLS", pod.Name)
 		}
 	}
-	s.same(c, who)
+	s.same(c, was)
 	s.want(s.etcd(c), "key", "value")
 }
 
@@ -143,7 +149,7 @@ func switchOff(s *stage) {
 	s.clientPort(c, api.ClientTLS{Mode: api.TLSManaged})
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
-	who, authority := identityOf(c), c.Status.TLS.Client.Authority
+	was, authority := identityOf(c), c.Status.TLS.Client.Authority
 	encrypted := s.load(c, light)
 	s.switches(c, api.ClientTLS{Mode: api.TLSManaged, Plaintext: api.PlaintextAllowed})
 	encrypted.await(10)
@@ -158,7 +164,7 @@ func switchOff(s *stage) {
 	if c.Status.TLS.Client.Authority != authority {
 		s.Errorf("the authority was %s, is %s", authority, c.Status.TLS.Client.Authority)
 	}
-	s.same(c, who)
+	s.same(c, was)
 	s.want(s.etcd(c), "key", "value")
 }
 
@@ -201,7 +207,7 @@ func switchOwn(s *stage) {
 	s.clientPort(c, api.ClientTLS{Mode: api.TLSManaged})
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
-	who := identityOf(c)
+	was := identityOf(c)
 	own := ownPort("server", "operator")
 
 	s.change(c, func() { s.clientPort(c, own) })
@@ -238,7 +244,7 @@ func switchOwn(s *stage) {
 	s.switches(c, api.ClientTLS{Mode: api.TLSManaged})
 	l.await(10)
 	unharmed(s, "clients of mode Managed, which trust both authorities", l)
-	s.same(c, who)
+	s.same(c, was)
 	s.want(s.etcd(c), "key", "value")
 }
 
@@ -267,11 +273,8 @@ func (s *stage) serving(c *api.EtcdCluster, mode api.TLSMode) (names []string) {
 // It is said beforehand that there is a gap.
 func switchSetBack(s *stage) {
 	s.operate()
-	c := s.cluster("db", 3)
-	withoutTLS(c)
-	s.create(c)
-	s.put(s.ready(c), "key", "value")
-	who := identityOf(c)
+	c := s.plain()
+	was := identityOf(c)
 	before, _ := s.lives(c)
 	s.change(c, func() { s.clientPort(c, api.ClientTLS{Mode: api.TLSManaged}) })
 	told := ""
@@ -296,7 +299,7 @@ func switchSetBack(s *stage) {
 	if stayed == 0 {
 		s.Errorf("each Pod was recreated: %v, then %v", before, now)
 	}
-	s.same(c, who)
+	s.same(c, was)
 	s.want(s.etcd(c), "key", "value")
 }
 
@@ -311,10 +314,7 @@ func (s *stage) oneMore(c *api.EtcdCluster) {
 
 func switchStruck(s *stage) {
 	crash := s.operate()
-	c := s.cluster("db", 3)
-	withoutTLS(c)
-	s.create(c)
-	s.put(s.ready(c), "key", "value")
+	c := s.plain()
 	plain := s.load(c, light)
 	crash()
 	s.change(c, func() { s.clientPort(c, api.ClientTLS{Mode: api.TLSManaged, Plaintext: api.PlaintextAllowed}) })
@@ -338,7 +338,6 @@ func switchBackup(s *stage) {
 	s.backUp()
 	crash := s.operate()
 	c := s.guarded(3, etcd36, backups)
-	withoutTLS(c)
 	s.create(c)
 	s.put(s.ready(c), "key", "value")
 	crash()
@@ -359,11 +358,8 @@ func switchBackup(s *stage) {
 // changed then.
 func switchAsleep(s *stage) {
 	s.operate()
-	c := s.cluster("db", 3)
-	withoutTLS(c)
-	s.create(c)
-	s.put(s.ready(c), "key", "value")
-	who := identityOf(c)
+	c := s.plain()
+	was := identityOf(c)
 	s.change(c, func() { c.Spec.Replicas = new(int32(0)) })
 	s.await(c, "hibernated", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) && len(s.pods(c)) == 0 })
 	s.change(c, func() {
@@ -371,7 +367,7 @@ func switchAsleep(s *stage) {
 		c.Spec.Replicas = new(int32(3))
 	})
 	s.switched(c)
-	s.same(c, who)
+	s.same(c, was)
 	s.want(s.etcd(c), "key", "value")
 }
 
