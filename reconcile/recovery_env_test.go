@@ -455,6 +455,7 @@ func (w recovery) served(s *stage, outages *contract.Outages) {
 	if w.size == 1 {
 		most = outageAlone
 	}
+	most += w.elects
 	longest, told := outages.Take()
 	if !w.away && longest > most {
 		s.Errorf("away for %s, want %s at most: %s", longest, most, strings.Join(told, "\n"))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -29,6 +30,8 @@ type bad struct {
 	asks  bool   // claims go on asking for it when it is taken back: Kubernetes makes none of them smaller
 	same  bool   // as where it is not set: volumes may go on saying that their members serve with it
 	away  bool   // the cluster may not serve meanwhile, as the field's own comment says
+
+	elects time.Duration // an election takes as long with it: the cluster may be away for so much longer
 }
 
 // name of the walks with it: nothing that -chaos.plan reads as more than one name.
@@ -131,9 +134,9 @@ func byHand() []bad {
 		{path: "options.flags.no-such-flag", value: `"1"`, patch: `{"options":{"flags":{"no-such-flag":"1"}}}`, says: "no-such-flag", never: true},
 		{path: "options.flags.max-txn-ops", value: `"many"`, patch: `{"options":{"flags":{"max-txn-ops":"many"}}}`, says: "max-txn-ops", never: true},
 		{path: "options.heartbeatInterval", value: `"1ms"`},
-		{path: "options.heartbeatInterval", value: `"10s"`, patch: `{"options":{"heartbeatInterval":"10s","electionTimeout":"50s"}}`, says: "spec.options"},
-		{path: "options.electionTimeout", value: `"10ms"`, patch: `{"options":{"heartbeatInterval":"2ms","electionTimeout":"10ms"}}`, says: "spec.options", away: true},
-		{path: "options.electionTimeout", value: `"50s"`, says: "spec.options"},
+		{path: "options.heartbeatInterval", value: `"10s"`, patch: `{"options":{"heartbeatInterval":"10s","electionTimeout":"50s"}}`, says: "spec.options", elects: 2 * 50 * time.Second},
+		{path: "options.electionTimeout", value: `"100ms"`, patch: `{"options":{"heartbeatInterval":"20ms","electionTimeout":"100ms"}}`, says: "spec.options", away: true}, // processors of a test are busy: it elects
+		{path: "options.electionTimeout", value: `"50s"`, says: "spec.options", elects: 2 * 50 * time.Second},
 		{path: "options.quotaBackendSize", value: `"16Mi"`, says: "quota"},
 		{path: "options.quotaBackendSize", value: `"1023Mi"`, says: "quota"},
 		{path: "options.autoCompaction.retention", value: `"1"`, patch: `{"options":{"autoCompaction":{"mode":"Revision","retention":"1"}}}`},

@@ -23,9 +23,10 @@ type Options struct {
 	HeartbeatInterval *Duration `json:"heartbeatInterval,omitempty"`
 
 	// electionTimeout is how long a member waits for the leader before it calls an election; ten
-	// round trips or more, at least five heartbeats. Default 1s, 10ms to 50s.
+	// round trips or more, at least five heartbeats. Default 1s, 100ms to 50s. With a shorter one,
+	// a busy disk or processor is taken for a lost leader, and etcd elects again and again.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('10ms') && duration(self) <= duration('50s')",message="spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('100ms') && duration(self) <= duration('50s')",message="spec.options.electionTimeout must be a duration of whole milliseconds from 100ms to 50s, for example 1s"
 	ElectionTimeout *Duration `json:"electionTimeout,omitempty"`
 
 	// quotaBackendSize is the database size at which etcd refuses writes until space is freed, 16Mi

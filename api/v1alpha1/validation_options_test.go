@@ -22,7 +22,7 @@ func TestAdmitOptions(t *testing.T) {
 		},
 		"TimesShortest": {
 			reason: "for members in one rack",
-			args:   args{object: `spec: {options: {heartbeatInterval: 2ms, electionTimeout: 10ms}}`},
+			args:   args{object: `spec: {options: {heartbeatInterval: 20ms, electionTimeout: 100ms}}`},
 		},
 		"QuotaSmallest": {
 			reason: "for tests",
@@ -88,17 +88,17 @@ func TestAdmitOptions(t *testing.T) {
 		"ElectionGarbage": {
 			reason: "a word is no time",
 			args:   args{object: `spec: {options: {electionTimeout: soon}}`},
-			want:   []string{`spec.options.electionTimeout: Invalid value: "soon": spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s`},
+			want:   []string{`spec.options.electionTimeout: Invalid value: "soon": spec.options.electionTimeout must be a duration of whole milliseconds from 100ms to 50s, for example 1s`},
 		},
 		"ElectionShort": {
-			reason: "less than a network takes",
-			args:   args{object: `spec: {options: {heartbeatInterval: 1ms, electionTimeout: 9ms}}`},
-			want:   []string{`spec.options.electionTimeout: Invalid value: "9ms": spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s`},
+			reason: "less than a busy disk or processor takes: etcd elects all the time",
+			args:   args{object: `spec: {options: {heartbeatInterval: 1ms, electionTimeout: 99ms}}`},
+			want:   []string{`spec.options.electionTimeout: Invalid value: "99ms": spec.options.electionTimeout must be a duration of whole milliseconds from 100ms to 50s, for example 1s`},
 		},
 		"ElectionLong": {
 			reason: "etcd refuses more than 50 s",
 			args:   args{object: `spec: {options: {electionTimeout: 51s}}`},
-			want:   []string{`spec.options.electionTimeout: Invalid value: "51s": spec.options.electionTimeout must be a duration of whole milliseconds from 10ms to 50s, for example 1s`},
+			want:   []string{`spec.options.electionTimeout: Invalid value: "51s": spec.options.electionTimeout must be a duration of whole milliseconds from 100ms to 50s, for example 1s`},
 		},
 		"ElectionUnderFiveHeartbeats": {
 			reason: "both given",

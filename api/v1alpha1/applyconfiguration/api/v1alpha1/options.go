@@ -17,7 +17,8 @@ type OptionsApplyConfiguration struct {
 	// round-trip time between members. Default 100ms, 1ms to 10s.
 	HeartbeatInterval *apiv1alpha1.Duration `json:"heartbeatInterval,omitempty"`
 	// electionTimeout is how long a member waits for the leader before it calls an election; ten
-	// round trips or more, at least five heartbeats. Default 1s, 10ms to 50s.
+	// round trips or more, at least five heartbeats. Default 1s, 100ms to 50s. With a shorter one,
+	// a busy disk or processor is taken for a lost leader, and etcd elects again and again.
 	ElectionTimeout *apiv1alpha1.Duration `json:"electionTimeout,omitempty"`
 	// quotaBackendSize is the database size at which etcd refuses writes until space is freed, 16Mi
 	// to 100Gi. It must be smaller than storage.size; keep it below half of that: snapshots and
