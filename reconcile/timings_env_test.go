@@ -29,11 +29,18 @@ func TestTimingsOfQuietClusters(t *testing.T) {
 				steps:  []string{`{"options":{"heartbeatInterval":"20ms","electionTimeout":"100ms"}}`, `{"options":null}`},
 			},
 		},
-		"LongestBackInTwo": {
-			reason: "docs/options.md: first the heartbeat, then the election; a member that is changed waits for no leader of before",
+		"LongestBack": {
+			reason: "the operator asks members each second, and for that the leader sends heartbeats",
 			args: args{
 				begins: `{"options":{"heartbeatInterval":"10s","electionTimeout":"50s"}}`,
-				steps:  []string{`{"options":{"heartbeatInterval":null}}`, `{"options":null}`},
+				steps:  []string{`{"options":null}`},
+			},
+		},
+		"LongestToShortestInTwo": {
+			reason: "docs/options.md: first the heartbeat, then the election",
+			args: args{
+				begins: `{"options":{"heartbeatInterval":"10s","electionTimeout":"50s"}}`,
+				steps:  []string{`{"options":{"heartbeatInterval":"20ms"}}`, `{"options":{"electionTimeout":"100ms"}}`},
 			},
 		},
 	}
