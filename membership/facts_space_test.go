@@ -6,8 +6,8 @@ const mib = 1 << 20
 
 // noSpace is what is told where neither sizes nor quotas are known.
 const noSpace = "etcd has raised the alarm NOSPACE, and refuses writes: the database has reached its quota. Raise spec.options.quotaBackendSize, or make it smaller: " +
-	"compact (kubectl exec m-0 -- etcdctl compact <REVISION>, with the revision of kubectl exec m-0 -- etcdctl endpoint status -w json), " +
-	"then defragment one member after the other (kubectl exec m-1 -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -- etcdctl defrag --command-timeout=5m). " +
+	"compact (kubectl exec m-0 -c etcd -- etcdctl compact <REVISION>, with the revision of kubectl exec m-0 -c etcd -- etcdctl endpoint status -w json), " +
+	"then defragment one member after the other (kubectl exec m-1 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -c etcd -- etcdctl defrag --command-timeout=5m). " +
 	"Quorate takes the alarm back when every member has room"
 
 // sized is a member with a database of that size, so much of it in use, which may have so much.

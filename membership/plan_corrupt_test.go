@@ -1,10 +1,20 @@
 package membership
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestPlanCorrupt(t *testing.T) {
 	const alarmRaised = "etcd has raised the alarm CORRUPT, and refuses writes: members disagree about the data. "
-	const undecided = ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one (kubectl exec <MEMBER> -- etcdctl get <KEY> --consistency=s), remove those that are wrong, one after the other (etcdctl member remove <ID>), and then take back the alarm, if there is one (etcdctl alarm disarm)"
+	undecided := func(members ...string) string {
+		var reads []string
+		for _, member := range members {
+			reads = append(reads, "kubectl exec "+member+" -c etcd -- etcdctl get <KEY> --consistency=s")
+		}
+		return ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one (" + strings.Join(reads, "; ") +
+			"), remove those that are wrong, one after the other, with the Pod of one that is right (kubectl exec m-0 -c etcd -- etcdctl member remove <ID>), and then take back the alarm, if there is one (kubectl exec m-0 -c etcd -- etcdctl alarm disarm)"
+	}
 	removed2 := Step{
 		Action: Remove, Members: []string{"m-2"}, ID: 0xa2, Reason: CorruptMember,
 		Message: "removing m-2, whose data differs from that of a quorum (m-0, m-1); a new member takes its place",
@@ -111,7 +121,7 @@ func TestPlanCorrupt(t *testing.T) {
 			args:   []change{hash(1, 0xbad), hash(2, 0xbae)},
 			want: Step{
 				Action: Stall, Reason: DataDiffers,
-				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0) has the hash 000000e0; m-1 (a1) has the hash 00000bad; m-2 (a2) has the hash 00000bae" + undecided,
+				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0) has the hash 000000e0; m-1 (a1) has the hash 00000bad; m-2 (a2) has the hash 00000bae" + undecided("m-0", "m-1", "m-2"),
 			},
 		},
 		"OneAgainstOne": {
@@ -120,7 +130,7 @@ func TestPlanCorrupt(t *testing.T) {
 			args:   []change{hash(1, 0xbad), removed(2), on(2, gone), corruptAlarm(0xa1)},
 			want: Step{
 				Action: Stall, Reason: DataDiffers,
-				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0) has the hash 000000e0; m-1 (a1) has the hash 00000bad" + undecided,
+				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0) has the hash 000000e0; m-1 (a1) has the hash 00000bad" + undecided("m-0", "m-1"),
 			},
 		},
 		"TwoAgainstTwo": {
@@ -129,7 +139,7 @@ func TestPlanCorrupt(t *testing.T) {
 			args:   []change{size(4), removed(4), on(4, gone), hash(2, 0xbad), hash(3, 0xbad)},
 			want: Step{
 				Action: Stall, Reason: DataDiffers,
-				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0), m-1 (a1) have the hash 000000e0; m-2 (a2), m-3 (a3) have the hash 00000bad" + undecided,
+				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0), m-1 (a1) have the hash 000000e0; m-2 (a2), m-3 (a3) have the hash 00000bad" + undecided("m-0", "m-1", "m-2", "m-3"),
 			},
 		},
 		"OneAgainstOneAndOneAway": {
@@ -147,7 +157,7 @@ func TestPlanCorrupt(t *testing.T) {
 			args:   []change{hash(1, 0xbad), away(2), on(2, overdue)},
 			want: Step{
 				Action: Stall, Reason: DataDiffers,
-				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0) has the hash 000000e0; m-1 (a1) has the hash 00000bad; not compared: m-2 is away" + undecided,
+				Message: "the data of the members differs, and no quorum of them is equal: at revision 7, compacted at 2, m-0 (a0) has the hash 000000e0; m-1 (a1) has the hash 00000bad; not compared: m-2 is away" + undecided("m-0", "m-1"),
 			},
 		},
 		"NotOfOneRevision": {
@@ -232,7 +242,7 @@ func TestPlanCorrupt(t *testing.T) {
 			args:   []change{corruptAlarm(0xa0)},
 			want: Step{
 				Action: Stall, Reason: AlarmRaised,
-				Message: alarmRaised + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (etcdctl alarm disarm), or restore a snapshot (EtcdRestore)",
+				Message: alarmRaised + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (kubectl exec m-0 -c etcd -- etcdctl alarm disarm), or restore a snapshot (EtcdRestore)",
 			},
 		},
 

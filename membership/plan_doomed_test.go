@@ -249,7 +249,7 @@ func TestPlanDoomed(t *testing.T) {
 			args:   []change{on(0, going), spare(1), on(1, unschedulable)},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for the volumes of members to come: m-1 cannot be scheduled (0/3 nodes are available). It is to take the place of m-0, whose volume is being deleted. The cluster goes on with the 1 voter it has. Waiting has not helped: remove the cause. The volume of m-0 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place. It has the only copy of the data: save that with etcdctl snapshot save",
+				Message: "waiting for the volumes of members to come: m-1 cannot be scheduled (0/3 nodes are available). It is to take the place of m-0, whose volume is being deleted. The cluster goes on with the 1 voter it has. Waiting has not helped: remove the cause. The volume of m-0 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place. It has the only copy of the data: save that (kubectl port-forward m-0 2379; etcdctl --endpoints localhost:2379 snapshot save <FILE>, with TLS as in docs/tls.md#connect)",
 			},
 		},
 		"Alarm": {

@@ -95,7 +95,7 @@ func TestPlanFormed(t *testing.T) {
 			}},
 			want: Step{
 				Action: Stall, Reason: ForeignMember,
-				Message: "etcd lists members that Quorate did not make: fe (http://c:1), x ff (http://a:1, http://b:1); remove them with etcdctl member remove <ID>",
+				Message: "etcd lists members that Quorate did not make: fe (http://c:1), x ff (http://a:1, http://b:1). To remove them, run: kubectl exec m-0 -c etcd -- etcdctl member remove fe; kubectl exec m-0 -c etcd -- etcdctl member remove ff",
 			},
 		},
 

@@ -4,8 +4,8 @@ import "testing"
 
 // TestPlanSpace: a database that has reached its quota, and what gives it room.
 func TestPlanSpace(t *testing.T) {
-	defragments := "defragment one member after the other (kubectl exec m-1 -n prod -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -n prod -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -n prod -- etcdctl defrag --command-timeout=5m)"
-	compacts := "compact (kubectl exec m-0 -n prod -- etcdctl compact <REVISION>, with the revision of kubectl exec m-0 -n prod -- etcdctl endpoint status -w json)"
+	defragments := "defragment one member after the other (kubectl exec m-1 -n prod -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -n prod -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -n prod -c etcd -- etcdctl defrag --command-timeout=5m)"
+	compacts := "compact (kubectl exec m-0 -n prod -c etcd -- etcdctl compact <REVISION>, with the revision of kubectl exec m-0 -n prod -c etcd -- etcdctl endpoint status -w json)"
 	stall := func(message string) Step {
 		return Step{
 			Action: Stall, Reason: AlarmRaised,

@@ -12,16 +12,16 @@ import (
 
 // corruptMember removes a member whose data differs from that of a quorum of equal members. If no
 // quorum is equal, only an administrator can decide which data is right, and nothing is done.
-func corruptMember(_ Desired, o Observed) (Step, bool) {
+func corruptMember(d Desired, o Observed) (Step, bool) {
 	groups, rest := o.compared()
 	right, alarms := o.right(), o.corruptAlarms()
 	switch {
 	case len(groups) > 1 && right != nil:
 		return expelled(o, right, slices.Concat(groups[1:]...)), true
 	case len(groups) > 1:
-		return undecided(groups, rest), true
+		return undecided(d, groups, rest), true
 	case len(alarms) > 0:
-		return accused(o, alarms[0], right, rest), true
+		return accused(d, o, alarms[0], right, rest), true
 	default:
 		return Step{}, false
 	}
@@ -57,7 +57,7 @@ func expelled(o Observed, right, wrong []Instance) Step {
 }
 
 // undecided: no quorum is equal. Members that do not answer yet may still decide it.
-func undecided(groups [][]Instance, rest []Instance) Step {
+func undecided(d Desired, groups [][]Instance, rest []Instance) Step {
 	of := groups[0][0].Hash
 	step := Step{
 		Action: Stall, Reason: DataDiffers,
@@ -69,15 +69,15 @@ func undecided(groups [][]Instance, rest []Instance) Step {
 		return step
 	}
 	step.Message += ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one " +
-		"(kubectl exec <MEMBER> -- etcdctl get <KEY> --consistency=s), remove those that are wrong, one after the other " +
-		"(etcdctl member remove <ID>), and then take back the alarm, if there is one (etcdctl alarm disarm)"
+		"(" + d.etcdctlEach(slices.Concat(groups...), "get <KEY> --consistency=s") + "), remove those that are wrong, one after the other, with the Pod of one that is right " +
+		"(" + d.etcdctl(groups[0][0], "member remove <ID>") + "), and then take back the alarm, if there is one (" + d.etcdctl(groups[0][0], "alarm disarm") + ")"
 	return step
 }
 
 // accused handles the alarm CORRUPT, under which etcd refuses writes. The alarm is disarmed if its
 // member is removed, or a quorum is equal and no voter differs. A learner with the alarm is
 // removed: it cannot be compared, and has no vote.
-func accused(o Observed, id ID, right, rest []Instance) Step {
+func accused(d Desired, o Observed, id ID, right, rest []Instance) Step {
 	if id != 0 && o.Member(id) == nil {
 		return Step{Action: Disarm, Alarm: AlarmCorrupt, ID: id, Reason: CorruptMember, Message: "taking back the alarm of " + id.String() + ", which is no member any more"}
 	}
@@ -90,7 +90,7 @@ func accused(o Observed, id ID, right, rest []Instance) Step {
 		}
 	}
 	if right == nil || len(o.voters()) == 1 {
-		return unheard(o, rest)
+		return unheard(d, o, rest)
 	}
 	whose := "the alarm CORRUPT, which names no member"
 	if id != 0 {
@@ -104,12 +104,12 @@ func accused(o Observed, id ID, right, rest []Instance) Step {
 
 // unheard: not enough members have been compared yet to judge the alarm, or there is only one
 // member.
-func unheard(o Observed, rest []Instance) Step {
+func unheard(d Desired, o Observed, rest []Instance) Step {
 	const alarm = "etcd has raised the alarm CORRUPT, and refuses writes: members disagree about the data. "
 	if len(o.voters()) == 1 {
 		return Step{
 			Action: Stall, Reason: AlarmRaised,
-			Message: alarm + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (etcdctl alarm disarm), or restore a snapshot (EtcdRestore)",
+			Message: alarm + "Only one is left, and there is no other to compare it with: look at its data, and then take back the alarm (" + d.etcdctl(o.anyVoter(), "alarm disarm") + "), or restore a snapshot (EtcdRestore)",
 		}
 	}
 	step := Step{Action: Wait, Reason: AlarmRaised, Message: alarm + "Waiting until a quorum has been compared"}

@@ -178,18 +178,20 @@ func quorumLost(d Desired, o Observed) (Step, bool) {
 	return step, true
 }
 
-func unmanagedMember(_ Desired, o Observed) (Step, bool) {
-	var foreign []string
+func unmanagedMember(d Desired, o Observed) (Step, bool) {
+	var foreign, commands []string
 	for _, m := range o.Members {
 		known := names(o.Instances, func(i Instance) bool { return i.ID == m.ID })
 		if len(known) == 0 {
 			foreign = append(foreign, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", shown(m.Name), m.ID, shown(list(m.PeerURLs)))))
+			commands = append(commands, d.etcdctl(o.anyVoter(), "member remove "+m.ID.String()))
 		}
 	}
 	slices.Sort(foreign)
+	slices.Sort(commands)
 	return Step{
 		Action: Stall, Reason: ForeignMember,
-		Message: "etcd lists members that Quorate did not make: " + strings.Join(foreign, ", ") + "; remove them with etcdctl member remove <ID>",
+		Message: "etcd lists members that Quorate did not make: " + strings.Join(foreign, ", ") + ". To remove them, run: " + strings.Join(commands, "; "),
 	}, len(foreign) > 0
 }
 
@@ -214,7 +216,7 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 		step.Message += "; a member whose volume came back empty is replaced after " + d.EmptyPatience + " (spec.recovery.replaceEmptyAfter)"
 	}
 	step = needsPerson(step, down)
-	step.Message += triedInstead(d, down) + o.leavePods()
+	step.Message += triedInstead(d, down) + o.leavePods(d)
 	return step, len(down) > 0
 }
 

@@ -1,9 +1,6 @@
 package membership
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // The rules of volumes that are another object than their record was written on: a tool for backups
 // has restored them, or a person has copied them, annotations and all. What is on them may be of an
@@ -70,14 +67,4 @@ func (d Desired) replaced(members []Instance, quorum bool) Step {
 	}
 	step.Message += ". To start on the data as it is: " + d.kubectl("annotate pvc", members, " etcd.quorate.dev/volume-uid-") + " (acknowledged writes are lost if it is older than the last run of the member)"
 	return step
-}
-
-// kubectl is a command for the claims of members.
-func (d Desired) kubectl(verb string, members []Instance, rest string) string {
-	all := names(members, func(Instance) bool { return true })
-	command := "kubectl " + verb + " " + strings.Join(all, " ")
-	if d.Namespace != "" {
-		command += " -n " + d.Namespace
-	}
-	return command + rest
 }

@@ -242,7 +242,7 @@ func waitForVolumes(d Desired, o Observed) (Step, bool) {
 	}
 	if slices.ContainsFunc(spares, func(i Instance) bool { return i.Pod.Overdue }) {
 		step.Action, step.Reason = Stall, PodPending
-		step.Message += fmt.Sprintf(". The cluster goes on with the %s it has. Waiting has not helped: remove the cause%s", plural(len(o.voters()), "voter"), back) + o.leavePods()
+		step.Message += fmt.Sprintf(". The cluster goes on with the %s it has. Waiting has not helped: remove the cause%s", plural(len(o.voters()), "voter"), back) + o.leavePods(d)
 	}
 	return step, true
 }

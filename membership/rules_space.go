@@ -130,7 +130,7 @@ func alarmRaised(d Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Stall, Reason: AlarmRaised,
-		Message: "etcd has raised the alarm NOSPACE, and refuses writes: " + d.whatToFree(o) + o.leavePods(),
+		Message: "etcd has raised the alarm NOSPACE, and refuses writes: " + d.whatToFree(o) + o.leavePods(d),
 	}, true
 }
 
@@ -178,19 +178,14 @@ const mostQuota = 100 << 30
 // compacts and defragments are commands. A compaction is one of the cluster, a defragmentation one
 // of each member, which does not answer meanwhile.
 func (d Desired) compacts(o Observed) string {
-	one := o.voters()
-	one = one[:min(1, len(one))]
-	return "compact (" + d.kubectl("exec", one, " -- etcdctl compact <REVISION>") + ", with the revision of " + d.kubectl("exec", one, " -- etcdctl endpoint status -w json") + ")"
+	one := o.anyVoter()
+	return "compact (" + d.etcdctl(one, "compact <REVISION>") + ", with the revision of " + d.etcdctl(one, "endpoint status -w json") + ")"
 }
 
 func (d Desired) defragments(o Observed) string {
 	members := o.voters()
 	slices.SortStableFunc(members, func(a, b Instance) int { return one(a.Leads()) - one(b.Leads()) })
-	commands := make([]string, 0, len(members))
-	for n := range members {
-		commands = append(commands, d.kubectl("exec", members[n:n+1], " -- etcdctl defrag --command-timeout=5m"))
-	}
-	return "defragment one member after the other (" + strings.Join(commands, "; ") + ")"
+	return "defragment one member after the other (" + d.etcdctlEach(members, "defrag --command-timeout=5m") + ")"
 }
 
 // inMiB is a size as people read it. coarse is one that changes seldom, at most an eighth more than

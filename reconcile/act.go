@@ -59,7 +59,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if drains {
 		seen.out = draining.members
 	}
-	if blocked || refuses(err) || drains && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
+	if blocked || held != nil || refuses(err) || drains && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
 		seen.touched = nil
 	}
 	if keepsAll && refuses(err) { // a drain does not wait for a person
@@ -70,6 +70,11 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 		err = cmp.Or(r.maintain(ctx, c, seen, step), err)
 	case follows(err):
 		err = errors.Join(err, r.maintain(ctx, c, seen, step))
+	case held != nil && held == blockedByCertificates(seen):
+		err = errors.Join(err, r.letBack(ctx, c, seen, step))
+	}
+	if invalid != nil && !blocked && err == nil && step.Action != membership.None {
+		staticErr = &meanwhileError{staticErr}
 	}
 	return errors.Join(staticErr, err)
 }

@@ -149,6 +149,16 @@ func TestAct(t *testing.T) {
 			want: slices.Concat(static, metadata),
 			err:  forbidden,
 		},
+		"Certificates": {
+			reason: "while a Secret is wrong only a member that is out of the Service for clients is touched",
+			seen: func(seen *observed) {
+				seen.credentials = &credentials{blocked: errBlocked}
+				seen.pods["db-2"].Labels[api.LabelClients] = api.ClientsOut
+			},
+			step: update,
+			want: slices.Concat(static, []write{claim("db-2"), pod("db-2")}),
+			err:  errBlocked,
+		},
 		"Invalid": {
 			reason:  "nor for a spec of which no Pod can be made",
 			cluster: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"no-such-flag": "1"}} },
@@ -229,6 +239,9 @@ func TestAct(t *testing.T) {
 		})
 	}
 }
+
+// errBlocked is what is wrong with certificates.
+var errBlocked = &certificatesError{api.ReasonCertificates, "the Secret is missing"}
 
 // errInvalid stands for any invalidError.
 var errInvalid = errors.New("the spec cannot be rendered")

@@ -119,7 +119,7 @@ func (l *inspection) unrenewed(a *pki.Authority, p plane, s issuedSecret, ends t
 func (l *inspection) good(a *pki.Authority, p plane, s issuedSecret, data map[string][]byte) (first time.Time, _ bool) {
 	known := append(p.known(), pki.Fingerprints(a.PEM())...)
 	for _, leaf := range s.certificates {
-		ends, wrong := pki.Check(data, leaf.files, leaf.use, l.now)
+		ends, wrong := pki.Check(data, leaf.files, l.needed(s, leaf.use), l.now)
 		if wrong != nil || !trustsOnly(data[leaf.files.CA], known) {
 			return first, false
 		}
@@ -128,6 +128,15 @@ func (l *inspection) good(a *pki.Authority, p plane, s issuedSecret, data map[st
 		}
 	}
 	return first, true
+}
+
+// needed is what members, the operator and its Jobs need of a certificate. A name that other
+// clients use (spec.tls.client.altNames) may be missing: for that no member stays down.
+func (l *inspection) needed(s issuedSecret, use pki.Use) pki.Use {
+	if s.name == l.c.ServerSecret() {
+		use.Hosts = l.hosts(render.RequiredServerHosts(l.c))
+	}
+	return use
 }
 
 // missing is the error for a Secret that is needed and not written while spec.suspend is true.

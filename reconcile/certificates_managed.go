@@ -118,7 +118,7 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, rotationRepo
 	}
 	switch {
 	case h.expired:
-		l.warn(api.ReasonAuthorityLost, l.expired(p, h))
+		l.warn(api.ReasonAuthorityLost, l.expired(p, h.issues.Ends(), ""))
 	case h.issues.Ends().Before(l.now.Add(authorityEnds)):
 		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: its rotation must be over before then (status.tls, docs/tls.md#rotation)",
 			p.authority, p.spec, pki.Instant(h.issues.Ends())))
@@ -134,23 +134,26 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, rotationRepo
 	report, err := l.rotate(ctx, p, h, secretsWritten)
 	switch {
 	case h.expired && err == nil:
-		l.found.authorityExpired = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h)}
+		l.found.authorityExpired = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h.issues.Ends(), "")}
 	case h.expired && !apierrors.IsConflict(err):
-		err = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h) + ". That does not succeed: " + podstatus.FirstLine(err.Error())}
+		err = &certificatesError{api.ReasonAuthorityLost, l.expired(p, h.issues.Ends(), "") + notDone + podstatus.FirstLine(err.Error())}
 	case secretsWritten && h.formerExpired(l.now):
 		l.found.expired[p.part] = fmt.Sprintf("the certificate authority before the one in Secret %s (%s) expired at %s", p.authority, p.spec, pki.Instant(h.former[0].NotAfter))
 	}
 	return h.issues.Fingerprint(), report, err
 }
 
-// expired is the message for an authority that has expired.
-func (l *inspection) expired(p plane, h *authoritySecret) string {
+// notDone begins why another authority cannot be written.
+const notDone = ". That does not succeed: "
+
+// expired is the message for an authority that has expired. also is what else is wrong with it.
+func (l *inspection) expired(p plane, ends time.Time, also string) string {
 	next := "now, and the Pods that trust only the expired one are recreated at once"
 	if !l.writes {
 		next = "when spec.suspend is false"
 	}
-	return fmt.Sprintf("the certificate authority in Secret %s (%s) expired at %s, and so have all certificates that it issued: a new authority replaces it %s (docs/tls.md#when-an-authority-has-expired)",
-		p.authority, p.spec, pki.Instant(h.issues.Ends()), next)
+	return fmt.Sprintf("the certificate authority in Secret %s (%s) expired at %s, and so have all certificates that it issued%s: a new authority replaces it %s (docs/tls.md#when-an-authority-has-expired)",
+		p.authority, p.spec, pki.Instant(ends), also, next)
 }
 
 // authorityEnds is how long before an authority expires the status warns.
@@ -202,6 +205,11 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 	case err != nil:
 		return nil, "", err
 	case trusted:
+		if secret == nil {
+			if err := l.replaceExpired(ctx, p); err != nil {
+				return nil, "", err
+			}
+		}
 		if p.asked != "" && p.asked != p.status.RotateAuthority && l.writes {
 			if err := l.rotateLost(ctx, p, secret); err != nil {
 				return nil, "", err
@@ -272,6 +280,7 @@ func (l *inspection) hasPods(ctx context.Context, p plane) (bool, error) {
 // says what cannot be used; otherwise a warning says until when they are valid.
 func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string) error {
 	var first time.Time
+	lacks := ""
 	for _, s := range p.secrets {
 		unusable := func(wrong error) error {
 			return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created or changed. "+
@@ -286,16 +295,19 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 			var ends time.Time
 			wrong := errors.New("it is missing")
 			if secret != nil {
-				ends, wrong = pki.Check(secret.Data, leaf.files, leaf.use, l.now)
+				ends, wrong = pki.Check(secret.Data, leaf.files, l.needed(s, leaf.use), l.now)
 			}
 			if wrong != nil {
 				return unusable(wrong)
+			}
+			if _, asked := pki.Check(secret.Data, leaf.files, leaf.use, l.now); asked != nil {
+				lacks = fmt.Sprintf(", also the one in Secret %s, of which %v", s.name, asked)
 			}
 			if first.IsZero() || ends.Before(first) {
 				first = ends
 			}
 		}
 	}
-	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed, and the cluster serves until %s. Restore the Secret from a backup; or, %s", lost, pki.Instant(first), l.rotateAdvice(p)))
+	l.warn(api.ReasonAuthorityLost, fmt.Sprintf("%s: no certificate can be renewed%s, and the cluster serves until %s. Restore the Secret from a backup; or, %s", lost, lacks, pki.Instant(first), l.rotateAdvice(p)))
 	return nil
 }

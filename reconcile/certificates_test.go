@@ -124,6 +124,22 @@ func TestManagedCertificates(t *testing.T) {
 			change: func(w *world) { delete(w.secrets, "db-client-ca"); delete(w.secrets, "db-server-tls") },
 			want:   want{Blocked: "Secret db-client-ca with the certificate authority of spec.tls.client is missing, and Secret db-server-tls, which it would have to issue again, cannot be used (it is missing). ", Dials: true},
 		},
+		"AltNamesAuthorityGone": {
+			reason: "no member stays down for a name that clients use",
+			change: func(w *world) {
+				delete(w.secrets, "db-client-ca")
+				w.c.Spec.TLS.Client.AltNames = []api.AltName{"etcd.example.com"}
+			},
+			want: want{Warning: "Secret db-client-ca with the certificate authority of spec.tls.client is missing: no certificate can be renewed, also the one in Secret db-server-tls, of which tls.crt is not valid for etcd.example.com: its subject alternative names lack it, and the cluster serves until ", Dials: true},
+		},
+		"AltNamesSuspended": {
+			reason: "what is there serves all others",
+			change: func(w *world) {
+				w.c.Spec.Suspend = true
+				w.c.Spec.TLS.Client.AltNames = []api.AltName{"etcd.example.com"}
+			},
+			want: want{Warning: "the certificate in Secret db-server-tls is to be reissued (tls.crt is not valid for etcd.example.com: its subject alternative names lack it), which is not done while spec.suspend is true; it expires at 2026-08-30 12:00:00 UTC", Dials: true},
+		},
 		"AuthorityGoneHibernated": {
 			reason: "no member runs that trusts another one",
 			change: func(w *world) { delete(w.secrets, "db-client-ca"); w.running = false },

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -31,8 +32,8 @@ type clientPorts map[string]api.ClientTLS
 // String tells one set from another.
 func (ps clientPorts) String() string { return strings.Join(slices.Sorted(maps.Keys(ps)), " ") }
 
-// otherPorts are those of Pods to which the operator connects with another certificate than the
-// spec says now.
+// otherPorts are those of Pods that were made for another certificate of the operator than the spec
+// names now.
 func (r *Reconciler) otherPorts(ctx context.Context, c *api.EtcdCluster) (clientPorts, error) {
 	pods, err := podsOf(ctx, cached{r.Client, c.Name}, c)
 	if err != nil {
@@ -41,7 +42,7 @@ func (r *Reconciler) otherPorts(ctx context.Context, c *api.EtcdCluster) (client
 	others := clientPorts{}
 	asked := c.ClientPort()
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
-		port := render.ClientPort(c, pods[name])
+		port := render.ClientPortAsMade(c, pods[name])
 		operator := c.OperatorSecretOf(port)
 		if !port.ServesTLS() || operator == "" || asked.ServesTLS() && operator == c.OperatorSecretOf(asked) {
 			continue
@@ -54,10 +55,15 @@ func (r *Reconciler) otherPorts(ctx context.Context, c *api.EtcdCluster) (client
 }
 
 // keepOthers reads the certificates for Pods of a former mode, and renews those that Quorate
-// issues. What is wrong with them blocks nothing: no Pod is to be made with them by the spec. Its
-// only error is a conflict.
+// issues. What is wrong with them blocks nothing: no Pod is to be made with them by the spec. Where
+// only the operator's Secret has another name, the former one serves until the new one is there.
+// Its only error is a conflict.
 func (l *inspection) keepOthers(ctx context.Context, others clientPorts) error {
 	for _, operator := range slices.Sorted(maps.Keys(others)) {
+		renamed := render.SameServerSecret(l.c, others[operator])
+		if renamed && l.found.configs[l.c.OperatorSecret()] != nil {
+			continue
+		}
 		of := *l
 		of.c = render.WithClientPort(l.c, others[operator])
 		of.writes = of.writes && !namesIssued(l.c, of.c)
@@ -80,7 +86,7 @@ func (l *inspection) keepOthers(ctx context.Context, others clientPorts) error {
 		if err == nil && secret == nil {
 			err = fmt.Errorf("there is no Secret %s", operator)
 		}
-		if err != nil {
+		if err != nil && !renamed { // what is wrong with the new one is told
 			l.found.unasked[operator] = &certificatesError{api.ReasonCertificates, fmt.Sprintf("members that serve clients by an earlier spec.tls.client cannot be asked, and so not be changed (%v): restore Secret %s as it was", err, operator)}
 			l.lookBy(l.now.Add(unreadyLook))
 		}
@@ -138,7 +144,9 @@ func (l *inspection) keepHosts(ctx context.Context, s issuedSecret) error {
 func (r *Reconciler) dial(c *api.EtcdCluster, pod *corev1.Pod) (*connection, error) {
 	to, now := destination{pod: pod.UID, ip: pod.Status.PodIP}, time.Now()
 	if port := render.ClientPort(c, pod); port.ServesTLS() {
-		if to.config = r.keys.of(c).configs[c.OperatorSecretOf(port)]; to.config == nil {
+		configs := r.keys.of(c).configs
+		to.config = cmp.Or(configs[c.OperatorSecretOf(port)], configs[c.OperatorSecretOf(render.ClientPortAsMade(c, pod))])
+		if to.config == nil {
 			return nil, fmt.Errorf("dial etcd %s: there is no client certificate", to.ip)
 		}
 	}
@@ -170,7 +178,7 @@ func startsServed(c *api.EtcdCluster, seen observed, step membership.Step) bool 
 	return !slices.ContainsFunc(step.Members, func(name string) bool {
 		of, ok := seen.made(c, name)
 		if step.Action == membership.PutBack {
-			of, ok = render.AsServed(c, said(seen.claims[name]))
+			of, ok = asServed(c, said(seen.claims[name]))
 		}
 		return !ok || !slices.Contains(render.Differing(of, c), render.PartClientPort)
 	})

@@ -24,6 +24,7 @@ var (
 	portPlain   = api.ClientTLS{Mode: api.TLSDisabled}
 	portManaged = api.ClientTLS{Mode: api.TLSManaged}
 	portBoth    = api.ClientTLS{Mode: api.TLSManaged, Plaintext: api.PlaintextAllowed}
+	portRenamed = api.ClientTLS{Mode: api.TLSSecret, SecretRef: portOwn.SecretRef, OperatorSecretRef: &api.SecretReference{Name: "renamed"}}
 	portOwn     = api.ClientTLS{Mode: api.TLSSecret, SecretRef: &api.SecretReference{Name: "server"}, OperatorSecretRef: &api.SecretReference{Name: "operator"}}
 )
 
@@ -166,6 +167,19 @@ func TestSwitchCertificates(t *testing.T) {
 				Unasked: "members that serve clients by an earlier spec.tls.client cannot be asked, and so not be changed (there is no Secret operator): restore Secret operator as it was", Configs: []string{"db-operator-tls"},
 			},
 		},
+		"Renamed": {
+			reason: "the Secret of before is not needed", was: portOwn, now: portRenamed, pods: []api.ClientTLS{portOwn, portOwn},
+			change: func(secrets map[string]*corev1.Secret) {
+				secrets["renamed"] = secrets["operator"].DeepCopy()
+				secrets["renamed"].Name = "renamed"
+				delete(secrets, "operator")
+			},
+			want: want{Configs: []string{"renamed"}},
+		},
+		"RenamedMissing": {
+			reason: "members are asked as before until it is there", was: portOwn, now: portRenamed, pods: []api.ClientTLS{portOwn, portOwn},
+			want: want{Blocked: "Secret renamed (spec.tls.client.operatorSecretRef): it does not exist", Configs: []string{"operator"}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -258,6 +272,8 @@ func TestDialAsServed(t *testing.T) {
 		"Managed": {reason: "TLS goes", now: portPlain, has: portManaged, want: "https db-0.db.ns.svc by db-operator-tls"},
 		"Both":    {reason: "with TLS where there is", now: portManaged, has: portBoth, want: "https db-0.db.ns.svc by db-operator-tls"},
 		"Own":     {reason: "with others' certificate", now: portManaged, has: portOwn, want: "https db-0.db.ns.svc by operator"},
+		"Renamed": {reason: "the spec names another certificate", now: portOwn, has: portRenamed, want: "https db-0.db.ns.svc by operator"},
+		"Missing": {reason: "and it is not there yet", now: portRenamed, has: portOwn, want: "https db-0.db.ns.svc by operator"},
 		"Unknown": {reason: "there is none", now: portPlain, has: api.ClientTLS{Mode: api.TLSSecret, SecretRef: portOwn.SecretRef, OperatorSecretRef: &api.SecretReference{Name: "gone"}}, want: "dial etcd db-0: there is no client certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -347,12 +363,12 @@ func TestStartsServed(t *testing.T) {
 		action membership.Action
 		want   bool
 	}{
-		"Before":  {reason: "with plain text it has served", said: `{"version":"3.6.16"}`, found: &credentials{blocked: missing, onlyClients: true}, action: membership.Start, want: true},
-		"PutBack": {reason: "it goes back to that", said: `{"version":"3.6.16"}`, found: &credentials{blocked: missing, onlyClients: true}, action: membership.PutBack, want: true},
-		"Update":  {reason: "it would be changed to what cannot start", said: `{"version":"3.6.16"}`, found: &credentials{blocked: missing, onlyClients: true}, action: membership.Update},
+		"Before":  {reason: "with plain text it has served", said: firstServed, found: &credentials{blocked: missing, onlyClients: true}, action: membership.Start, want: true},
+		"PutBack": {reason: "it goes back to that", said: firstServed, found: &credentials{blocked: missing, onlyClients: true}, action: membership.PutBack, want: true},
+		"Update":  {reason: "it would be changed to what cannot start", said: firstServed, found: &credentials{blocked: missing, onlyClients: true}, action: membership.Update},
 		"As":      {reason: "it needs the Secret", said: `{"version":"3.6.16","tls":{"mode":"Managed"}}`, found: &credentials{blocked: missing, onlyClients: true}, action: membership.Start},
 		"Unsaid":  {reason: "it is made of the spec", found: &credentials{blocked: missing, onlyClients: true}, action: membership.Start},
-		"Peers":   {reason: "a Secret of the peers' port is missing too", said: `{"version":"3.6.16"}`, found: &credentials{blocked: missing}, action: membership.Start},
+		"Peers":   {reason: "a Secret of the peers' port is missing too", said: firstServed, found: &credentials{blocked: missing}, action: membership.Start},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

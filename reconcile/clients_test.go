@@ -344,6 +344,96 @@ func TestActDraining(t *testing.T) {
 	}
 }
 
+// TestMeanwhile: the status of a cluster whose spec is wrong says what goes on all the same.
+func TestMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		given  func(*world)
+		step   membership.Step // the zero one: as it is planned
+		tells  bool
+	}{
+		"Shrinks": {reason: "that takes no Pod of the spec", given: func(w *world) { w.cluster.Spec.Replicas = new(int32(1)) }, tells: true},
+		"Starts":  {reason: "a member comes back with what it has served with", given: func(w *world) { delete(w.pods, "db-1") }, tells: true},
+		"Waits":   {reason: "what is waited for comes", step: membership.Step{Action: membership.Wait, Reason: membership.Joining, Message: "waiting for db-2"}, tells: true},
+		"Rests":   {reason: "nothing goes on"},
+		"Changes": {
+			reason: "no member is changed to what is wrong",
+			step:   membership.Step{Action: membership.Update, Change: membership.ChangePod, Reason: membership.Changing, Members: []string{"db-2"}, Message: "changing db-2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serving(t)
+			w.served()
+			if tc.given != nil {
+				tc.given(&w)
+			}
+			w.cluster.Spec.Options = &api.Options{Flags: map[string]string{"no-such-flag": "1"}}
+			w.address()
+			s := newStub(t, nil, w.objects()...)
+			s.Dial = w.dial(func(string) error { return nil })
+			seen, err := s.observe(t.Context(), w.cluster, s.Client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step := tc.step
+			if step.Action == "" {
+				step = membership.Plan(desired(w.cluster), seen.Observed)
+			}
+			err = s.act(t.Context(), w.cluster, seen, step)
+			invalid, ok := errors.AsType[*invalidError](err)
+			if !ok {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			want := membership.Step{Action: membership.Stall, Reason: membership.InvalidSpec, Message: invalid.Error()}
+			if tc.tells {
+				want.Message += ". Meanwhile: " + step.Message
+			}
+			got, _ := obstacle(err, step)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBackWhileHeld: a member that has left the Service for a change is in it again while that is
+// held up.
+func TestBackWhileHeld(t *testing.T) {
+	t.Parallel()
+	update := membership.Step{
+		Action: membership.Update, Change: membership.ChangePod, Reason: membership.Changing, Members: []string{"db-2"},
+		Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Message: "changing db-2",
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		found  *credentials
+		busy   bool // as many others change as may
+	}{
+		"Certificates": {reason: "a Secret is missing", found: &credentials{blocked: errBlocked}},
+		"Queued":       {reason: "others change", busy: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := newCluster(), healthy()
+			c.Status.ClusterID = seen.ID().String()
+			seen.claims, seen.credentials = nil, tc.found
+			seen.pods["db-2"].Labels[api.LabelClients] = api.ClientsOut
+			s := newStub(t, nil, leadsTo("db-0", "db-1"))
+			if tc.busy {
+				s.MaxChanging, s.changing.taken = 1, map[types.NamespacedName]bool{{Namespace: "ns", Name: "other"}: true}
+			}
+			if err := s.act(t.Context(), c, seen, update); err == nil {
+				t.Errorf("%s: nothing holds the change up", tc.reason)
+			}
+			if got := s.labels["Pod db-2"][api.LabelClients]; got != api.ClientsIn {
+				t.Errorf("%s: the label is %q, want %q", tc.reason, got, api.ClientsIn)
+			}
+		})
+	}
+}
+
 // TestKeptOut: a suspended cluster is not touched, and its status tells of members to which clients
 // are not led.
 func TestKeptOut(t *testing.T) {

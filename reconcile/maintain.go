@@ -81,6 +81,16 @@ func (r *Reconciler) maintain(ctx context.Context, c *api.EtcdCluster, seen obse
 	return each(maintained(seen, step), func(name string) error { return r.applyMetadata(ctx, c, seen, current(c, seen, name)) })
 }
 
+// letBack brings only those members up to date that are out of the Service for clients: while
+// certificates are wrong no other Pod is touched.
+func (r *Reconciler) letBack(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
+	isIn := func(name string) bool {
+		pod := seen.pods[name]
+		return pod == nil || pod.Labels[api.LabelClients] != api.ClientsOut
+	}
+	return each(slices.DeleteFunc(maintained(seen, step), isIn), func(name string) error { return r.applyMetadata(ctx, c, seen, current(c, seen, name)) })
+}
+
 // current is the member as its volume and Pod are to have it.
 func current(c *api.EtcdCluster, seen observed, name string) render.Member {
 	m := member(c, seen, name)

@@ -37,9 +37,9 @@ func memberAs(c *api.EtcdCluster, seen observed, i membership.Instance, name str
 	if i.Volume.Spare {
 		m.Join = api.JoinPending
 	}
-	m.Served = said(seen.claims[name])
+	m.Served = kept(c, said(seen.claims[name]))
 	if claim := seen.claims[name]; claim != nil {
-		m.NextWith = claim.Annotations[api.AnnotationNextWith]
+		m.NextWith = kept(c, render.Said(claim.Annotations[api.AnnotationNextWith], claim))
 		m.Capacity = capacity(claim)
 		m.VolumeSize, m.VolumeClass = claim.Spec.Resources.Requests.Storage(), claim.Spec.StorageClassName
 		m.Storage, m.TLS = claim.Annotations[api.AnnotationStorage], claim.Annotations[api.AnnotationTLS]

@@ -109,3 +109,19 @@ func TestModesOfAnotherData(t *testing.T) {
 		t.Error("the mode of members that run could be changed")
 	}
 }
+
+// TestClientModeOfAnotherData: a cluster that is created again over its volumes serves clients as
+// its spec says. The Secrets with which its members have served are gone.
+func TestClientModeOfAnotherData(t *testing.T) {
+	s := newStage(t)
+	s.operate()
+	c := s.cluster("db", 1)
+	s.clientPort(c, api.ClientTLS{Mode: api.TLSManaged})
+	s.create(c)
+	s.put(s.ready(c), "key", "value")
+	s.must(s.Delete(t.Context(), c))
+	s.gone(c)
+	c = s.cluster("db", 1)
+	s.create(c)
+	s.want(s.ready(c), "key", "value")
+}

@@ -343,7 +343,7 @@ func needs(pod *corev1.Pod, of *api.EtcdCluster, m render.Member, refused bool) 
 // untried are the parts of the spec of which a Pod was made and with which its member has not
 // served, as far as its volume says with which it has. Which version that was it says elsewhere.
 func untried(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) []string {
-	served, ok := render.AsServed(c, said(claim))
+	served, ok := asServed(c, said(claim))
 	if !ok {
 		return nil
 	}

@@ -29,6 +29,12 @@ func (e *terminatingError) Error() string {
 // invalidError: the spec cannot be rendered.
 type invalidError struct{ error }
 
+// meanwhileError is what is wrong with the spec while the step is taken all the same: nothing is
+// made of the spec for it.
+type meanwhileError struct{ error }
+
+func (e *meanwhileError) Unwrap() error { return e.error }
+
 // refuses reports whether the API server has something against what it was asked for.
 func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
@@ -39,6 +45,7 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var certificates *certificatesError
 	var terminating *terminatingError
 	var invalid *invalidError
+	var meanwhile *meanwhileError
 	var queued queuedError
 	var draining *drainingError
 	var status apierrors.APIStatus
@@ -60,7 +67,11 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	case errors.As(err, &foreign):
 		return membership.Step{Action: membership.Stall, Reason: membership.ForeignObject, Message: foreign.Error()}, true
 	case errors.As(err, &invalid):
-		return membership.Step{Action: membership.Stall, Reason: membership.InvalidSpec, Message: invalid.Error()}, true
+		message := invalid.Error()
+		if errors.As(err, &meanwhile) && planned.Message != "" {
+			message += ". Meanwhile: " + planned.Message
+		}
+		return membership.Step{Action: membership.Stall, Reason: membership.InvalidSpec, Message: message}, true
 	case errors.As(err, &terminating):
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: terminating.Error()}, true
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):

@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/reconcile/pki"
+	"quorate.dev/reconcile/podstatus"
 )
 
 // rotateLost begins a rotation where the authority is lost and rotateAuthority asks for another
@@ -41,6 +43,35 @@ func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Sec
 	}
 	former := slices.DeleteFunc(trusted, func(c *x509.Certificate) bool { return slices.ContainsFunc(found, c.Equal) })
 	return l.begin(ctx, p, secret, data, former, "of "+p.spec+", which is lost")
+}
+
+// replaceExpired begins a rotation where the authority has expired and its Secret is gone: what it
+// has issued has expired as well, so that members refuse each other at each new connection, and the
+// Secret would not help if a person restored it. The error says what comes. nil: the authority has
+// not expired, or its certificate is in none of the other Secrets.
+func (l *inspection) replaceExpired(ctx context.Context, p plane) error {
+	trusted, err := l.trusted(ctx, p)
+	if err != nil {
+		return err
+	}
+	found := pki.Find(pki.Encode(trusted), p.status.Authority)
+	if len(found) == 0 || !pki.Expired(found[0], l.now) {
+		return nil
+	}
+	expired := &certificatesError{api.ReasonAuthorityLost, l.expired(p, found[0].NotAfter, ", and the Secret is missing")}
+	if l.writes {
+		err = l.rotateLost(ctx, p, nil)
+	}
+	switch {
+	case apierrors.IsConflict(err):
+		return err
+	case err != nil:
+		expired.message += notDone + podstatus.FirstLine(err.Error())
+		return expired
+	}
+	l.warn(expired.reason, expired.message)
+	l.found.authorityExpired = expired
+	return expired
 }
 
 // trusted are the certificates of the authorities that members may trust: those that the status

@@ -257,6 +257,20 @@ func TestExpiredAuthority(t *testing.T) {
 			reason: "one had, and what came next has expired as well", renewed: true, change: func(*midway) {},
 			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and so have all certificates that it issued: ",
 		},
+		"Gone": {
+			reason: "the Secrets of both authorities are gone as well", renewed: true,
+			change: func(m *midway) {
+				m.c.Status.TLS.Peer.Authority = m.former.Fingerprint()
+				delete(m.secrets, "db-peer-ca")
+				delete(m.secrets, "db-client-ca")
+			},
+			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and so have all certificates that it issued, and the Secret is missing: a new authority replaces it now, and the Pods that trust only the expired one are recreated at once (docs/tls.md#when-an-authority-has-expired)",
+		},
+		"GoneSuspended": {
+			reason: "a person works by hand",
+			change: func(m *midway) { m.c.Spec.Suspend = true; delete(m.secrets, "db-client-ca") },
+			begins: "the certificate authority in Secret db-client-ca (spec.tls.client) expired at 2036-05-29 12:00:00 UTC, and so have all certificates that it issued, and the Secret is missing: a new authority replaces it when spec.suspend is false",
+		},
 		"Suspended": {
 			reason: "a person works by hand",
 			change: func(m *midway) { m.c.Spec.Suspend = true },

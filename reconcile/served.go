@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -30,24 +31,48 @@ import (
 func made(c *api.EtcdCluster, claims map[string]*corev1.PersistentVolumeClaim, i membership.Instance) (of *api.EtcdCluster, proved bool) {
 	if i.Volume.Next != (membership.Version{}) {
 		if claim := claims[i.Name]; claim != nil {
-			if next, ok := render.AsServed(c, claim.Annotations[api.AnnotationNextWith]); ok {
+			if next, ok := asServed(c, render.Said(claim.Annotations[api.AnnotationNextWith], claim)); ok {
 				return next, true
 			}
 		}
 		return c, false
 	}
-	if served, ok := render.AsServed(c, said(claims[i.Name])); ok {
+	if served, ok := asServed(c, said(claims[i.Name])); ok {
 		return served, true
 	}
 	if i.Volume.Recorded() {
 		return c, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
-		if served, ok := render.AsServed(c, said(claims[name])); ok && claims[name].Annotations[api.AnnotationRetired] == "" {
+		if served, ok := asServed(c, said(claims[name])); ok && claims[name].Annotations[api.AnnotationRetired] == "" {
 			return fitting(c, served), true
 		}
 	}
 	return c, false
+}
+
+// asServed is the EtcdCluster as a Pod is made of it whose member has served with what its claim
+// says. Before the cluster has formed no member serves clients, so the clients' port is as the spec
+// says: where an EtcdCluster is created again over its volumes, the Secrets of the former one are
+// gone. Plain text needs none, and is what the member comes back with. That is written down before
+// the cluster forms (kept).
+func asServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
+	served, ok := render.AsServed(c, said)
+	if !ok || c.Status.ClusterID != "" || c.AskedClientTLSMode() == "" || !served.ClientTLS() {
+		return served, ok
+	}
+	return render.WithClientPort(served, c.ClientPort()), true
+}
+
+// kept is a record as the claim of a member is to have it from now on.
+func kept(c *api.EtcdCluster, record string) string {
+	if c.Status.ClusterID != "" {
+		return record
+	}
+	if served, ok := asServed(c, record); ok {
+		return cmp.Or(render.Served(served, record), record)
+	}
+	return record
 }
 
 // fitting is what a member to come is made of: its volume is as the spec says by now, and a quota
@@ -70,7 +95,7 @@ func said(claim *corev1.PersistentVolumeClaim) string {
 	if claim == nil { // with storage.medium Memory nothing outlives the Pod
 		return ""
 	}
-	return claim.Annotations[api.AnnotationServed]
+	return render.Said(claim.Annotations[api.AnnotationServed], claim)
 }
 
 // servedFlags are the flags of the spec that have values with which a member has served, one of
@@ -121,7 +146,7 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 	}
 	for n := range o.Instances {
 		i := &o.Instances[n]
-		served, ok := render.AsServed(c, said(claims[i.Name]))
+		served, ok := asServed(c, said(claims[i.Name]))
 		if i.Pod.Exists() || !i.Volume.Recorded() || !ok {
 			continue
 		}
@@ -165,15 +190,20 @@ func nextWith(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, change me
 func serves(c *api.EtcdCluster, seen observed, name string) string {
 	i, _ := seen.Instance(name)
 	pod, claim := seen.pods[name], seen.claims[name]
-	if claim == nil || pod == nil || !i.Serves() || i.Pod.Changing || i.Pod.Terminating || i.Pod.Unproved && said(claim) != "" {
-		return said(claim)
+	says := kept(c, said(claim))
+	if claim == nil || pod == nil || !i.Serves() || i.Pod.Changing || i.Pod.Terminating || i.Pod.Unproved && says != "" {
+		return says
 	}
 	m := member(c, seen, name)
 	served, proved := made(c, seen.claims, i)
-	for _, of := range []*api.EtcdCluster{c, served} {
-		m.Proved = proved && of == served
-		text := render.Served(of, said(claim))
-		if text == said(claim) {
+	all := []*api.EtcdCluster{c, served}
+	if slices.Contains(i.Pod.Untried, render.PartClientPort) { // it was made before the cluster had formed
+		all = append(all, render.WithClientPort(served, render.ClientPort(c, pod)))
+	}
+	for _, of := range all {
+		m.Proved = proved && of != c
+		text := render.Served(of, says)
+		if text == says {
 			return text
 		}
 		if refusedUnlessProved(of, seen, m.Proved) != nil { // it is made of something else
@@ -183,5 +213,5 @@ func serves(c *api.EtcdCluster, seen observed, name string) string {
 			return text
 		}
 	}
-	return said(claim)
+	return says
 }

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	firstServed = `{"version":"3.6.16"}`
-	otherServed = `{"version":"3.6.16","options":{"snapshotCount":5000}}`
+	firstServed = `{"version":"3.6.16","tls":{"mode":"Disabled"}}`
+	otherServed = `{"version":"3.6.16","options":{"snapshotCount":5000},"tls":{"mode":"Disabled"}}`
 	digest      = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 )
 
@@ -140,8 +140,17 @@ func TestServes(t *testing.T) {
 		"Young":     {reason: "it answers from what it was changed to, and may end a moment later", given: recreated, young: true, want: firstServed},
 		"First":     {reason: "there is nothing to lose", given: func(w *world) { delete(w.claims["db-0"].Annotations, api.AnnotationServed) }, young: true, want: firstServed},
 		"Recreated": {reason: "it serves with what it was changed to", given: recreated, want: otherServed},
-		"NotYet":    {reason: "the spec has changed, and its Pod has not", given: other, want: firstServed},
-		"Silent":    {reason: "it does not answer", given: func(w *world) { recreated(w); delete(w.asked.endpoints, "db-0") }, want: firstServed},
+		"Unsaid":    {reason: "a build of before did not name what it serves clients", given: func(w *world) { w.claims["db-0"].Annotations[api.AnnotationServed] = `{"version":"3.6.16"}` }, want: firstServed},
+		"OverData": {
+			reason: "it was made with the clients' port of the spec, and with the options of before",
+			given: func(w *world) {
+				other(w)
+				w.claims["db-0"].Annotations[api.AnnotationServed] = `{"version":"3.6.16","tls":{"mode":"Managed"}}`
+			},
+			want: firstServed,
+		},
+		"NotYet": {reason: "the spec has changed, and its Pod has not", given: other, want: firstServed},
+		"Silent": {reason: "it does not answer", given: func(w *world) { recreated(w); delete(w.asked.endpoints, "db-0") }, want: firstServed},
 		"Leads": {reason: "it answers, and does not serve", given: func(w *world) {
 			recreated(w)
 			e := w.asked.endpoints["db-0"]
@@ -260,8 +269,8 @@ func TestNextWith(t *testing.T) {
 		change membership.Change
 		want   string
 	}{
-		"Recreated": {reason: "all that the spec says", said: firstServed, change: membership.ChangePod, want: `{"version":"3.7.3","options":{"snapshotCount":5000}}`},
-		"InPlace":   {reason: "the image, and the rest is what it is", said: firstServed, change: membership.ChangeImage, want: `{"version":"3.7.3"}`},
+		"Recreated": {reason: "all that the spec says", said: firstServed, change: membership.ChangePod, want: `{"version":"3.7.3","options":{"snapshotCount":5000},"tls":{"mode":"Disabled"}}`},
+		"InPlace":   {reason: "the image, and the rest is what it is", said: firstServed, change: membership.ChangeImage, want: `{"version":"3.7.3","tls":{"mode":"Disabled"}}`},
 		"Unmarked":  {reason: "there is nothing to go back to, and the last spec wins", change: membership.ChangePod},
 	}
 	for name, tc := range cases {

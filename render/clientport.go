@@ -36,11 +36,29 @@ func clientPortText(c *api.EtcdCluster, port api.ClientTLS) string {
 // plaintextToo is the end of the value for a port that serves clients without TLS as well.
 const plaintextToo = "+plaintext"
 
-// ClientPort is what a live Pod serves at the clients' port. Its arguments and volumes tell, which
-// never change. Only its revision has the name of the operator's Secret, and whether a Secret of
-// mode Managed is meant where others write one of that name. A Pod without that was made before the
-// mode could be changed.
+// ClientPort is what a live Pod serves at the clients' port, and how the operator connects to it. A
+// Pod does not mount the operator's Secret: where its own is the one that the spec names, so is the
+// operator's.
 func ClientPort(c *api.EtcdCluster, pod *corev1.Pod) api.ClientTLS {
+	port := ClientPortAsMade(c, pod)
+	if SameServerSecret(c, port) {
+		port.OperatorSecretRef = c.ClientPort().OperatorSecretRef
+	}
+	return port
+}
+
+// SameServerSecret reports whether the spec names the Secret of others that members of such a port
+// mount.
+func SameServerSecret(c *api.EtcdCluster, port api.ClientTLS) bool {
+	asked := c.ClientPort()
+	return port.Mode == api.TLSSecret && asked.Mode == api.TLSSecret && c.ServerSecretOf(port) == c.ServerSecretOf(asked)
+}
+
+// ClientPortAsMade is the same with the operator's Secret that the spec named when the Pod was
+// made. The Pod's arguments and volumes tell the rest, which never change. Only its revision has
+// the name of the operator's Secret, and whether a Secret of mode Managed is meant where others
+// write one of that name. A Pod without that was made before the mode could be changed.
+func ClientPortAsMade(c *api.EtcdCluster, pod *corev1.Pod) api.ClientTLS {
 	plain := api.ClientTLS{Mode: api.TLSDisabled}
 	etcd := etcdOf(pod)
 	if etcd == nil {
@@ -67,6 +85,15 @@ func ClientPort(c *api.EtcdCluster, pod *corev1.Pod) api.ClientTLS {
 		port.Plaintext = api.PlaintextAllowed
 	}
 	return port
+}
+
+// revisionNow is the revision that a live Pod is to record (AnnotationRevision): the one that it was
+// made of, with the name of the operator's Secret as it is by now.
+func revisionNow(c *api.EtcdCluster, live *corev1.Pod) string {
+	if !SameServerSecret(c, ClientPortAsMade(c, live)) {
+		return live.Annotations[api.AnnotationRevision]
+	}
+	return revisionOf(live).with(parts{{PartClientPort, clientPortText(c, ClientPort(c, live))}}, PartClientPort).String()
 }
 
 // ownSecrets is the clients' port with Secrets that others write.
@@ -107,28 +134,25 @@ func WithClientPort(c *api.EtcdCluster, port api.ClientTLS) *api.EtcdCluster {
 	return c
 }
 
-// servedPort is the part of the clients' port that is kept of a spec; nil for plain text alone.
+// servedPort is the part of the clients' port that is kept of a spec.
 func servedPort(c *api.EtcdCluster) *api.ClientTLS {
 	port := c.ClientPort()
-	if !port.ServesTLS() {
-		return nil
-	}
 	kept := &api.ClientTLS{Mode: port.Mode, SecretRef: port.SecretRef, OperatorSecretRef: port.OperatorSecretRef}
-	if port.ServesPlaintext() {
+	if port.ServesTLS() && port.ServesPlaintext() {
 		kept.Plaintext = api.PlaintextAllowed
 	}
 	return kept
 }
 
-// portAsKept reads that; false where Quorate has not written it.
-func portAsKept(kept *api.ClientTLS) (api.ClientTLS, bool) {
-	switch {
-	case kept == nil:
-		return api.ClientTLS{Mode: api.TLSDisabled}, true
-	case kept.Mode == api.TLSSecret:
-		return *kept, kept.SecretRef != nil && kept.OperatorSecretRef != nil
+// keptPort reports whether Quorate keeps such a port.
+func keptPort(port api.ClientTLS) bool {
+	switch port.Mode {
+	case api.TLSManaged, api.TLSDisabled:
+		return true
+	case api.TLSSecret:
+		return port.SecretRef != nil && port.OperatorSecretRef != nil
 	default:
-		return *kept, kept.Mode == api.TLSManaged
+		return false
 	}
 }
 

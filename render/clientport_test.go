@@ -27,7 +27,8 @@ func TestClientPort(t *testing.T) {
 		"Managed":      {reason: "while it goes", made: managed, now: plain, want: managed},
 		"Both":         {reason: "two schemes at one port", made: both, now: managed, want: both},
 		"Own":          {reason: "with the name of the operator's Secret, which no Pod mounts", made: own, now: managed, want: own},
-		"OwnToOther":   {reason: "the same while others are named", made: own, now: ownSecrets("server", "other"), want: own},
+		"OwnRenamed":   {reason: "members accept whatever an authority in their own Secret has issued", made: own, now: ownSecrets("server", "other"), want: ownSecrets("server", "other")},
+		"OwnToOther":   {reason: "the same while others are named", made: own, now: ownSecrets("others", "other"), want: own},
 		"OwnLikeOurs":  {reason: "others may give theirs such a name", made: ownSecrets("mini-server-tls", "a"), now: managed, want: ownSecrets("mini-server-tls", "a")},
 		"Unrecorded":   {reason: "a Pod of before the mode could be changed", made: managed, now: plain, pod: unrecorded, want: managed},
 		"UnrecordedAs": {reason: "the same with others' Secrets, as the spec has them", made: own, now: own, pod: unrecorded, want: own},
@@ -48,6 +49,40 @@ func TestClientPort(t *testing.T) {
 			}
 			clients(tc.now)(c)
 			if diff := cmp.Diff(tc.want, ClientPort(c, pod)); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestOperatorRenamed: a Pod that runs records the name that the operator's Secret has by now, so
+// that it is known when the mode changes later.
+func TestOperatorRenamed(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason    string
+		made, now api.ClientTLS
+		want      api.ClientTLS
+	}{
+		"Renamed": {reason: "the members' Secret is the same", made: ownSecrets("server", "operator"), now: ownSecrets("server", "other"), want: ownSecrets("server", "other")},
+		"Changes": {reason: "the Pod is to be recreated", made: ownSecrets("server", "operator"), now: ownSecrets("others", "other"), want: ownSecrets("server", "operator")},
+		"Leaves":  {reason: "the same for another mode", made: ownSecrets("server", "operator"), now: api.ClientTLS{Mode: api.TLSManaged}, want: ownSecrets("server", "operator")},
+		"Managed": {reason: "there is no such name", made: api.ClientTLS{Mode: api.TLSManaged}, now: api.ClientTLS{Mode: api.TLSManaged}, want: api.ClientTLS{Mode: api.TLSManaged}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, "minimal")
+			clients(tc.made)(c)
+			m := firstMember(c)
+			pod := livePod(t, c, m)
+			clients(tc.now)(c)
+			metadata, err := PodMetadata(pod, c, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pod.Annotations = metadata.Annotations
+			if diff := cmp.Diff(tc.want, ClientPortAsMade(c, pod)); diff != "" {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
 			}
 		})
@@ -75,6 +110,7 @@ func TestConnecting(t *testing.T) {
 		"Far":     {reason: "most are as asked for", asked: managed, pods: []api.ClientTLS{plain, managed, managed}, want: want{Endpoints: []string{"https://" + one, "https://" + two}, Secret: "mini-operator-tls"}},
 		"Half":    {reason: "as asked for where nothing speaks against it", asked: own, pods: []api.ClientTLS{managed, own}, want: want{Endpoints: []string{"https://" + one}, Secret: "operator"}},
 		"Off":     {reason: "the Secrets of before are still there", asked: plain, pods: []api.ClientTLS{managed, managed, plain}, want: want{Endpoints: []string{"https://" + zero, "https://" + one}, Secret: "mini-operator-tls"}},
+		"Renamed": {reason: "the operator's certificate is the one that the spec names", asked: ownSecrets("server", "other"), pods: []api.ClientTLS{own, own, own}, want: want{Endpoints: []string{"https://" + zero, "https://" + one, "https://" + two}, Secret: "other"}},
 		"None":    {reason: "without a Pod there is nothing better to do", asked: managed, want: want{Endpoints: []string{"https://" + zero, "https://" + one, "https://" + two}, Secret: "mini-operator-tls"}},
 	}
 	for name, tc := range cases {

@@ -78,14 +78,14 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 // PodMetadata is a live Pod with the labels and annotations that Pod would give it and everything
 // else as it was applied last, so that metadata and what etcd is told at its next start can change
 // under a running container. The revision and what was asked for stay: they tell what the spec of
-// this Pod was made of. The result is nil where nothing differs.
+// this Pod was made of (revisionNow). The result is nil where nothing differs.
 func PodMetadata(live *corev1.Pod, c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) {
 	own, err := ownedOf(live)
 	if err != nil {
 		return nil, err
 	}
 	labels := podLabels(c, m)
-	annotations, err := podAnnotations(c, m, live.Annotations[api.AnnotationRevision], live.Annotations[api.AnnotationApplied])
+	annotations, err := podAnnotations(c, m, revisionNow(c, live), live.Annotations[api.AnnotationApplied])
 	if err != nil {
 		return nil, err
 	}

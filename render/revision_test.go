@@ -95,6 +95,11 @@ func TestOutdated(t *testing.T) {
 			args:   clients(ownSecrets("c", "b")),
 			want:   []string{PartClientPort},
 		},
+		"ClientsOwnOperator": {
+			reason: "No Pod mounts the operator's Secret",
+			before: clients(ownSecrets("a", "b")),
+			args:   clients(ownSecrets("a", "c")),
+		},
 		"TrustNew": {
 			reason: "The former one is trusted no more by clients' port, and nothing changes for peers",
 			before: func(c *api.EtcdCluster) {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
@@ -30,7 +32,7 @@ const mostServed = 64 << 10
 // Served is what the claim of a member is to say that serves with what the spec asks for
 // (AnnotationServed): what it says already, where that is the same.
 func Served(c *api.EtcdCluster, said string) string {
-	if before, ok := AsServed(c, said); ok && sameVersion(before.Spec.Version, c.Spec.Version) && slices.Equal(revision(before), revision(c)) {
+	if before, ok := AsServed(c, said); ok && saysPort(said) && sameVersion(before.Spec.Version, c.Spec.Version) && slices.Equal(revision(before), revision(c)) {
 		return said
 	}
 	s := c.Spec
@@ -39,6 +41,30 @@ func Served(c *api.EtcdCluster, said string) string {
 		return ""
 	}
 	return string(raw)
+}
+
+// Said is the record of what a member has served with, or is being changed to (AnnotationServed,
+// AnnotationNextWith), with what it served clients. Builds in which that could not be changed did
+// not name it: it was in the mode that the claim records, if it records one.
+func Said(record string, claim *corev1.PersistentVolumeClaim) string {
+	mode := RecordedModes(claim).Client
+	fields, object := strings.CutSuffix(record, "}")
+	if mode != api.TLSManaged && mode != api.TLSDisabled || saysPort(record) || !object || fields == "{" || !json.Valid([]byte(record)) {
+		return record
+	}
+	named := fields + `,"tls":{"mode":"` + string(mode) + `"}}`
+	if len(named) > mostServed {
+		return record
+	}
+	return named
+}
+
+// saysPort reports whether a record names what was served to clients.
+func saysPort(record string) bool {
+	var s struct {
+		TLS *struct{} `json:"tls"`
+	}
+	return len(record) <= mostServed && json.Unmarshal([]byte(record), &s) == nil && s.TLS != nil
 }
 
 // servedPod is spec.pod without its metadata; nil where nothing else is asked for.
@@ -64,14 +90,17 @@ func Differing(a, b *api.EtcdCluster) []string {
 }
 
 // AsServed is the EtcdCluster as the Pod of a member was made of it that served with what its claim
-// says; false where that says nothing.
+// says (Said); false where that says nothing.
 func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
 	var s served
 	if said == "" || len(said) > mostServed || json.Unmarshal([]byte(said), &servedQuantities{}) != nil || json.Unmarshal([]byte(said), &s) != nil {
 		return nil, false
 	}
-	port, ok := portAsKept(s.TLS)
-	if !ok {
+	port := c.ClientPort() // where none is named, the one in force
+	if s.TLS != nil {
+		port = *s.TLS
+	}
+	if !keptPort(port) {
 		return nil, false
 	}
 	c = WithClientPort(c, port)

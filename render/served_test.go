@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
@@ -72,43 +73,43 @@ func TestServed(t *testing.T) {
 		spec   func(*api.EtcdCluster)
 		want   string
 	}{
-		"First":  {reason: "what a Pod is made of, and no defaults", want: `{"version":"3.6.16"}`},
-		"Same":   {reason: "nothing to write", said: `{"version":"3.6.16"}`, want: `{"version":"3.6.16"}`},
-		"Before": {reason: "what differs is written", said: `{"version":"3.5.35"}`, want: `{"version":"3.6.16"}`},
-		"WithV":  {reason: "a v is no version", said: `{"version":"v3.6.16"}`, want: `{"version":"v3.6.16"}`},
+		"First":  {reason: "what a Pod is made of, and no defaults", want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`},
+		"Same":   {reason: "nothing to write", said: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`},
+		"Before": {reason: "what differs is written", said: `{"version":"3.5.35","tls":{"mode":"Disabled"}}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`},
+		"WithV":  {reason: "a v is no version", said: `{"version":"v3.6.16","tls":{"mode":"Disabled"}}`, want: `{"version":"v3.6.16","tls":{"mode":"Disabled"}}`},
 		"Options": {
-			reason: "another part", said: `{"version":"3.6.16"}`, spec: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))} },
-			want: `{"version":"3.6.16","options":{"snapshotCount":5000}}`,
+			reason: "another part", said: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`, spec: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(5000))} },
+			want: `{"version":"3.6.16","options":{"snapshotCount":5000},"tls":{"mode":"Disabled"}}`,
 		},
 		"Default": {
-			reason: "a default that is written out is the same", said: `{"version":"3.6.16"}`, spec: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(snapshotCount))} },
-			want: `{"version":"3.6.16"}`,
+			reason: "a default that is written out is the same", said: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`, spec: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{SnapshotCount: new(int64(snapshotCount))} },
+			want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
 		},
 		"Quantity": {
-			reason: "and so is another way to write a number", said: `{"version":"3.6.16","resources":{"requests":{"memory":"1Gi"}}}`,
+			reason: "and so is another way to write a number", said: `{"version":"3.6.16","resources":{"requests":{"memory":"1Gi"}},"tls":{"mode":"Disabled"}}`,
 			spec: func(c *api.EtcdCluster) {
 				c.Spec.Resources = &api.Resources{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1024Mi")}}
 			},
-			want: `{"version":"3.6.16","resources":{"requests":{"memory":"1Gi"}}}`,
+			want: `{"version":"3.6.16","resources":{"requests":{"memory":"1Gi"}},"tls":{"mode":"Disabled"}}`,
 		},
 		"Pod": {
-			reason: "and not its metadata, which comes to a Pod that runs", said: `{"version":"3.6.16"}`,
+			reason: "and not its metadata, which comes to a Pod that runs", said: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
 			spec: func(c *api.EtcdCluster) {
 				c.Spec.Pod = &api.Pod{
 					Metadata: &api.Metadata{Labels: api.Labels{"a": "b"}}, ServiceAccountName: "members", SecurityContext: &api.PodSecurityContext{},
 				}
 			},
-			want: `{"version":"3.6.16","pod":{"serviceAccountName":"members","securityContext":{}}}`,
+			want: `{"version":"3.6.16","pod":{"serviceAccountName":"members","securityContext":{}},"tls":{"mode":"Disabled"}}`,
 		},
 		"PodMetadata": {
-			reason: "which by itself is nothing", said: `{"version":"3.6.16"}`,
+			reason: "which by itself is nothing", said: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
 			spec: func(c *api.EtcdCluster) {
 				c.Spec.Pod = &api.Pod{Metadata: &api.Metadata{Labels: api.Labels{"a": "b"}}}
 			},
-			want: `{"version":"3.6.16"}`,
+			want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
 		},
 		"Clients": {
-			reason: "what is served to clients, without what goes into certificates", said: `{"version":"3.6.16"}`,
+			reason: "what is served to clients, without what goes into certificates", said: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
 			spec: func(c *api.EtcdCluster) {
 				clients(api.ClientTLS{Mode: api.TLSManaged, Plaintext: api.PlaintextAllowed, AltNames: []api.AltName{"a"}, RotateAuthority: "b"})(c)
 			},
@@ -119,13 +120,16 @@ func TestServed(t *testing.T) {
 			want: `{"version":"3.6.16","tls":{"mode":"Secret","secretRef":{"name":"a"},"operatorSecretRef":{"name":"b"}}}`,
 		},
 		"ClientsForged": {
-			reason: "what Quorate has not written says nothing", said: `{"version":"3.6.16","tls":{"mode":"Secret"}}`, want: `{"version":"3.6.16"}`,
+			reason: "what Quorate has not written says nothing", said: `{"version":"3.6.16","tls":{"mode":"Secret"}}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
 		},
 		"ClientsOff": {
-			reason: "plain text is what a record of before says", said: `{"version":"3.6.16","tls":{"mode":"Managed"}}`, want: `{"version":"3.6.16"}`,
+			reason: "plain text is named", said: `{"version":"3.6.16","tls":{"mode":"Managed"}}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
 		},
-		"Others":  {reason: "what another release of Quorate has written beside", said: `{"version":"3.6.16","further":1}`, want: `{"version":"3.6.16","further":1}`},
-		"Garbage": {reason: "what cannot be read says nothing", said: `{`, want: `{"version":"3.6.16"}`},
+		"ClientsUnsaid": {
+			reason: "a build that did not know of it named nothing", said: `{"version":"3.6.16"}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
+		},
+		"Others":  {reason: "what another release of Quorate has written beside", said: `{"version":"3.6.16","tls":{"mode":"Disabled"},"further":1}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"},"further":1}`},
+		"Garbage": {reason: "what cannot be read says nothing", said: `{`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`},
 		"Large":   {reason: "an object has room for so much, and other annotations matter more", said: `{"version":"3.6.16"}`, spec: large},
 	}
 	for name, tc := range cases {
@@ -140,6 +144,50 @@ func TestServed(t *testing.T) {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestSaid: a record of a build that did not know of the clients' port has the mode that the claim
+// records, and else the one in force.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	plain, managed, own := api.ClientTLS{Mode: api.TLSDisabled}, api.ClientTLS{Mode: api.TLSManaged}, ownSecrets("a", "b")
+	cases := map[string]struct {
+		reason string
+		record string
+		claim  string // AnnotationTLS
+		now    api.ClientTLS
+		want   api.ClientTLS
+	}{
+		"Managed":   {reason: "the claim says so", record: `{"version":"3.6.16"}`, claim: "client=Managed,peer=Managed", now: plain, want: managed},
+		"Plain":     {reason: "the claim says so", record: `{"version":"3.6.16"}`, claim: "client=Disabled,peer=Managed", now: managed, want: plain},
+		"Secret":    {reason: "the names are in the spec alone", record: `{"version":"3.6.16"}`, claim: "client=Secret,peer=Secret", now: own, want: own},
+		"InForce":   {reason: "the claim says nothing either", record: `{"version":"3.6.16"}`, now: managed, want: managed},
+		"Named":     {reason: "the record itself is right", record: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`, claim: "client=Managed,peer=Managed", now: managed, want: plain},
+		"Null":      {reason: "nothing is named", record: `{"version":"3.6.16","tls":null}`, claim: "client=Managed,peer=Managed", now: plain, want: managed},
+		"OtherCase": {reason: "as encoding/json reads names", record: `{"version":"3.6.16","TLS":{"mode":"Disabled"}}`, claim: "client=Managed,peer=Managed", now: managed, want: plain},
+		"Hostile":   {reason: "Quorate writes no such mode", record: `{"version":"3.6.16"}`, claim: `client="},"version":"1`, now: managed, want: managed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, "minimal")
+			clients(tc.now)(c)
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.AnnotationTLS: tc.claim}}}
+			served, ok := AsServed(c, Said(tc.record, claim))
+			if !ok {
+				t.Fatalf("%s: it says nothing", tc.reason)
+			}
+			if diff := cmp.Diff(tc.want, served.ClientPort()); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+	for _, record := range []string{"", "{", "[]", `{"version":"3.6.16"`, strings.Repeat(" ", mostServed) + `{"version":"3.6.16"}`} {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{api.AnnotationTLS: "client=Managed"}}}
+		if got := Said(record, claim); got != record {
+			t.Errorf("what cannot be read became %q", got)
+		}
 	}
 }
 

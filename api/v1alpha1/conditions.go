@@ -228,8 +228,7 @@ const (
 	ReasonClusterIDMismatch = "ClusterIDMismatch"
 	// ReasonForeignMember: etcd lists a member that Quorate did not make.
 	//
-	// What to do: remove that member with `kubectl exec POD -- etcdctl member remove ID`, with the
-	// Pod of a member, and the ID in the message.
+	// What to do: run the command in the message, which removes that member.
 	ReasonForeignMember = "ForeignMember"
 	// ReasonForeignObject: an object with a name that Quorate needs has another owner, or is a
 	// Secret without an owner of which nothing shows that it is the EtcdCluster's.

@@ -28,15 +28,17 @@ const (
 )
 
 // TLS says how the connections to the members, and among them, are encrypted and authenticated.
-// Each of the two ports has a mode of its own.
+// Each of the two ports has a mode of its own. The third port, 2381 for metrics and probes, serves
+// no data, and is always plain text.
 type TLS struct {
-	// client is for the port that clients use (2379). A new cluster of which the spec says nothing
-	// here has mode Managed; one that exists keeps the mode in status.tls.client.
+	// client is for the port that clients use (2379). Left out, a new cluster has mode Managed, and
+	// one that exists keeps the mode in status.tls.client: to remove client from the spec does not
+	// turn TLS off.
 	// +optional
 	Client *ClientTLS `json:"client,omitempty"`
 
-	// peer is for the port that members use among themselves (2380). A new cluster of which the
-	// spec says nothing here has mode Managed; one that exists keeps the mode in status.tls.peer.
+	// peer is for the port that members use among themselves (2380). Left out, a new cluster has
+	// mode Managed, and one that exists keeps the mode in status.tls.peer.
 	// +optional
 	Peer *PeerTLS `json:"peer,omitempty"`
 }
@@ -48,11 +50,14 @@ type TLS struct {
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.rotateAuthority) && !has(self.rotationWait)",message="spec.tls.client.rotateAuthority and spec.tls.client.rotationWait are for mode Managed: with mode Secret you rotate the authority yourself (docs/tls.md#your-own-certificates-and-cert-manager)"
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Disabled' || !has(self.plaintext)",fieldPath=".plaintext",message="spec.tls.client.plaintext is for modes Managed and Secret: mode Disabled serves plain text alone, so leave it out"
 type ClientTLS struct {
-	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
-	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
-	// text). With Managed and Secret every client needs a certificate: with Managed one of that
-	// authority, with Secret one of an authority in ca.crt of secretRef. A change of the mode
-	// recreates the Pods, one after the other: plaintext says how clients go on meanwhile.
+	// mode is Managed (Quorate issues and renews all certificates, with a certificate authority for
+	// this cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
+	// text: whatever reaches the port can read and write the data). With Managed and Secret every
+	// client connects to https, and needs a certificate. With Managed an application finds its
+	// certificate in the Secret <cluster>-client-tls (ca.crt, tls.crt, tls.key), and the operator
+	// needs rights on Secrets. With Secret a client needs a certificate of an authority in ca.crt
+	// of secretRef. A change of the mode recreates the Pods, one after the other. To do it without
+	// a pause for clients, use plaintext. Required where client is written.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
@@ -67,19 +72,22 @@ type ClientTLS struct {
 	Plaintext Plaintext `json:"plaintext,omitempty"`
 
 	// altNames are further DNS names and IP addresses by which clients reach the members, such as
-	// those of a load balancer. They can be changed at any time: the members' certificate is
-	// reissued, and nothing restarts. The names of the Services and of the members, localhost,
-	// 127.0.0.1 and ::1 are always in it. Only with mode Managed. Default none.
+	// those of a load balancer: clients verify that the name they connect to is in the members'
+	// certificate. They can be changed at any time: the certificate is reissued, members present it
+	// within a minute or two, and nothing restarts. The names of the Services and of the members,
+	// localhost, 127.0.0.1 and ::1 are always in it. Only with mode Managed. Default none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	AltNames []AltName `json:"altNames,omitempty"`
 
 	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
-	// of status.tls.client.rotateAuthority starts one, and an empty one starts none. Quorate
-	// reissues all certificates, and recreates each Pod twice, one Pod at a time. A rotation that
-	// has begun is completed, even if the value changes or is removed. An authority is also rotated
-	// when two thirds of its validity have passed. Only with mode Managed. Default empty.
+	// of status.tls.client.rotateAuthority starts one, such as today's date, and an empty one
+	// starts none. Quorate reissues all certificates, and recreates each Pod twice, one Pod at a
+	// time. Applications have to read <cluster>-client-tls again, twice (rotationWait). A rotation
+	// that has begun is completed, even if the value changes or is removed. An authority is also
+	// rotated by itself when two thirds of its validity of ten years have passed. Only with mode
+	// Managed. Default empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RotateAuthority string `json:"rotateAuthority,omitempty"`
@@ -93,18 +101,21 @@ type ClientTLS struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) <= duration('8760h')",message="spec.tls.client.rotationWait must be a duration from 0s to 8760h, for example 168h or 1h30m"
 	RotationWait *Duration `json:"rotationWait,omitempty"`
 
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
-	// with the authorities that client certificates are checked against. tls.crt must be valid for
-	// *.<cluster>.<namespace>.svc and <cluster>-client.<namespace>.svc, for server and client
-	// authentication. Another name recreates the Pods, one after the other. Required with mode
-	// Secret, and only allowed there.
+	// secretRef is the Secret, in the namespace of the EtcdCluster, with the certificate of all
+	// members: tls.crt, tls.key, and ca.crt with the authorities that client certificates are
+	// checked against. tls.crt must be valid for *.<cluster>.<namespace>.svc and
+	// <cluster>-client.<namespace>.svc, for server and client authentication. What the Secret holds
+	// can be changed at any time: members use another tls.crt and tls.key without a restart, and
+	// another ca.crt from their next start on. Another name recreates the Pods, one after the
+	// other. Required with mode Secret, and only allowed there.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 
-	// operatorSecretRef is the Secret with the client certificate of Quorate and of the Jobs of its
-	// backups: tls.crt, tls.key, and ca.crt with the authorities that members are checked against.
-	// tls.crt must be valid for client authentication. Another name recreates the Pods, one after
-	// the other. Required with mode Secret, and only allowed there.
+	// operatorSecretRef is the Secret, in the same namespace, with the client certificate of
+	// Quorate and of the Jobs of its backups: tls.crt, tls.key, and ca.crt with the authorities
+	// that members are checked against. tls.crt must be valid for client authentication, and issued
+	// by an authority in ca.crt of secretRef. No Pod of a member mounts it: neither another name
+	// nor another certificate restarts one. Required with mode Secret, and only allowed there.
 	// +optional
 	OperatorSecretRef *SecretReference `json:"operatorSecretRef,omitempty"`
 }
@@ -121,26 +132,31 @@ type AltName string
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Secret' ? has(self.secretRef) : !has(self.secretRef)",fieldPath=".secretRef",message="spec.tls.peer.secretRef is for mode Secret, which needs it: the certificate with which members know each other"
 // +kubebuilder:validation:XValidation:rule="self.mode != oldSelf.mode || !has(self.secretRef) || !has(oldSelf.secretRef) || self.secretRef.name == oldSelf.secretRef.name",fieldPath=".secretRef",message="the name of the Secret cannot be changed, because the Pods mount it: revert it, and replace what the Secret holds"
 type PeerTLS struct {
-	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
-	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
-	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate
-	// of an authority that they trust. Once members have started, the mode cannot be changed yet:
-	// the one in force is in status.tls.peer.
+	// mode is Managed (Quorate issues and renews all certificates, with a certificate authority for
+	// the members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
+	// Disabled (plain text: whatever reaches the port can act as a member). With Managed and Secret
+	// members accept no peer without a certificate of an authority that they trust. With Managed
+	// the operator needs rights on Secrets. Once members have started, the mode cannot be changed:
+	// the one in force is in status.tls.peer. Required where peer is written.
 	// +required
 	// +kubebuilder:validation:Enum=Managed;Secret;Disabled
 	Mode TLSMode `json:"mode"`
 
 	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
-	// of status.tls.peer.rotateAuthority starts one, as in spec.tls.client. It waits for no
-	// application. Only with mode Managed. Default empty.
+	// of status.tls.peer.rotateAuthority starts one, such as today's date, and an empty one starts
+	// none. Each Pod is recreated twice, one Pod at a time. No application notices it, so it waits
+	// for none. An authority is also rotated by itself when two thirds of its validity of ten years
+	// have passed. Only with mode Managed. Default empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RotateAuthority string `json:"rotateAuthority,omitempty"`
 
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
-	// with the authorities that peers are checked against. tls.crt must be valid for
-	// *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and client
-	// authentication. Required with mode Secret, and only allowed there.
+	// secretRef is the Secret, in the namespace of the EtcdCluster, with the certificate of all
+	// members: tls.crt, tls.key, and ca.crt with the authorities that peers are checked against.
+	// tls.crt must be valid for *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for
+	// server and client authentication. What the Secret holds can be changed at any time: members
+	// use another tls.crt and tls.key without a restart, and another ca.crt from their next start
+	// on. The name cannot be changed. Required with mode Secret, and only allowed there.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 }
