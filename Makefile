@@ -30,6 +30,14 @@ demo: ## Make a kind cluster, install Quorate, run an etcd cluster, back it up, 
 demo-clean: ## Remove all that the demo made
 	go run ./e2e/demo --clean
 
+# What is changed outside of the cache, Docker's images and the clusters is said, and at a terminal asked, before anything else is done. It is
+# written down in the cache (e2e/node/host.go). A make within make has been asked already (QUORATE_HOST=asked).
+.PHONY: host host-image host-clean
+host host-image:
+	@$(if $(QUORATE_HOST),,go run ./e2e/node/quorate-kind host $(if $(filter host-image,$@),--image))
+host-clean: ## Undo what the demo and the tests have changed of the machine itself, and nothing else
+	go run ./e2e/node/quorate-kind host-clean
+
 .PHONY: image
 image: ## Build the image of the operator (IMAGE=quorate:dev)
 	CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags='-s -w' -o bin/image/quorate ./cmd/quorate
@@ -87,9 +95,9 @@ test-fast: ## What to run before every commit: format, vet, unit tests, six stor
 
 # A layer that fails does not keep the others from running.
 .PHONY: test
-test: ## All the proof that decides: what CI runs (25 minutes; 50 on a machine that has nothing yet)
+test: host ## All the proof that decides: what CI runs (25 minutes; 50 on a machine that has nothing yet)
 	@rm -f $(LAYERS)
-	@$(MAKE) --no-print-directory --keep-going test-verify test-lint test-rest test-race test-env test-lost test-pull test-kind; failed=$$?; \
+	@$(MAKE) --no-print-directory --keep-going QUORATE_HOST=asked test-verify test-lint test-rest test-race test-env test-lost test-pull test-kind; failed=$$?; \
 		go run ./e2e/layer -summary -layers "verify lint unit race env lost pull kind" $(LAYERS) || failed=1; exit $$failed
 
 .PHONY: test-verify test-lint
@@ -118,7 +126,7 @@ test-race: ## Unit tests of the operator under the race detector
 # The node image is needed last: where it has to be built, that goes on behind these tests. The stories of TestSmoke are left to
 # test-fast and test-long: TestCrash plays them before it disturbs them.
 .PHONY: test-env
-test-env: ## Tests against a real API server and real etcd processes
+test-env: host-image ## Tests against a real API server and real etcd processes
 	@mkdir -p bin; $(assets) || exit 1; nice -n 10 go run ./e2e/node/quorate-kind image > bin/node-image.log 2>&1 & \
 		$(layer) env -- $(env) -timeout 40m -skip '^Test(Smoke$$|$(no_etcd))' ./api/v1alpha1 ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
 
@@ -131,7 +139,7 @@ test-lost:
 .PHONY: test-pull test-kind e2e
 test-pull:
 	@$(layer) pull -- go test -tags e2e -count=1 -run '^TestPull$$' ./e2e/node
-test-kind:
+test-kind: host
 	@$(layer) kind -- $(kind)
 e2e: test-pull test-kind ## Tests on a kind cluster
 
@@ -143,7 +151,7 @@ test-minors: ## The stories of TestSmoke on an API server of every Kubernetes th
 		assets=$$(go run ./e2e/node/quorate-kind assets --kubernetes $$minor); \
 		KUBEBUILDER_ASSETS="$$assets" $(layer) kubernetes-$$minor -- $(env) -timeout 10m -run '^TestSmoke$$' ./reconcile -kubernetes $$minor; \
 	done
-test-oldest: ## On a kind cluster of the oldest Kubernetes that is claimed
+test-oldest: host ## On a kind cluster of the oldest Kubernetes that is claimed
 	@minors=$$(go run ./e2e/node/quorate-kind minors) && \
 		$(layer) oldest -- go test -tags e2e -count=1 -timeout 30m -v -run '^TestOldest$$' ./e2e -kubernetes $${minors%%$$'\n'*}
 
@@ -166,9 +174,9 @@ LONG_RUN := verify lint unit explore race env etcd race-env minors lost pull kin
 ONLY     := $(LONG_RUN)
 
 .PHONY: test-long
-test-long: ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted (ONLY="explore chaos-walks")
+test-long: host ## Everything there is, seeded by the code; hours, and it goes on where it was interrupted (ONLY="explore chaos-walks")
 	@mkdir -p $(LONG)
-	@$(MAKE) --no-print-directory --keep-going $(ONLY:%=$(LONG)/%.json); failed=$$?; shopt -s nullglob; \
+	@$(MAKE) --no-print-directory --keep-going QUORATE_HOST=asked $(ONLY:%=$(LONG)/%.json); failed=$$?; shopt -s nullglob; \
 		go run ./e2e/layer -summary -layers "$(ONLY)" -ledger docs/reliability.jsonl -into docs/reliability.md \
 			$(foreach l,$(ONLY),$(LONG)/$(l).json*) || failed=1; exit $$failed
 
@@ -223,7 +231,7 @@ fuzz: ## Feed each fuzz target for a while with what it likes (FOR=1m)
 	done
 
 .PHONY: bench
-bench: ## Measure against hand-written manifests on a kind cluster
+bench: host ## Measure against hand-written manifests on a kind cluster
 	go test -tags e2e -count 1 -timeout 2h -v -run '^TestBench' ./e2e
 	go test -tags e2e -count 1 -timeout 3h -v -run '^TestBench' ./e2e/footprint -clusters 100,1000,10000
 

@@ -14,6 +14,9 @@ import (
 	"quorate.dev/render"
 )
 
+// byHandGroup is that of the labels and annotations of a cluster by hand.
+const byHandGroup = "by-hand.example/"
+
 // byHand is what a person would write to have this cluster without an operator: the very same
 // Services, disruption budget, claims and Pods, with everything in them known beforehand, under
 // labels that no operator looks at.
@@ -43,7 +46,7 @@ func (s *stage) byHand(c *api.EtcdCluster) []*unstructured.Unstructured {
 		if err != nil {
 			s.Fatal(err)
 		}
-		raw = bytes.ReplaceAll(raw, []byte("etcd.quorate.dev/"), []byte("by-hand.example/"))
+		raw = bytes.ReplaceAll(raw, []byte("etcd.quorate.dev/"), []byte(byHandGroup))
 		raw = bytes.ReplaceAll(raw, []byte(`"managed-by":"quorate"`), []byte(`"managed-by":"hand"`))
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON(raw); err != nil {

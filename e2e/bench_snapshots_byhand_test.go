@@ -129,8 +129,11 @@ func (s *stage) clear(c *api.EtcdCluster) {
 	if err := s.DeleteAllOf(s.Context(), &corev1.Pod{}, append(in, client.GracePeriodSeconds(1))...); err != nil {
 		s.Fatal(err)
 	}
-	if err := s.DeleteAllOf(s.Context(), &corev1.PersistentVolumeClaim{}, in...); err != nil {
-		s.Fatal(err)
+	for _, label := range []string{api.LabelCluster, byHandGroup + "cluster"} {
+		err := s.DeleteAllOf(s.Context(), &corev1.PersistentVolumeClaim{}, client.InNamespace(s.ns), client.MatchingLabels{label: c.Name})
+		if err != nil {
+			s.Fatal(err)
+		}
 	}
 	volumes := &corev1.PersistentVolumeList{}
 	if err := s.List(s.Context(), volumes); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 	"quorate.dev/e2e/share"
 )
@@ -134,7 +135,7 @@ func (m *etcd) start(state, initial, token string) {
 		"--unsafe-no-fsync", // processes are killed here, and no machine loses its power
 	}, m.flags...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	if err := p.cmd.Start(); err != nil {
+	if err := child.Start(p.cmd); err != nil {
 		m.Fatal(err)
 	}
 	m.process = p

@@ -127,7 +127,7 @@ func TestInPlaceAPIServers(t *testing.T) {
 	for _, a := range servers {
 		a.way.cut.Store(false)
 	}
-	s.must(restarted.server.Start())
+	s.must(restarted.start())
 
 	for name, a := range servers {
 		s.informs(a, kept)

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 )
 
@@ -69,7 +70,7 @@ func (s *stage) tenants(c *api.EtcdCluster, names ...string) map[string]*tenant 
 		s.must(err)
 		a.server.Err = log
 		all[name] = a
-		starts.Go(a.server.Start)
+		starts.Go(a.start)
 		s.Cleanup(func() {
 			a.kill()
 			if tail, err := os.ReadFile(log.Name()); s.Failed() {
@@ -90,6 +91,9 @@ func (s *stage) tenants(c *api.EtcdCluster, names ...string) map[string]*tenant 
 	}
 	return all
 }
+
+// start the API server.
+func (a *tenant) start() error { return child.Do(a.server.Start, &a.server.Path) }
 
 // kill the API server.
 func (a *tenant) kill() { _ = a.server.Stop() } // it says that the time for an end in order was over

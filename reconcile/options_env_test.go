@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 	"quorate.dev/e2e/share"
 )
@@ -95,8 +95,7 @@ func tryOption(t *testing.T, version string, args []string) (does, says string) 
 	var out transcript
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "etcd"), all...)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := child.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	ctx, ended := context.WithCancelCause(t.Context())

@@ -108,7 +108,7 @@ func agentLabels(c *api.EtcdCluster, name, instance string) map[string]string {
 		maps.Copy(labels, c.Spec.AdditionalMetadata.Labels)
 	}
 	labels["app.kubernetes.io/name"] = name
-	labels["app.kubernetes.io/instance"] = instance
+	labels[labelInstance] = instance
 	labels["app.kubernetes.io/managed-by"] = api.Manager
 	return labels
 }

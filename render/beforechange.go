@@ -20,7 +20,7 @@ func BackupTakenFor(c *api.EtcdCluster, name string) *apiac.EtcdBackupApplyConfi
 }
 
 func beforeChange(c *api.EtcdCluster, name string, annotations map[string]string) *apiac.EtcdBackupApplyConfiguration {
-	labels := Labels(c, "")
+	labels := untracked(c, "")
 	labels["app.kubernetes.io/name"] = "etcd-backup"
 	labels[api.LabelBeforeChange] = string(c.UID)
 	b := apiac.EtcdBackup(name, c.Namespace).WithLabels(labels).WithSpec(apiac.EtcdBackupSpec().

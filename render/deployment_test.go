@@ -72,7 +72,7 @@ func TestDeploymentPatches(t *testing.T) {
 // deployed are the operator's Deployment and its budget, as a kustomization renders them.
 func deployed(t *testing.T, k types.Kustomization) (*appsv1.Deployment, *policyv1.PodDisruptionBudget) {
 	t.Helper()
-	manifests, err := build(map[string]types.Kustomization{".": k})
+	manifests, err := build(map[string]types.Kustomization{".": k}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -38,11 +39,42 @@ type InstallOptions struct {
 	// WithoutSecrets leaves out the rights on Secrets that EtcdClusters with TLS need. The operator
 	// may not get any Secret then.
 	WithoutSecrets bool
+	// Only is the part to render, one of InstallParts; empty means all of them.
+	Only string
+}
+
+// The parts of an installation, by what their deletion deletes.
+const (
+	// PartDefinitions is the CustomResourceDefinitions: with them go all EtcdClusters.
+	PartDefinitions = "crds"
+	// PartNamespace is the namespace of the operator: with it goes all that is in it, EtcdClusters
+	// too.
+	PartNamespace = "namespace"
+	// PartOperator is the rest: without it every EtcdCluster stays as it is.
+	PartOperator = "operator"
+)
+
+// InstallParts are the parts in the order in which to apply them.
+func InstallParts() []string { return []string{PartDefinitions, PartNamespace, PartOperator} }
+
+// partOf is the part of an installation that objects of a kind belong to.
+func partOf(kind string) string {
+	switch kind {
+	case "CustomResourceDefinition":
+		return PartDefinitions
+	case "Namespace":
+		return PartNamespace
+	default:
+		return PartOperator
+	}
 }
 
 // Install renders the manifests that install Quorate, as one YAML stream in the order in which to
-// apply them.
+// apply them. It fails where an option has no such value, or where two exclude each other.
 func Install(o InstallOptions) ([]byte, error) {
+	if o.Only != "" && !slices.Contains(InstallParts(), o.Only) {
+		return nil, fmt.Errorf("--only %q: want one of %s", o.Only, strings.Join(InstallParts(), ", "))
+	}
 	if o.Namespace == "" {
 		o.Namespace = InstallNamespace
 	}
@@ -57,7 +89,7 @@ func Install(o InstallOptions) ([]byte, error) {
 			"cluster-wide rights: where it may have them, add the components templates/install/metrics and " +
 			"templates/install/monitoring to a kustomization of your own")
 	}
-	manifests, err := build(overlay(o, watched))
+	manifests, err := build(overlay(o, watched), o.Only)
 	if err != nil {
 		return nil, fmt.Errorf("render installation: %w", err)
 	}
@@ -121,8 +153,8 @@ func patch(kind, op, pointer, value string) types.Patch {
 var kustomizing sync.Mutex
 
 // build runs kustomize in memory, over the embedded templates and the kustomizations given by
-// directory.
-func build(dirs map[string]types.Kustomization) ([]byte, error) {
+// directory, and renders the named part of them, or all where none is named.
+func build(dirs map[string]types.Kustomization, only string) ([]byte, error) {
 	memory := filesys.MakeFsInMemory()
 	err := fs.WalkDir(templates.Install, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -152,6 +184,14 @@ func build(dirs map[string]types.Kustomization) ([]byte, error) {
 	objects, err := krusty.MakeKustomizer(options).Run(memory, ".")
 	if err != nil {
 		return nil, err
+	}
+	for _, object := range objects.Resources() {
+		if only == "" || partOf(object.GetKind()) == only {
+			continue
+		}
+		if err := objects.Remove(object.CurId()); err != nil {
+			return nil, err
+		}
 	}
 	return objects.AsYaml()
 }

@@ -80,6 +80,49 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// TestInstallParts: each part has what its name says, and all of them together are the whole, so
+// that deleting the operator deletes no kind and no namespace, and with these no EtcdCluster.
+func TestInstallParts(t *testing.T) {
+	for name, tc := range installations {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole, err := Install(tc.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string][]string{}
+			for _, doc := range documents(t, whole) {
+				part := PartOperator
+				switch {
+				case bytes.Contains(doc, []byte("\nkind: CustomResourceDefinition\n")):
+					part = PartDefinitions
+				case bytes.Contains(doc, []byte("\nkind: Namespace\n")):
+					part = PartNamespace
+				}
+				want[part] = append(want[part], string(doc))
+			}
+			got := map[string][]string{}
+			for _, part := range InstallParts() {
+				args := tc.args
+				args.Only = part
+				manifests, err := Install(args)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, doc := range documents(t, manifests) {
+					got[part] = append(got[part], string(doc))
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: documents by part: -want +got:\n%s", tc.reason, diff)
+			}
+			if len(got[PartDefinitions]) != 4 || len(got[PartNamespace]) != 1 || len(got[PartOperator]) < 5 {
+				t.Errorf("%s: %d definitions, %d namespaces, %d others", tc.reason, len(got[PartDefinitions]), len(got[PartNamespace]), len(got[PartOperator]))
+			}
+		})
+	}
+}
+
 func TestInstallRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -95,6 +138,11 @@ func TestInstallRefuses(t *testing.T) {
 			reason: "An empty name, as of a trailing comma, is not taken for the whole cluster",
 			args:   InstallOptions{WatchNamespaces: []string{""}},
 			want:   `namespace ""`,
+		},
+		"Only": {
+			reason: "A part that there is not is not taken for the whole",
+			args:   InstallOptions{Only: "crd"},
+			want:   `--only "crd": want one of crds, namespace, operator`,
 		},
 		"Monitoring": {
 			reason: "Rules for metrics that are not served would alert on nothing but their absence",
@@ -154,7 +202,7 @@ func TestOverlays(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			manifests, err := build(map[string]types.Kustomization{".": tc.args})
+			manifests, err := build(map[string]types.Kustomization{".": tc.args}, "")
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

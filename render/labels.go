@@ -40,6 +40,25 @@ func podLabels(c *api.EtcdCluster, m Member) map[string]string {
 	return labels
 }
 
+const (
+	// labelInstance tells clusters apart for people and their tools. Argo CD with the tracking method
+	// "label" takes what has it, and no owner, for its own, and prunes what is not in Git.
+	labelInstance = "app.kubernetes.io/instance"
+
+	// annotationSyncOptions with keepUnpruned has Argo CD neither prune nor delete an object, however
+	// it comes to track it.
+	annotationSyncOptions = "argocd.argoproj.io/sync-options"
+	keepUnpruned          = "Prune=false,Delete=false"
+)
+
+// untracked are the labels of what has no owner, or may have none: a claim, and a record of a
+// snapshot.
+func untracked(c *api.EtcdCluster, member string) map[string]string {
+	labels := Labels(c, member)
+	delete(labels, labelInstance)
+	return labels
+}
+
 // Labels are the labels of what belongs to the whole cluster or, where a member is named, to that
 // member. They come from spec.additionalMetadata and from Quorate, never from the EtcdCluster's own
 // labels: tools such as Argo CD track what they own by labels, and would prune the objects that
@@ -56,7 +75,7 @@ func labelled(c *api.EtcdCluster, member string, also ...*api.Metadata) map[stri
 	}
 	maps.Copy(labels, Selector(c))
 	labels["app.kubernetes.io/name"] = "etcd"
-	labels["app.kubernetes.io/instance"] = c.Name
+	labels[labelInstance] = c.Name
 	labels["app.kubernetes.io/managed-by"] = api.Manager
 	if member != "" {
 		labels[api.LabelMember] = member

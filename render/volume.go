@@ -21,6 +21,7 @@ import (
 // With retention.whenDeleted Retain (the default) it has no owner, so that the garbage collector
 // can never take retained data, not even while no operator runs; with Delete the EtcdCluster owns
 // it and they go together. StatefulSets do the same for their persistentVolumeClaimRetentionPolicy.
+// Argo CD must not take one without an owner for its own (labelInstance).
 //
 // An annotation that Member does not give is removed by applying the claim: give what the live
 // claim says.
@@ -49,8 +50,9 @@ func Volume(c *api.EtcdCluster, m Member) *corev1ac.PersistentVolumeClaimApplyCo
 		m.TLS = tlsRecord(c)
 	}
 	claim := corev1ac.PersistentVolumeClaim(m.Name, c.Namespace).
-		WithLabels(Labels(c, m.Name)).
+		WithLabels(untracked(c, m.Name)).
 		WithAnnotations(annotations(c, dataAnnotations(m))).
+		WithAnnotations(map[string]string{annotationSyncOptions: keepUnpruned}).
 		WithSpec(spec)
 	if r := c.Spec.Storage.Retention; r != nil && r.WhenDeleted == api.RetentionDelete {
 		claim.WithOwnerReferences(owner(c)...)

@@ -19,6 +19,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 	"quorate.dev/e2e/share"
 )
@@ -131,7 +132,7 @@ func (m *etcd) start(flags ...string) {
 		"--unsafe-no-fsync", // processes are killed here, and no machine loses its power
 	}, flags...)...)
 	m.cmd.Stdout, m.cmd.Stderr = &m.log, &m.log
-	if err := m.cmd.Start(); err != nil {
+	if err := child.Start(m.cmd); err != nil {
 		m.Fatal(err)
 	}
 	m.ended = make(chan struct{})

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 )
 
@@ -104,7 +105,7 @@ func startStore(t *testing.T, address, program string, args ...string) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
+	if err := child.Start(cmd); err != nil {
 		stop()
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 )
 
@@ -63,12 +65,14 @@ func startServer(ctx context.Context) (*envtest.Environment, error) {
 		CRDDirectoryPaths: []string{"../../templates/install/crd"}, ErrorIfCRDPathMissing: true,
 		BinaryAssetsDirectory: assets, ControlPlaneStartTimeout: 2 * time.Minute, // a busy machine takes longer than envtest's 20 s
 	}
-	config, err := env.Start()
-	if err != nil {
+	kubeAPIServer, etcd := env.ControlPlane.GetAPIServer(), &envtest.Etcd{}
+	kubeAPIServer.Path, etcd.Path = filepath.Join(assets, "kube-apiserver"), filepath.Join(assets, "etcd")
+	env.ControlPlane.Etcd = etcd
+	if err := child.Do(func() error { _, err := env.Start(); return err }, &kubeAPIServer.Path, &etcd.Path); err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
 	}
-	config.QPS = -1
-	c, err := client.New(config, client.Options{})
+	env.Config.QPS = -1
+	c, err := client.New(env.Config, client.Options{})
 	if err != nil {
 		return nil, errors.Join(err, env.Stop())
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 	"quorate.dev/snapshot"
 )
@@ -114,7 +115,7 @@ func (h *hosts) killed(volume string, within []string, seen map[string]bool, arg
 	cmd := exec.CommandContext(h.Context(), filepath.Join(h.dir, "bin", "quorate"), args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = h.environment(), h.Output(), h.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	if err := child.Start(cmd); err != nil {
 		h.Fatal(err)
 	}
 	var failed error

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 )
 
@@ -155,7 +156,7 @@ func (h *hosts) start(member, command string) {
 	if err := os.MkdirAll(filepath.Join(h.dir, member), 0o700); err != nil {
 		h.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := child.Start(cmd); err != nil {
 		h.Fatal(err)
 	}
 	ended := make(chan struct{})

@@ -49,6 +49,12 @@ func manifests() *cobra.Command {
 		Example: `  # One operator for the whole cluster
   quorate manifests | kubectl apply --server-side -f -
 
+  # The CustomResourceDefinitions first, and by themselves: with them go all EtcdClusters
+  quorate manifests --only crds | kubectl apply --server-side -f -
+
+  # Delete the operator; every EtcdCluster stays, and runs on
+  quorate manifests --only operator | kubectl delete -f -
+
   # One for two namespaces, which must exist, without any cluster-wide right
   quorate manifests --watch-namespace team-a,team-b | kubectl apply --server-side -f -
 
@@ -68,6 +74,8 @@ func manifests() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Namespace, "namespace", render.InstallNamespace, "namespace of the operator")
+	cmd.Flags().StringVar(&o.Only, "only", "",
+		"print one part: crds, namespace (that of the operator) or operator, which is the rest (default: all)")
 	cmd.Flags().StringVar(&o.Image, "image", "", "image of the operator (default: the one that make image builds)")
 	cmd.Flags().StringSliceVar(&o.WatchNamespaces, "watch-namespace", nil,
 		"namespace to look after; repeat it or separate by commas (default: all)")

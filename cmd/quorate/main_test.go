@@ -25,6 +25,11 @@ func TestManifests(t *testing.T) {
 			args:   []string{"--monitoring"},
 			want:   render.InstallOptions{Monitoring: true},
 		},
+		"Only": {
+			reason: "A part is printed by itself, as the other flags make it",
+			args:   []string{"--only=operator", "--namespace=ops"},
+			want:   render.InstallOptions{Only: render.PartOperator, Namespace: "ops"},
+		},
 		"WithoutSecrets": {
 			reason: "The rights on Secrets are left out where that was asked for",
 			args:   []string{"--without-secrets"},
@@ -41,6 +46,19 @@ func TestManifests(t *testing.T) {
 				t.Errorf("%s: the manifests differ from what render gives for the same options:\n%s", tc.reason, got)
 			}
 		})
+	}
+}
+
+// TestManifestsRefuses: a part that there is not is an error, and nothing is printed that could be
+// applied, or deleted, in its place.
+func TestManifestsRefuses(t *testing.T) {
+	var out bytes.Buffer
+	cmd := root()
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"manifests", "--only=all"})
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil || err.Error() != `--only "all": want one of crds, namespace, operator` || out.Len() > 0 {
+		t.Errorf("want an error that says what there is, and no output; got %v and %d bytes", err, out.Len())
 	}
 }
 

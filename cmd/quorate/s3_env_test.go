@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 )
 
@@ -26,7 +27,7 @@ func (h *hosts) s3() string {
 	}
 	address := loopback(freePorts(h.T))
 	server := exec.CommandContext(h.Context(), program, "--quiet", "--access=somebody", "--secret=known-to-nobody", "--region=eu-central-1", "--port="+address, "posix", dir)
-	if err := server.Start(); err != nil {
+	if err := child.Start(server); err != nil {
 		h.Fatal(err)
 	}
 	h.Cleanup(func() {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"quorate.dev/e2e/node"
 )
 
 func main() {
@@ -37,6 +39,9 @@ func do(ctx context.Context, clean bool) error {
 	}
 	if clean {
 		return remove(ctx)
+	}
+	if err := node.AskHost(ctx, node.NeedCluster); err != nil {
+		return err
 	}
 	return run(ctx)
 }

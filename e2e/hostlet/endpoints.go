@@ -89,6 +89,7 @@ func (h *Hostlet) syncEndpoints(ctx context.Context, request ctrl.Request) (ctrl
 	switch {
 	case err != nil:
 		live.Labels, live.AddressType, live.Endpoints = labels, discoveryv1.AddressTypeIPv4, endpoints
+		live.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(service, corev1.SchemeGroupVersion.WithKind("Service"))}
 		return ctrl.Result{}, client.IgnoreAlreadyExists(h.client.Create(ctx, live))
 	case maps.Equal(live.Labels, labels) && equality.Semantic.DeepEqual(live.Endpoints, endpoints):
 		return ctrl.Result{}, nil

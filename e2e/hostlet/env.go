@@ -6,18 +6,21 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"quorate.dev/e2e/child"
 	"quorate.dev/e2e/node"
 )
 
 // StartEnv starts an API server with the CRDs found at the given paths and, where
 // there are any, the policy that holds the operator ([AsOperator]), one for a test
-// binary: call it in TestMain, and Stop what it returns. The server's Config is
+// binary: call it in TestMain, and Stop what it returns. On Linux its
+// processes end with the test binary in any case. The server's Config is
 // what [Start] wants. Binaries come from KUBEBUILDER_ASSETS or, when
 // that is unset, from [node.Assets], which builds them once for this machine. The
 // etcd of every Pod is built before, too: a test waits for a Pod, not for a compiler.
@@ -73,6 +76,7 @@ func startWithMemory(env *envtest.Environment) error {
 		}
 		defer func() { _ = os.Unsetenv("GOGC") }() // it was set above
 	}
-	_, err := env.Start()
-	return err
+	server, etcd := env.ControlPlane.GetAPIServer(), env.ControlPlane.Etcd
+	server.Path, etcd.Path = filepath.Join(env.BinaryAssetsDirectory, "kube-apiserver"), filepath.Join(env.BinaryAssetsDirectory, "etcd")
+	return child.Do(func() error { _, err := env.Start(); return err }, &server.Path, &etcd.Path)
 }

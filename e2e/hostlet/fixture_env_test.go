@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
 	if os.Getenv(asParent) != "" {
-		return beParent()
+		return beParent(os.Getenv(asParent))
 	}
 	env, err := StartEnv(context.Background()) //nolint:forbidigo // here this binary's contexts begin
 	if err != nil {

@@ -3,8 +3,9 @@ package hostlet
 import (
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
+
+	"quorate.dev/e2e/child"
 )
 
 // process is one run of a container.
@@ -15,24 +16,13 @@ type process struct {
 
 func startProcess(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
-	dieWithParent(cmd)
-	started := make(chan error)
+	if err := child.Start(cmd); err != nil {
+		return nil, err
+	}
 	go func() {
-		// The kernel ties a child's life to the thread that forked it, not to
-		// the process: that thread has to live as long as the child.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
 		_ = cmd.Wait() // its error repeats what ProcessState says
 		close(p.done)
 	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
 	return p, nil
 }
 

@@ -69,6 +69,10 @@ func lock(ctx context.Context, name string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	return lockIn(ctx, root, name)
+}
+
+func lockIn(ctx context.Context, root, name string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("create the cache: %w", err)
 	}

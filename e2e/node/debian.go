@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -38,10 +37,12 @@ var debootstrapFlags = []string{"--variant=minbase", "--force-check-gpg"}
 // debianRoot returns a directory with root.tar, the file system that nodes and the images of
 // Debian programs are made from.
 func debianRoot(ctx context.Context) (string, error) {
-	name := fmt.Sprintf("debian-%s-%s-%s", debianSuite, runtime.GOARCH,
-		fingerprint([]any{debianPackages, debianUnwanted, debootstrapFlags}))
-	return cached(ctx, name, func(dir string) error {
-		if err := ensureDebootstrap(ctx); err != nil {
+	return cached(ctx, debianName(), func(dir string) error {
+		machine, err := thisHost()
+		if err != nil {
+			return err
+		}
+		if err := machine.ensureDebootstrap(ctx); err != nil {
 			return err
 		}
 		mirror := debianMirror(ctx)
@@ -69,40 +70,68 @@ func debianRoot(ctx context.Context) (string, error) {
 	})
 }
 
-// ensureDebootstrap installs debootstrap, and the keys by which it checks what it gets, when they
-// are missing and this process may do so.
-func ensureDebootstrap(ctx context.Context) error {
-	if os.Geteuid() != 0 {
+// debianName is that of the directory in the cache.
+func debianName() string {
+	return fmt.Sprintf("debian-%s-%s-%s", debianSuite, runtime.GOARCH, fingerprint([]any{debianPackages, debianUnwanted, debootstrapFlags}))
+}
+
+// debootstrapPackages have debootstrap, and that and the keys by which it checks what it gets.
+var debootstrapPackages = []string{"debootstrap", "gpgv", "debian-archive-keyring"}
+
+func (h *host) lacksDebootstrap() bool {
+	_, keyring := os.Stat(h.path(debianKeyring))
+	return errors.Join(h.find("debootstrap"), h.find("gpgv"), keyring) != nil
+}
+
+// ensureDebootstrap installs debootstrapPackages when they are missing and this process may do so.
+func (h *host) ensureDebootstrap(ctx context.Context) error {
+	if h.user != 0 {
 		return errors.New("building the node image unpacks Debian packages as root: " +
 			"run this as root, or give Docker access to a registry")
 	}
-	_, debootstrap := exec.LookPath("debootstrap")
-	_, gpgv := exec.LookPath("gpgv")
-	_, keyring := os.Stat(debianKeyring)
-	if errors.Join(debootstrap, gpgv, keyring) == nil {
+	if !h.lacksDebootstrap() {
 		return nil
 	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
+	if err := h.find("apt-get"); err != nil {
 		return errors.New("building the node image needs debootstrap, gpgv and " + debianKeyring + ": install them with this system's package manager")
 	}
-	say("installing debootstrap, which unpacks Debian packages, and the keys of the Debian archive")
-	install := func() error {
-		cmd := command(ctx, "apt-get", "install", "--yes", "--no-install-recommends", "debootstrap", "gpgv", "debian-archive-keyring")
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		_, err := output(cmd)
-		return err
+	say("installing debootstrap, which unpacks Debian packages, and the keys of the Debian archive, until make host-clean")
+	install := append([]string{"install", "--yes", "--no-install-recommends"}, debootstrapPackages...)
+	planned, err := h.run(ctx, "apt-get", append([]string{"--simulate"}, install...)...)
+	if err != nil { // a fresh machine has no package lists yet
+		if _, err := h.run(ctx, "apt-get", "update"); err != nil {
+			return fmt.Errorf("read the package lists: %w", err)
+		}
+		if planned, err = h.run(ctx, "apt-get", append([]string{"--simulate"}, install...)...); err != nil {
+			return fmt.Errorf("install debootstrap: %w", err)
+		}
 	}
-	if install() == nil {
+	if packages := newPackages(string(planned)); len(packages) > 0 {
+		if err := h.remember(ctx, hostRecord{Kind: recordPackages, Packages: packages}); err != nil {
+			return err
+		}
+	}
+	if _, err := h.run(ctx, "apt-get", install...); err == nil {
 		return nil
 	}
-	// A fresh machine has no package lists yet.
-	if _, err := output(command(ctx, "apt-get", "update")); err != nil {
+	if _, err := h.run(ctx, "apt-get", "update"); err != nil { // the lists may be too old
 		return fmt.Errorf("read the package lists: %w", err)
 	}
-	if err := install(); err != nil {
+	if _, err := h.run(ctx, "apt-get", install...); err != nil {
 		return fmt.Errorf("install debootstrap: %w", err)
 	}
 	return nil
+}
+
+// newPackages are those that apt-get is going to install, and that no version is installed of.
+func newPackages(simulated string) []string {
+	var packages []string
+	for line := range strings.Lines(simulated) {
+		if words := strings.Fields(line); len(words) > 2 && words[0] == "Inst" && !strings.HasPrefix(words[2], "[") {
+			packages = append(packages, words[1])
+		}
+	}
+	return packages
 }
 
 // debianMirror is the Debian archive that this machine's apt uses, or the public one.

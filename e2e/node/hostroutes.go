@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 )
@@ -16,14 +15,17 @@ import (
 // gone, or to a Service that is not known yet, would reach another cluster instead of nothing.
 const hostTable = "10244"
 
-// connectHost lets programs on this machine reach Pods and Services. Nothing depends on it, so
+// hostRule sends packets that were made on this machine, and no others, to the table.
+var hostRule = []string{"iif", "lo", "lookup", hostTable, "priority", hostTable}
+
+// connect lets programs on this machine reach Pods and Services. Nothing depends on it, so
 // whatever is in the way is said and left alone.
-func connectHost(ctx context.Context, controlPlane string, ranges []podRange, services string) {
-	if _, err := exec.LookPath("ip"); err != nil || os.Geteuid() != 0 {
+func (h *host) connect(ctx context.Context, controlPlane string, ranges []podRange, services string) {
+	if h.find("ip") != nil || h.user != 0 {
 		say("Pods and Services are reachable inside the cluster only: routes on this machine need root and iproute2")
 		return
 	}
-	if err := ensureHostRule(ctx); err != nil {
+	if err := h.ensureRule(ctx); err != nil {
 		say("no routes from this machine to Pods and Services: %s", lastLine(err))
 		return
 	}
@@ -36,7 +38,7 @@ func connectHost(ctx context.Context, controlPlane string, ranges []podRange, se
 	}
 	// All or nothing: half of the ranges leading to another cluster would be worse than none.
 	for _, r := range wanted {
-		other, err := otherRoute(ctx, r, ranges)
+		other, err := h.otherRoute(ctx, r, ranges)
 		if err != nil {
 			say("no routes from this machine to Pods and Services: %s", lastLine(err))
 			return
@@ -47,28 +49,40 @@ func connectHost(ctx context.Context, controlPlane string, ranges []podRange, se
 		}
 	}
 	for _, r := range wanted {
-		if _, err := output(command(ctx, "ip", "route", "replace", r.Pods, "via", r.Address, "table", hostTable)); err != nil {
+		if _, err := h.run(ctx, "ip", "route", "replace", r.Pods, "via", r.Address, "table", hostTable); err != nil {
 			say("no route from this machine to %s: %s", r.Pods, lastLine(err))
 		}
 	}
 	say("this machine reaches Pods and Services of the cluster by their addresses")
 }
 
-// ensureHostRule sends packets that were made on this machine, and no others, to the table.
-func ensureHostRule(ctx context.Context) error {
-	rules, err := output(command(ctx, "ip", "-4", "rule", "show"))
-	if err != nil || strings.Contains(string(rules), "lookup "+hostTable) {
+// ensureRule adds hostRule where it is missing.
+func (h *host) ensureRule(ctx context.Context) error {
+	missing, err := h.lacksRule(ctx)
+	if err != nil || !missing {
 		return err
 	}
-	_, err = output(command(ctx, "ip", "-4", "rule", "add", "iif", "lo", "lookup", hostTable, "priority", hostTable))
+	if err := h.remember(ctx, hostRecord{Kind: recordRoutes}); err != nil {
+		return err
+	}
+	_, err = h.run(ctx, "ip", append([]string{"-4", "rule", "add"}, hostRule...)...)
 	return err
+}
+
+// lacksRule reports whether hostRule could be added.
+func (h *host) lacksRule(ctx context.Context) (bool, error) {
+	if err := h.find("ip"); err != nil {
+		return false, nil //nolint:nilerr // there are no rules then
+	}
+	rules, err := h.run(ctx, "ip", "-4", "rule", "show")
+	return err == nil && !strings.Contains(string(rules), "lookup "+hostTable), err
 }
 
 // otherRoute names what a range leads to already: a network of the machine's own, or a running node
 // of another cluster. A route that leads to another node of this one is left over from an earlier
 // cluster, whose addresses the nodes have in another order.
-func otherRoute(ctx context.Context, want podRange, cluster []podRange) (string, error) {
-	own, err := routes(ctx, "main")
+func (h *host) otherRoute(ctx context.Context, want podRange, cluster []podRange) (string, error) {
+	own, err := h.routes(ctx, "main")
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +91,7 @@ func otherRoute(ctx context.Context, want podRange, cluster []podRange) (string,
 			return strings.TrimSpace(route.Dst + " " + route.Dev), nil
 		}
 	}
-	ours, err := routes(ctx, hostTable)
+	ours, err := h.routes(ctx, hostTable)
 	if err != nil {
 		return "", err
 	}
@@ -95,9 +109,9 @@ func otherRoute(ctx context.Context, want podRange, cluster []podRange) (string,
 
 type route struct{ Dst, Gateway, Dev string }
 
-func routes(ctx context.Context, table string) ([]route, error) {
+func (h *host) routes(ctx context.Context, table string) ([]route, error) {
 	// A table without routes does not exist; "all" never fails for that reason.
-	raw, err := output(command(ctx, "ip", "-json", "-4", "route", "show", "table", "all"))
+	raw, err := h.run(ctx, "ip", "-json", "-4", "route", "show", "table", "all")
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,6 @@
 package node
 
-import (
-	"os"
-	"path/filepath"
-	"testing"
-)
+import "testing"
 
 func TestAllowInotify(t *testing.T) {
 	t.Parallel()
@@ -22,18 +18,16 @@ func TestAllowInotify(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := filepath.Join(t.TempDir(), "max_user_instances")
+			files := map[string]string{}
 			if tc.file != "" {
-				if err := os.WriteFile(file, []byte(tc.file), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				files[inotifyFile] = tc.file
 			}
-			if err := allowInotify(file); (err != nil) != tc.wantErr {
+			m := newMachine(t, files, nil)
+			if err := m.allowInotify(t.Context()); (err != nil) != tc.wantErr {
 				t.Fatalf("%s: error %v", tc.reason, err)
 			}
-			got, err := os.ReadFile(file)
-			if tc.file != "" && (err != nil || string(got) != tc.want) {
-				t.Errorf("%s: got %q, error %v, want %q", tc.reason, got, err, tc.want)
+			if got := m.read(inotifyFile); tc.file != "" && got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -24,7 +24,11 @@ func detectLimits(ctx context.Context, image string) (limits, error) {
 	if err != nil {
 		return limits{}, fmt.Errorf("ask Docker about this machine: %w", err)
 	}
-	if err := allowInotify(inotifyFile); err != nil {
+	machine, err := thisHost()
+	if err != nil {
+		return limits{}, err
+	}
+	if err := machine.allowInotify(ctx); err != nil {
 		return limits{}, err
 	}
 	driver, cgroup, _ := strings.Cut(info, " ")
@@ -41,7 +45,7 @@ func detectLimits(ctx context.Context, image string) (limits, error) {
 	}
 	locked, err := oomScoreLocked(ctx, image)
 	if privilegesRefused(err) {
-		if err := mendPrivileges(ctx); err != nil {
+		if err := machine.mendPrivileges(ctx); err != nil {
 			return limits{}, err
 		}
 		locked, err = oomScoreLocked(ctx, image)

@@ -30,7 +30,11 @@ func connect(ctx context.Context, nodes nodeList, network v1alpha4.Networking) e
 			return err
 		}
 	}
-	connectHost(ctx, nodes[0], ranges, network.ServiceSubnet)
+	machine, err := thisHost()
+	if err != nil {
+		return err
+	}
+	machine.connect(ctx, nodes[0], ranges, network.ServiceSubnet)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,38 +31,40 @@ func privilegesRefused(err error) bool {
 // mendPrivileges makes Docker ask for the capabilities that this machine has: a wrapper around
 // runc, as the default runtime, leaves CAP_SYS_RESOURCE out of every container. Docker reads its
 // configuration again without restarting anything.
-func mendPrivileges(ctx context.Context) error {
+func (h *host) mendPrivileges(ctx context.Context) error {
 	const why = "privileged containers fail because this machine withholds CAP_SYS_RESOURCE"
-	if os.Geteuid() != 0 {
+	if h.user != 0 {
 		return fmt.Errorf("%s: run this once as root, so that Docker gets a runtime that does not ask for it", why)
 	}
-	pid, err := daemonPID()
+	pid, err := h.daemonPID()
 	if err != nil {
 		return fmt.Errorf("%s, and Docker's daemon is not to be found on this machine: %w", why, err)
 	}
-	say("%s: Docker gets a default runtime that does not ask for it (%s, %s)", why, runcWrapperPath, daemonConfig)
-	if err := writeNew(runcWrapperPath, runcWrapper, 0o755); err != nil {
-		return fmt.Errorf("install the runtime: %w", err)
-	}
-	current, err := os.ReadFile(daemonConfig)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	file := h.path(daemonConfig)
+	current, err := os.ReadFile(file)
+	absent := errors.Is(err, os.ErrNotExist)
+	if err != nil && !absent {
 		return fmt.Errorf("read Docker's configuration: %w", err)
 	}
 	changed, err := withRuntime(current)
 	if err != nil {
 		return fmt.Errorf("change %s: %w", daemonConfig, err)
 	}
-	if err := writeNew(daemonConfig+".new", changed, 0o644); err != nil {
+	say("%s: Docker gets a default runtime that does not ask for it (%s, %s), until make host-clean", why, runcWrapperPath, daemonConfig)
+	if err := h.remember(ctx, hostRecord{Kind: recordRuntime, Was: string(current), Absent: absent}); err != nil {
+		return err
+	}
+	if err := writeNew(h.path(runcWrapperPath), runcWrapper, 0o755); err != nil {
+		return fmt.Errorf("install the runtime: %w", err)
+	}
+	if err := replace(file, changed, 0o644); err != nil {
 		return fmt.Errorf("change %s: %w", daemonConfig, err)
 	}
-	if err := os.Rename(daemonConfig+".new", daemonConfig); err != nil {
-		return fmt.Errorf("change %s: %w", daemonConfig, err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+	if err := h.signal(pid, syscall.SIGHUP); err != nil {
 		return fmt.Errorf("make Docker read its configuration: %w", err)
 	}
 	err = answers(ctx, func(ctx context.Context) error {
-		name, err := docker(ctx, "info", "--format", "{{.DefaultRuntime}}")
+		name, err := h.defaultRuntime(ctx)
 		if err == nil && name != runcWrapperName {
 			err = fmt.Errorf("the default runtime is %s", name)
 		}
@@ -97,9 +98,20 @@ func withRuntime(config []byte) ([]byte, error) {
 	return append(changed, '\n'), err
 }
 
+// hasRuntime reports whether Docker's configuration names the wrapper already.
+func (h *host) hasRuntime() bool {
+	config, err := os.ReadFile(h.path(daemonConfig))
+	return err == nil && strings.Contains(string(config), runcWrapperName)
+}
+
+func (h *host) defaultRuntime(ctx context.Context) (string, error) {
+	name, err := h.run(ctx, "docker", "info", "--format", "{{.DefaultRuntime}}")
+	return strings.TrimSpace(string(name)), err
+}
+
 // daemonPID is the process of a Docker daemon on this machine.
-func daemonPID() (int, error) {
-	raw, err := os.ReadFile(filepath.Clean(daemonPIDFile))
+func (h *host) daemonPID() (int, error) {
+	raw, err := os.ReadFile(h.path(daemonPIDFile))
 	if err != nil {
 		return 0, err
 	}

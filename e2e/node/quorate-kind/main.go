@@ -32,7 +32,7 @@ func run() error {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(minors(), assets(), etcd(), image(), up(), load(), etcdImages(), down())
+	root.AddCommand(minors(), assets(), etcd(), image(), up(), load(), etcdImages(), down(), host(), hostClean())
 	return root.ExecuteContext(ctx)
 }
 
@@ -73,6 +73,9 @@ func image() *cobra.Command {
 		Short: "Pull or build a kind node image, and print its reference",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := node.AskHost(cmd.Context(), node.NeedImage); err != nil {
+				return err
+			}
 			return printed(node.Image(cmd.Context(), minor))
 		},
 	}
@@ -98,6 +101,9 @@ func up() *cobra.Command {
 		Short: "Make a kind cluster ready, or go on from the one that is there",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := node.AskHost(cmd.Context(), node.NeedCluster); err != nil {
+				return err
+			}
 			return node.Up(cmd.Context(), c)
 		},
 	}
@@ -157,6 +163,35 @@ func down() *cobra.Command {
 	}
 	nameFlag(cmd, &name)
 	return cmd
+}
+
+func host() *cobra.Command {
+	var image bool
+	cmd := &cobra.Command{
+		Use:   "host",
+		Short: "Say what tests on kind are going to change of this machine, and ask at a terminal",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			need := node.NeedCluster
+			if image {
+				need = node.NeedImage
+			}
+			return node.AskHost(cmd.Context(), need)
+		},
+	}
+	cmd.Flags().BoolVar(&image, "image", false, "only what the node image takes")
+	return cmd
+}
+
+func hostClean() *cobra.Command {
+	return &cobra.Command{
+		Use:   "host-clean",
+		Short: "Undo what was changed of this machine",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return node.CleanHost(cmd.Context())
+		},
+	}
 }
 
 // nameFlag is required everywhere: a cluster is never chosen by default, and so never by mistake.
