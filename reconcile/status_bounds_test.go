@@ -68,10 +68,10 @@ func TestStatusTaken(t *testing.T) {
 			},
 		},
 		"Manifest": {
-			reason: "what is in a store may be anybody's",
+			reason: "any program may have written what is in a store",
 			status: func(_ *testing.T, w world) api.EtcdClusterStatus {
 				w.cluster.Spec.Bootstrap = &api.Bootstrap{Restore: api.BootstrapRestore{Store: &api.BackupStore{}}}
-				w.cluster.Status.Restored = found(w.cluster, podstatus.Manifest{Name: "db-monday", SHA256: "5a", EtcdVersion: "3.6.16-of-somebody-else"}, nil)
+				w.cluster.Status.Restored = found(w.cluster, podstatus.Manifest{Name: "db-monday", SHA256: "5a", EtcdVersion: "3.6.16-of-another-origin"}, nil)
 				return w.cluster.Status
 			},
 		},

@@ -148,7 +148,7 @@ func (m *standIn) lie(ctx context.Context, call string, honest func() (any, erro
 }
 
 func (m *standIn) explodes(ctx context.Context) func() (any, error) {
-	return func() (any, error) { return encoded{}, grpc.SetSendCompressor(ctx, bombs{}.Name()) }
+	return func() (any, error) { return encoded{0}, grpc.SetSendCompressor(ctx, bombs{}.Name()) } // gRPC compresses nothing that is empty
 }
 
 func (m *standIn) hangs(ctx context.Context) func() (any, error) {
