@@ -231,7 +231,7 @@ chaos: ## Disturb the operator at everything it does, and walk at random, for a 
 fuzz: ## Feed each fuzz target for a while with what it likes (FOR=1m)
 	@targets=$$(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' $(sources) | sed 's|/[^/]*:func |:|' | sort) && test -n "$$targets" || exit 1; \
 	failed=0; for target in $$targets; do \
-		$(layer) fuzz-$${target#*:} -- go test -vet=off ./$${target%:*} -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime $(FOR) || failed=1; \
+		$(layer) fuzz-$${target#*:} -- go test -vet=off ./$${target%:*} -run "^$${target#*:}\$$" -fuzz "^$${target#*:}\$$" -fuzztime $(FOR) || failed=1; \
 	done; exit $$failed
 
 .PHONY: bench
