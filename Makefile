@@ -97,8 +97,8 @@ test-fast: ## What to run before every commit: format, vet, unit tests, six stor
 .PHONY: test
 test: host ## All the proof that decides: what CI runs (25 minutes; 50 on a machine that has nothing yet)
 	@rm -f $(LAYERS)
-	@$(MAKE) --no-print-directory --keep-going QUORATE_HOST=asked test-verify test-lint test-rest test-race test-env test-lost test-pull test-kind; failed=$$?; \
-		go run ./e2e/layer -summary -layers "verify lint unit race env lost pull kind" $(LAYERS) || failed=1; exit $$failed
+	@$(MAKE) --no-print-directory --keep-going QUORATE_HOST=asked test-verify test-lint test-rest test-race test-env test-lost test-hostile test-pull test-kind; failed=$$?; \
+		go run ./e2e/layer -summary -layers "verify lint unit race env lost hostile pull kind" $(LAYERS) || failed=1; exit $$failed
 
 .PHONY: test-verify test-lint
 test-verify:
@@ -136,6 +136,12 @@ lost = $(layer) lost -- go test -tags e2e -count=1 -v -run '^TestLostNodesBeside
 test-lost:
 	@$(lost) -of 40
 
+# Some of 40 clusters have images, annotations and Pods that say anything; in the long run, of 200 and for an hour.
+hostile = $(layer) hostile -- go test -tags e2e -count=1 -timeout 2h -v -run '^TestHostileBesideHealthy$$' ./e2e/footprint
+.PHONY: test-hostile
+test-hostile: ## Healthy clusters beside hostile ones, and beside some on lost nodes
+	@$(hostile) -of 40 -for 1m
+
 .PHONY: test-pull test-kind e2e
 test-pull:
 	@$(layer) pull -- go test -tags e2e -count=1 -run '^TestPull$$' ./e2e/node
@@ -170,7 +176,7 @@ SEED      = $(shell printf '%d' 0x$(shell echo $(REVISION) | cut -c1-7))
 CACHE     = $(or $(QUORATE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate)
 LONG      = $(CACHE)/long/$(REVISION)
 CHAOS    := members changes data blind turned walks recovery
-LONG_RUN := verify lint unit explore race env etcd race-env minors lost pull kind oldest $(CHAOS:%=chaos-%)
+LONG_RUN := verify lint unit explore race env etcd race-env minors lost hostile pull kind oldest fuzz $(CHAOS:%=chaos-%)
 ONLY     := $(LONG_RUN)
 
 .PHONY: test-long
@@ -197,7 +203,12 @@ long-unit:
 	@$(layer) unit -- go test -count=1 ./...
 long-pull: test-pull
 long-lost:
-	@$(lost)
+	@$(lost) -of 200
+long-hostile:
+	@$(hostile) -of 200 -for 1h
+# FOR as a person gives it is for how long chaos goes on.
+long-fuzz:
+	@$(MAKE) --no-print-directory fuzz FOR=1m
 long-explore: explore
 long-minors: test-minors
 long-oldest: test-oldest
@@ -223,12 +234,13 @@ explore: ## Explore the planner's states in the large bounds
 chaos: ## Disturb the operator at everything it does, and walk at random, for a while (FOR=30m)
 	@$(assets) && $(layer) chaos -- $(env) -timeout 0 -run '^TestChaos$$' ./reconcile -chaos.for=$(FOR)
 
+# A target that fails does not keep the others from running. That there are none is a failure.
 .PHONY: fuzz
 fuzz: ## Feed each fuzz target for a while with what it likes (FOR=1m)
-	@set -e; grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' membership reconcile render | sort | cut -d' ' -f2 | while read -r target; do \
-		package=$$(grep -rl --include='*_test.go' "^func $$target(" membership reconcile render | xargs dirname); \
-		echo "$$target in $$package"; go test ./$$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FOR); \
-	done
+	@targets=$$(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' $(sources) | sed 's|/[^/]*:func |:|' | sort) && test -n "$$targets" || exit 1; \
+	failed=0; for target in $$targets; do \
+		$(layer) fuzz-$${target#*:} -- go test -vet=off ./$${target%:*} -run "^$${target#*:}\$$" -fuzz "^$${target#*:}\$$" -fuzztime $(FOR) || failed=1; \
+	done; exit $$failed
 
 .PHONY: bench
 bench: host ## Measure against hand-written manifests on a kind cluster

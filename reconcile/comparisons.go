@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/fair"
 )
 
 // The data of the voters is compared beside the passes, since reading 2 GB takes seconds: one
@@ -19,8 +20,9 @@ import (
 // alone: an operator that starts compares again.
 
 const (
-	// mostComparing is how many clusters are compared at a time.
-	mostComparing = 2
+	// mostComparing is how many clusters are compared at a time, and mostOfNamespace how many of
+	// one namespace: a member may take HashTimeout for its answer.
+	mostComparing, mostOfNamespace = 8, 2
 	// inPass is how long a pass waits for a comparison: a small database takes some milliseconds.
 	inPass = 100 * time.Millisecond
 	// comparingShare is the part of the time that comparisons may take: one in so many.
@@ -38,8 +40,9 @@ type comparisons struct {
 	// wake has a cluster looked at again; nil in tests of this type alone.
 	wake func(types.NamespacedName)
 
+	slots workers // of those that run
+
 	mu      sync.Mutex
-	slots   chan struct{}
 	cluster map[types.NamespacedName]*comparison
 }
 
@@ -103,7 +106,8 @@ func (all *comparisons) begin(ctx context.Context, key types.NamespacedName, abo
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.cluster == nil {
-		all.cluster, all.slots = map[types.NamespacedName]*comparison{}, make(chan struct{}, mostComparing)
+		all.cluster = map[types.NamespacedName]*comparison{}
+		all.slots = workers{&shared{shares: fair.Limited[chan struct{}](mostComparing, mostOfNamespace)}}
 	}
 	k := all.cluster[key]
 	if k == nil {
@@ -129,13 +133,11 @@ func (all *comparisons) begin(ctx context.Context, key types.NamespacedName, abo
 		var hashes map[string]membership.Hash
 		var whole bool
 		var took time.Duration
-		select {
-		case all.slots <- struct{}{}:
+		if all.slots.acquire(ctx, key.Namespace) == nil {
 			began := time.Now()
 			hashes, whole = guarded(ctx, compare)
 			took = time.Since(began)
-			<-all.slots
-		case <-ctx.Done():
+			all.slots.release(key.Namespace)
 		}
 		all.mu.Lock()
 		defer all.mu.Unlock()

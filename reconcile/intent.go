@@ -71,6 +71,8 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 			operation.Targets = append(operation.Targets, api.OperationTarget{Member: name})
 		}
 	}
+	// Others may create Pods and claims that look like members'. What has no room is done later.
+	operation.Targets = operation.Targets[:min(len(operation.Targets), mostRemembered)]
 	age := time.Since(r.begun(c, time.Now()))
 	if op := pendingOperation(c.Status.Operation, seen, age); op != nil {
 		same := sameOperation(op, operation)

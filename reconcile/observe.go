@@ -219,6 +219,12 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 // by Quorate.
 const mostMembers = 9
 
+// fitsStatus reports whether the schema takes what the status would say of a snapshot.
+func fitsStatus(s membership.Snapshot) bool {
+	const mostName, mostSum = 253, 64
+	return s.Name != "" && len(s.Name) <= mostName && s.SHA256 != "" && len(s.SHA256) <= mostSum
+}
+
 // volume reads what a claim, or with medium Memory the Pod itself, says about the data of a member.
 func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	a := o.GetAnnotations()
@@ -239,6 +245,9 @@ func volume(c *api.EtcdCluster, o client.Object) membership.Volume {
 	v.First = firstStart(a[api.AnnotationBootstrap])
 	if v.First.Size > 0 {
 		v.First.Snapshot = a[api.AnnotationSnapshot]
+	}
+	if s := membership.ParseSnapshot(v.First.Snapshot); v.First.Snapshot != "" && !fitsStatus(s) {
+		v.First = membership.First{} // Quorate has not written it
 	}
 	v.Aside = a[api.AnnotationSetAside]
 	if version, err := membership.ParseVersion(a[api.AnnotationVersion]); err == nil {

@@ -93,7 +93,7 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 	for n := range pods {
 		pod := &pods[n]
 		result := agentResult(pod, render.ContainerFind)
-		if m := result.Manifest; m != nil && result.Failure == nil {
+		if m := result.Manifest; m != nil && result.Failure == nil && fitsStatus(membership.Snapshot{Name: m.Name, SHA256: m.SHA256}) {
 			seen.found = found(c, *m, result.Verification)
 			seen.Search.Found = snapshotFacts(seen.found)
 		}
@@ -110,6 +110,9 @@ func found(c *api.EtcdCluster, m podstatus.Manifest, v *podstatus.Verification) 
 	s := &api.RestoredSnapshot{
 		Name: m.Name, SHA256: m.SHA256, Location: render.Location(c.RestoreStore(), m.Object), ClusterID: m.ClusterID,
 		EtcdVersion: m.EtcdVersion, Revision: m.Revision, Size: m.Size, Encrypted: m.Encrypted,
+	}
+	if _, err := membership.ParseVersion(s.EtcdVersion); err != nil {
+		s.EtcdVersion = "" // it may be longer than the status has room for
 	}
 	taken := metav1.NewTime(m.TakenAt.UTC().Truncate(time.Second))
 	s.TakenAt = &taken

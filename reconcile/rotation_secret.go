@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"crypto/x509"
+	"fmt"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -81,6 +82,9 @@ func readAuthoritySecret(secret *corev1.Secret, now time.Time) (*authoritySecret
 	}
 	if h.next != nil {
 		h.issues = h.issues.Beside(h.next.Certificate())
+	}
+	if all := len(pki.Fingerprints(h.issues.Beside(h.former...).PEM())); all > mostTrusted {
+		h.former, h.unreadable = nil, fmt.Errorf("with %s there are %d authorities; the limit is %d", api.SecretPreviousCert, all, mostTrusted)
 	}
 	h.trust(h.former)
 	return h, nil

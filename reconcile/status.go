@@ -188,7 +188,8 @@ func memberStatus(i membership.Instance, seen observed) api.MemberStatus {
 	return m
 }
 
-// mostSaid and mostLabel are how long what is said of a member may be, as the schema has it.
+// mostSaid and mostLabel are how long what is said of a member, or of a change that failed on one,
+// may be, as the schema has it.
 const (
 	mostSaid  = 1024
 	mostLabel = 63

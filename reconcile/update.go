@@ -15,6 +15,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -200,10 +201,11 @@ func (r *Reconciler) tryPutBack(ctx context.Context, c *api.EtcdCluster, seen ob
 	return nil // anything else is found out by the put-back itself
 }
 
-// tried says what was tried in vain.
+// tried says what was tried in vain, within what the status has room for: etcd's own last words may
+// be part of it.
 func tried(step membership.Step) string {
 	_, what, _ := strings.Cut(step.Message, ": ")
-	return step.Members[0] + ": " + what
+	return podstatus.Within(step.Members[0]+": "+what, mostSaid)
 }
 
 // expand asks for larger volumes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -246,15 +248,17 @@ func (o *operatorOptions) cache() (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("select objects: %w", err)
 	}
-	// Of Pods and claims the managedFields are read, to tell what an apply would change; of the
-	// others they are ballast.
-	labelled := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	// Our own managedFields are read: of Pods and claims they tell what an apply would change, and
+	// of an EtcdCluster when its status was written. Those of others are ballast, and so are all of
+	// the kinds that are only compared.
+	labelled := cache.ByObject{Label: labels.NewSelector().Add(*ours), Transform: onlyOurFields}
 	light := cache.ByObject{Label: labelled.Label, Transform: cache.TransformStripManagedFields()}
 	backups, err := labels.NewRequirement(api.LabelBackup, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("select Jobs: %w", err)
 	}
 	c := cache.Options{
+		DefaultTransform: onlyOurFields,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:                   labelled,
 			&corev1.PersistentVolumeClaim{}: labelled,
@@ -274,4 +278,16 @@ func (o *operatorOptions) cache() (cache.Options, error) {
 		c.DefaultNamespaces[ns] = cache.Config{}
 	}
 	return c, nil
+}
+
+// onlyOurFields leaves of the managedFields of an object those of Quorate. A person who may write an
+// object can add any number of others. What the cache has already is not written to: others read
+// it.
+func onlyOurFields(o any) (any, error) {
+	object, is := o.(client.Object) // or it tells that one is gone
+	ofOthers := func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager != api.Manager }
+	if is && slices.ContainsFunc(object.GetManagedFields(), ofOthers) {
+		object.SetManagedFields(slices.DeleteFunc(slices.Clone(object.GetManagedFields()), ofOthers))
+	}
+	return o, nil
 }

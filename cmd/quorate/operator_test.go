@@ -1,14 +1,19 @@
 package main
 
 import (
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	api "quorate.dev/api/v1alpha1"
@@ -76,6 +81,38 @@ func TestManagerCaches(t *testing.T) {
 		if !by.Label.Matches(labels.Set{label: "example"}) || by.Label.Matches(labels.Set{"app": "web"}) {
 			t.Errorf("%T: the selector %q must match what carries %s, and nothing else", object, by.Label, label)
 		}
+	}
+}
+
+// TestManagerCachesOurFields: of managedFields the cache keeps what is read, and no more, whatever
+// others have written.
+func TestManagerCachesOurFields(t *testing.T) {
+	options, err := parse(t, nil).manager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := []metav1.ManagedFieldsEntry{{Manager: api.Manager, Operation: metav1.ManagedFieldsOperationApply}, {Manager: api.Manager, Subresource: "resize"}}
+	all := []metav1.ManagedFieldsEntry{{Manager: "kubelet", Subresource: "status"}, ours[0], {Manager: "kubectl-edit"}, ours[1]}
+	want := map[string][]metav1.ManagedFieldsEntry{"Pod": ours, "PersistentVolumeClaim": ours, "EtcdCluster": ours}
+	got := map[string][]metav1.ManagedFieldsEntry{}
+	kinds := maps.Clone(options.Cache.ByObject)
+	kinds[&api.EtcdCluster{}] = cache.ByObject{Transform: options.Cache.DefaultTransform}
+	for object, by := range kinds {
+		object.SetManagedFields(slices.Clone(all))
+		kept, err := by.Transform(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fields := object.GetManagedFields(); kept == any(object) && len(fields) > 0 {
+			got[reflect.TypeOf(object).Elem().Name()] = fields
+		}
+		gone := toolscache.DeletedFinalStateUnknown{Key: "ns/db-0"}
+		if kept, err := by.Transform(gone); kept != any(gone) || err != nil {
+			t.Errorf("%T: what tells that an object is gone becomes %v, %v", object, kept, err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 

@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -96,12 +98,14 @@ func serveShard(ctx context.Context, part shard) error {
 	const atATime = 8
 	s := &standIns{
 		shard: part, secured: os.Getenv(tlsVariable) == "true", client: c, slots: make(chan struct{}, atATime), failed: make(chan error, 1), ctx: ctx,
-		begun: map[types.UID]bool{}, known: map[string]string{}, at: map[string]*standIn{},
+		begun: map[types.UID]bool{}, known: map[string]string{}, at: map[string]*standIn{}, hostile: map[string]bool{},
 	}
-	s.server = grpc.NewServer()
+	options := s.hostility()
 	if s.secured {
-		s.server = grpc.NewServer(grpc.Creds(credentials.NewTLS(s.tls())))
+		options = append(options, grpc.Creds(credentials.NewTLS(s.tls())))
 	}
+	s.server = grpc.NewServer(options...)
+	s.metrics = &http.Server{Handler: http.HandlerFunc(s.serveMetrics), ReadHeaderTimeout: time.Minute}
 	etcdserverpb.RegisterMaintenanceServer(s.server, standInMaintenance{standIns: s})
 	etcdserverpb.RegisterClusterServer(s.server, standInMembers{standIns: s})
 	if err := follow(ctx, watches, &corev1.Pod{}, func(o client.Object) {
@@ -113,6 +117,7 @@ func serveShard(ctx context.Context, part shard) error {
 	}
 	go func() { s.fail(watches.Start(ctx)) }()
 	defer s.server.Stop()
+	defer s.metrics.Close()
 	select {
 	case err := <-s.failed:
 		if ctx.Err() == nil {

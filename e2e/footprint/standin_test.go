@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,10 +43,12 @@ type standIns struct {
 	failed  chan error      // has room for one
 	all     sync.WaitGroup  // of what goes on
 	ctx     context.Context //nolint:containedctx // of the process, which does nothing else
+	metrics *http.Server    // of tenants' members
 	mu      sync.Mutex
 	begun   map[types.UID]bool  // the Pods that were told to run
 	known   map[string]string   // the addresses, by the names of Pods
 	at      map[string]*standIn // by address
+	hostile map[string]bool     // the clusters whose members answer what they like
 }
 
 // lostNode is the annotation of a Pod whose node is lost.
@@ -65,6 +68,12 @@ func (s *standIns) see(pod *corev1.Pod) {
 		return
 	}
 	s.mu.Lock()
+	if said := pod.Annotations[hostileImage]; said != "" {
+		s.hostile[pod.Labels[api.LabelCluster]] = said == "true"
+		for _, m := range s.at {
+			m.hostile.Store(s.hostile[m.cluster])
+		}
+	}
 	if pod.Status.PodIP != "" {
 		if m := s.at[pod.Status.PodIP]; m != nil && pod.Annotations[lostNode] != "" {
 			m.lost.Store(true)
@@ -100,7 +109,8 @@ func (s *standIns) address(pod *corev1.Pod) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m := &standIn{name: pod.Name, cluster: pod.Labels[api.LabelCluster], namespace: pod.Namespace, lost: &atomic.Bool{}}
+	m := &standIn{name: pod.Name, cluster: pod.Labels[api.LabelCluster], namespace: pod.Namespace, turn: map[string]int{}}
+	m.hostile.Store(s.hostile[m.cluster])
 	if s.secured {
 		if m.certificate, err = s.certificate(m.cluster); err != nil {
 			return "", err
@@ -108,10 +118,13 @@ func (s *standIns) address(pod *corev1.Pod) (string, error) {
 	}
 	s.known[pod.Name], s.at[ip] = ip, m
 	s.all.Go(func() {
-		if err := s.server.Serve(onNode{listener, m.lost}); err != nil {
+		if err := s.server.Serve(onNode{listener, m}); err != nil {
 			s.fail(err)
 		}
 	})
+	if strings.HasPrefix(m.cluster, tenants) {
+		return ip, s.listenForMetrics(ip)
+	}
 	return ip, nil
 }
 
@@ -182,12 +195,18 @@ func (s *standIns) tls() *tls.Config {
 // answered, and no connection is closed.
 type onNode struct {
 	net.Listener
-	lost *atomic.Bool
+	member *standIn
 }
 
 func (n onNode) Accept() (net.Conn, error) {
 	c, err := n.Listener.Accept()
-	return onNodeConn{c, n.lost}, err
+	if err != nil {
+		return nil, err
+	}
+	if n.member.hostile.Load() {
+		c = n.member.misuse(c)
+	}
+	return onNodeConn{c, &n.member.lost}, nil
 }
 
 type onNodeConn struct {
@@ -215,7 +234,10 @@ func (c onNodeConn) Write(p []byte) (int, error) {
 type standIn struct {
 	name, cluster, namespace string
 	certificate              *tls.Certificate // nil: plain text
-	lost                     *atomic.Bool     // with its node
+	lost                     atomic.Bool      // with its node
+	hostile                  atomic.Bool      // it answers what it likes
+	mu                       sync.Mutex
+	turn                     map[string]int // of what it answers next, by what it is asked
 }
 
 func (m *standIn) members() []string {

@@ -46,10 +46,12 @@ func (l line[T]) before(other line[T]) int {
 // New returns Shares with that many places. One namespace gets three quarters of them at most; all
 // but one of two or three places; and a single place.
 func New[T comparable](places int) *Shares[T] {
-	return &Shares[T]{
-		free: places, most: max(1, places-max(1, places/4)),
-		has: map[string]int{}, waiting: map[string]line[T]{},
-	}
+	return Limited[T](places, max(1, places-max(1, places/4)))
+}
+
+// Limited returns Shares with that many places, of which one namespace gets as many as most says.
+func Limited[T comparable](places, most int) *Shares[T] {
+	return &Shares[T]{free: places, most: most, has: map[string]int{}, waiting: map[string]line[T]{}}
 }
 
 // Wait adds an item that waits for a place. Next gives it one.
