@@ -11,11 +11,14 @@ import (
 //
 // ClientTLS is TLS of the port that clients use.
 type ClientTLSApplyConfiguration struct {
-	// mode is Managed (Quorate issues all certificates, with a certificate authority for this
-	// cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
-	// text). With Managed and Secret every client needs a certificate: with Managed one of that
-	// authority, with Secret one of an authority in ca.crt of secretRef. A change of the mode
-	// recreates the Pods, one after the other: plaintext says how clients go on meanwhile.
+	// mode is Managed (Quorate issues and renews all certificates, with a certificate authority for
+	// this cluster alone), Secret (you or cert-manager write them into Secrets) or Disabled (plain
+	// text: whatever reaches the port can read and write the data). With Managed and Secret every
+	// client connects to https, and needs a certificate. With Managed an application finds its
+	// certificate in the Secret <cluster>-client-tls (ca.crt, tls.crt, tls.key), and the operator
+	// needs rights on Secrets. With Secret a client needs a certificate of an authority in ca.crt
+	// of secretRef. A change of the mode recreates the Pods, one after the other. To do it without
+	// a pause for clients, use plaintext. Required where client is written.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// plaintext is Allowed (members also serve clients without TLS, at the same port) or Refused. A
 	// client without TLS needs no certificate: while plaintext is Allowed, whatever reaches the
@@ -24,15 +27,18 @@ type ClientTLSApplyConfiguration struct {
 	// Only with modes Managed and Secret. Default Refused.
 	Plaintext *apiv1alpha1.Plaintext `json:"plaintext,omitempty"`
 	// altNames are further DNS names and IP addresses by which clients reach the members, such as
-	// those of a load balancer. They can be changed at any time: the members' certificate is
-	// reissued, and nothing restarts. The names of the Services and of the members, localhost,
-	// 127.0.0.1 and ::1 are always in it. Only with mode Managed. Default none.
+	// those of a load balancer: clients verify that the name they connect to is in the members'
+	// certificate. They can be changed at any time: the certificate is reissued, members present it
+	// within a minute or two, and nothing restarts. The names of the Services and of the members,
+	// localhost, 127.0.0.1 and ::1 are always in it. Only with mode Managed. Default none.
 	AltNames []apiv1alpha1.AltName `json:"altNames,omitempty"`
 	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
-	// of status.tls.client.rotateAuthority starts one, and an empty one starts none. Quorate
-	// reissues all certificates, and recreates each Pod twice, one Pod at a time. A rotation that
-	// has begun is completed, even if the value changes or is removed. An authority is also rotated
-	// when two thirds of its validity have passed. Only with mode Managed. Default empty.
+	// of status.tls.client.rotateAuthority starts one, such as today's date, and an empty one
+	// starts none. Quorate reissues all certificates, and recreates each Pod twice, one Pod at a
+	// time. Applications have to read <cluster>-client-tls again, twice (rotationWait). A rotation
+	// that has begun is completed, even if the value changes or is removed. An authority is also
+	// rotated by itself when two thirds of its validity of ten years have passed. Only with mode
+	// Managed. Default empty.
 	RotateAuthority *string `json:"rotateAuthority,omitempty"`
 	// rotationWait is how long a rotation waits for applications to reload <cluster>-client-tls,
 	// from 0s to 8760h. It waits twice. First ca.crt has both authorities, and the members present
@@ -40,16 +46,19 @@ type ClientTLSApplyConfiguration struct {
 	// the members refuse no certificate of the old one before the wait is over. 0s does not wait. A
 	// change applies to a rotation that is under way as well. Only with mode Managed. Default 168h.
 	RotationWait *apiv1alpha1.Duration `json:"rotationWait,omitempty"`
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
-	// with the authorities that client certificates are checked against. tls.crt must be valid for
-	// *.<cluster>.<namespace>.svc and <cluster>-client.<namespace>.svc, for server and client
-	// authentication. Another name recreates the Pods, one after the other. Required with mode
-	// Secret, and only allowed there.
+	// secretRef is the Secret, in the namespace of the EtcdCluster, with the certificate of all
+	// members: tls.crt, tls.key, and ca.crt with the authorities that client certificates are
+	// checked against. tls.crt must be valid for *.<cluster>.<namespace>.svc and
+	// <cluster>-client.<namespace>.svc, for server and client authentication. What the Secret holds
+	// can be changed at any time: members use another tls.crt and tls.key without a restart, and
+	// another ca.crt from their next start on. Another name recreates the Pods, one after the
+	// other. Required with mode Secret, and only allowed there.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// operatorSecretRef is the Secret with the client certificate of Quorate and of the Jobs of its
-	// backups: tls.crt, tls.key, and ca.crt with the authorities that members are checked against.
-	// tls.crt must be valid for client authentication. Another name recreates the Pods, one after
-	// the other. Required with mode Secret, and only allowed there.
+	// operatorSecretRef is the Secret, in the same namespace, with the client certificate of
+	// Quorate and of the Jobs of its backups: tls.crt, tls.key, and ca.crt with the authorities
+	// that members are checked against. tls.crt must be valid for client authentication, and issued
+	// by an authority in ca.crt of secretRef. No Pod of a member mounts it: neither another name
+	// nor another certificate restarts one. Required with mode Secret, and only allowed there.
 	OperatorSecretRef *SecretReferenceApplyConfiguration `json:"operatorSecretRef,omitempty"`
 }
 

@@ -11,20 +11,25 @@ import (
 //
 // PeerTLS is TLS of the port that members use among themselves.
 type PeerTLSApplyConfiguration struct {
-	// mode is Managed (Quorate issues all certificates, with a certificate authority for the
-	// members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
-	// Disabled (plain text). With Managed and Secret members accept no peer without a certificate
-	// of an authority that they trust. Once members have started, the mode cannot be changed yet:
-	// the one in force is in status.tls.peer.
+	// mode is Managed (Quorate issues and renews all certificates, with a certificate authority for
+	// the members of this cluster alone), Secret (you or cert-manager write them into a Secret) or
+	// Disabled (plain text: whatever reaches the port can act as a member). With Managed and Secret
+	// members accept no peer without a certificate of an authority that they trust. With Managed
+	// the operator needs rights on Secrets. Once members have started, the mode cannot be changed:
+	// the one in force is in status.tls.peer. Required where peer is written.
 	Mode *apiv1alpha1.TLSMode `json:"mode,omitempty"`
 	// rotateAuthority starts a rotation to a new certificate authority: any value other than that
-	// of status.tls.peer.rotateAuthority starts one, as in spec.tls.client. It waits for no
-	// application. Only with mode Managed. Default empty.
+	// of status.tls.peer.rotateAuthority starts one, such as today's date, and an empty one starts
+	// none. Each Pod is recreated twice, one Pod at a time. No application notices it, so it waits
+	// for none. An authority is also rotated by itself when two thirds of its validity of ten years
+	// have passed. Only with mode Managed. Default empty.
 	RotateAuthority *string `json:"rotateAuthority,omitempty"`
-	// secretRef is the Secret with the certificate of all members: tls.crt, tls.key, and ca.crt
-	// with the authorities that peers are checked against. tls.crt must be valid for
-	// *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for server and client
-	// authentication. Required with mode Secret, and only allowed there.
+	// secretRef is the Secret, in the namespace of the EtcdCluster, with the certificate of all
+	// members: tls.crt, tls.key, and ca.crt with the authorities that peers are checked against.
+	// tls.crt must be valid for *.<cluster>.<namespace>.svc and <cluster>.<namespace>.svc, for
+	// server and client authentication. What the Secret holds can be changed at any time: members
+	// use another tls.crt and tls.key without a restart, and another ca.crt from their next start
+	// on. The name cannot be changed. Required with mode Secret, and only allowed there.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

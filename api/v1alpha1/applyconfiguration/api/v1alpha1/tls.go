@@ -6,13 +6,15 @@ package v1alpha1
 // with apply.
 //
 // TLS says how the connections to the members, and among them, are encrypted and authenticated.
-// Each of the two ports has a mode of its own.
+// Each of the two ports has a mode of its own. The third port, 2381 for metrics and probes, serves
+// no data, and is always plain text.
 type TLSApplyConfiguration struct {
-	// client is for the port that clients use (2379). A new cluster of which the spec says nothing
-	// here has mode Managed; one that exists keeps the mode in status.tls.client.
+	// client is for the port that clients use (2379). Left out, a new cluster has mode Managed, and
+	// one that exists keeps the mode in status.tls.client: to remove client from the spec does not
+	// turn TLS off.
 	Client *ClientTLSApplyConfiguration `json:"client,omitempty"`
-	// peer is for the port that members use among themselves (2380). A new cluster of which the
-	// spec says nothing here has mode Managed; one that exists keeps the mode in status.tls.peer.
+	// peer is for the port that members use among themselves (2380). Left out, a new cluster has
+	// mode Managed, and one that exists keeps the mode in status.tls.peer.
 	Peer *PeerTLSApplyConfiguration `json:"peer,omitempty"`
 }
 
