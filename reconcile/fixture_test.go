@@ -125,7 +125,7 @@ type stub struct {
 	*Reconciler
 	mu      sync.Mutex
 	writes  []write
-	marks   map[string]map[string]string // the annotations that were applied, by kind and name
+	marks   map[string]map[string]string // the annotations that were applied, by kind and name, without those for Argo CD
 	labels  map[string]map[string]string // that were applied, by kind and name
 	specs   map[string]corev1.PodSpec    // what was applied of Pods, by verb or subresource and name
 	patches map[string]string            // by kind and name
@@ -182,6 +182,7 @@ func newStub(t *testing.T, refuse func(write) error, objects ...client.Object) *
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			delete(meta.Metadata.Annotations, "argocd.argoproj.io/sync-options")
 			s.marks[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Annotations
 			s.labels[meta.Kind+" "+meta.Metadata.Name] = meta.Metadata.Labels
 			switch meta.Kind {

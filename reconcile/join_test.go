@@ -50,7 +50,7 @@ func TestPrepare(t *testing.T) {
 	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "db-3", errors.New("exceeded quota"))
 	claim := func(name string) write { return write{"apply", "PersistentVolumeClaim", name, "", apply.OnlyIfAbsent} }
 	pod := func(name string) write { return write{"apply", "Pod", name, "", apply.OnlyIfAbsent} }
-	onClaim := map[string]string{"argocd.argoproj.io/sync-options": "Prune=false,Delete=false", api.AnnotationJoin: "pending", api.AnnotationStorage: "1Gi", api.AnnotationTLS: "client=Disabled,peer=Disabled", api.AnnotationVersion: "3.6.16"}
+	onClaim := map[string]string{api.AnnotationJoin: "pending", api.AnnotationStorage: "1Gi", api.AnnotationTLS: "client=Disabled,peer=Disabled", api.AnnotationVersion: "3.6.16"}
 	onPod := map[string]string{
 		api.AnnotationProvisions: "true", api.AnnotationRevision: "", api.AnnotationApplied: image36,
 		api.AnnotationCheckAtStart: checkedAtStart, api.AnnotationCheckCompacted: checkedCompacted,

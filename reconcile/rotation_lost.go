@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,10 +49,15 @@ func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Sec
 // replaceExpired begins a rotation where the authority has expired and its Secret is gone: what it
 // has issued has expired as well, so that members refuse each other at each new connection, and the
 // Secret would not help if a person restored it. The error says what comes. nil: the authority has
-// not expired, or its certificate is in none of the other Secrets.
+// not expired, or its certificate is in none of the other Secrets, or one of these is not Quorate's:
+// a person restores the lost one.
 func (l *inspection) replaceExpired(ctx context.Context, p plane) error {
 	trusted, err := l.trusted(ctx, p)
-	if err != nil {
+	var wrong *certificatesError
+	switch {
+	case errors.As(err, &wrong):
+		return nil
+	case err != nil:
 		return err
 	}
 	found := pki.Find(pki.Encode(trusted), p.status.Authority)

@@ -196,11 +196,11 @@ func serves(c *api.EtcdCluster, seen observed, name string) string {
 	}
 	m := member(c, seen, name)
 	served, proved := made(c, seen.claims, i)
-	all := []*api.EtcdCluster{c, served}
+	all := []*api.EtcdCluster{c}
 	if slices.Contains(i.Pod.Untried, render.PartClientPort) { // it was made before the cluster had formed
 		all = append(all, render.WithClientPort(served, render.ClientPort(c, pod)))
 	}
-	for _, of := range all {
+	for _, of := range append(all, served) {
 		m.Proved = proved && of != c
 		text := render.Served(of, says)
 		if text == says {
