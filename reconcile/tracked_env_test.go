@@ -62,7 +62,6 @@ func (s *stage) tracked(application string, inGit ...string) (own, pruned []stri
 // EtcdCluster, takes nothing for its own but what is in Git, before and after that goes. A claim
 // that an earlier Quorate has labelled loses the label, and one that another manager labels is kept.
 func TestTracked(t *testing.T) {
-	t.Parallel()
 	s := newStage(t)
 	s.unasked = true // with the Secrets that a person gets, whose spec says nothing of TLS
 	stop := s.operate()
