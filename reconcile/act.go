@@ -65,18 +65,32 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if keepsAll && refuses(err) { // a drain does not wait for a person
 		err = errors.Join(err, r.applyBudget(ctx, c, seen, false))
 	}
+	err = r.maintainAfter(ctx, c, seen, step, err)
+	return errors.Join(alongside(staticErr, step, err), err)
+}
+
+// maintainAfter brings the metadata of members up to date, as far as the error of the step allows.
+func (r *Reconciler) maintainAfter(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step, err error) error {
+	var draining *drainingError
 	switch {
-	case err == nil, drains:
-		err = cmp.Or(r.maintain(ctx, c, seen, step), err)
+	case err == nil, errors.As(err, &draining):
+		return cmp.Or(r.maintain(ctx, c, seen, step), err)
 	case follows(err):
-		err = errors.Join(err, r.maintain(ctx, c, seen, step))
-	case held != nil && held == blockedByCertificates(seen):
-		err = errors.Join(err, r.letBack(ctx, c, seen, step))
+		return errors.Join(err, r.maintain(ctx, c, seen, step))
+	case errors.Is(err, blockedByCertificates(seen)):
+		return errors.Join(err, r.letBack(ctx, c, seen, step))
+	default:
+		return err
 	}
-	if invalid != nil && !blocked && err == nil && step.Action != membership.None {
-		staticErr = &meanwhileError{staticErr}
+}
+
+// alongside is the error of the spec, with the step if that was taken all the same.
+func alongside(staticErr error, step membership.Step, err error) error {
+	var invalid *invalidError
+	if err != nil || step.Action == membership.None || beginsChange(step) || !errors.As(staticErr, &invalid) {
+		return staticErr
 	}
-	return errors.Join(staticErr, err)
+	return &meanwhileError{staticErr}
 }
 
 // follows reports whether the metadata of members is brought up to date though the step was not

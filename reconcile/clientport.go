@@ -64,34 +64,38 @@ func (l *inspection) keepOthers(ctx context.Context, others clientPorts) error {
 		if renamed && l.found.configs[l.c.OperatorSecret()] != nil {
 			continue
 		}
-		of := *l
-		of.c = render.WithClientPort(l.c, others[operator])
-		of.writes = of.writes && !namesIssued(l.c, of.c)
-		var secret *corev1.Secret
-		var err error
-		if others[operator].Mode == api.TLSManaged {
-			secret, err = of.keepManaged(ctx)
-		} else {
-			secret, err = of.get(ctx, operator)
-		}
-		if apierrors.IsConflict(err) {
+		config, err := l.formerConfig(ctx, operator, others[operator])
+		switch {
+		case err == nil:
+			l.found.configs[operator] = config
+		case apierrors.IsConflict(err):
 			return err
-		}
-		if err == nil && secret != nil {
-			var config *tls.Config
-			if config, err = pki.Config(secret.Data, files, l.now); err == nil {
-				l.found.configs[operator] = config
-			}
-		}
-		if err == nil && secret == nil {
-			err = fmt.Errorf("there is no Secret %s", operator)
-		}
-		if err != nil && !renamed { // what is wrong with the new one is told
+		case !renamed: // else what is wrong with the new one is told
 			l.found.unasked[operator] = &certificatesError{api.ReasonCertificates, fmt.Sprintf("members that serve clients by an earlier spec.tls.client cannot be asked, and so not be changed (%v): restore Secret %s as it was", err, operator)}
 			l.lookBy(l.now.Add(unreadyLook))
 		}
 	}
 	return nil
+}
+
+// formerConfig is how the operator connects to Pods of a former clients' port.
+func (l *inspection) formerConfig(ctx context.Context, operator string, port api.ClientTLS) (*tls.Config, error) {
+	of := *l
+	of.c = render.WithClientPort(l.c, port)
+	of.writes = of.writes && !namesIssued(l.c, of.c)
+	read := of.keepManaged
+	if port.Mode != api.TLSManaged {
+		read = func(ctx context.Context) (*corev1.Secret, error) { return of.get(ctx, operator) }
+	}
+	secret, err := read(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case secret == nil:
+		return nil, fmt.Errorf("there is no Secret %s", operator)
+	default:
+		return pki.Config(secret.Data, files, l.now)
+	}
 }
 
 // namesIssued reports whether the spec names a Secret of others that Quorate wrote when the

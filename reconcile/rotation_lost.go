@@ -49,8 +49,8 @@ func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Sec
 // replaceExpired begins a rotation where the authority has expired and its Secret is gone: what it
 // has issued has expired as well, so that members refuse each other at each new connection, and the
 // Secret would not help if a person restored it. The error says what comes. nil: the authority has
-// not expired, or its certificate is in none of the other Secrets, or one of these is not Quorate's:
-// a person restores the lost one.
+// not expired, or its certificate is in none of the other Secrets, or one of these is not
+// Quorate's: a person restores the lost one.
 func (l *inspection) replaceExpired(ctx context.Context, p plane) error {
 	trusted, err := l.trusted(ctx, p)
 	var wrong *certificatesError

@@ -60,7 +60,8 @@ func (s *stage) tracked(application string, inGit ...string) (own, pruned []stri
 
 // TestTracked: an Argo CD that tracks by label, with an Application that is called like the
 // EtcdCluster, takes nothing for its own but what is in Git, before and after that goes. A claim
-// that an earlier Quorate has labelled loses the label, and one that another manager labels is kept.
+// that an earlier Quorate has labelled loses the label, and one that another manager labels is
+// kept.
 func TestTracked(t *testing.T) {
 	s := newStage(t)
 	s.unasked = true // with the Secrets that a person gets, whose spec says nothing of TLS

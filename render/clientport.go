@@ -87,8 +87,8 @@ func ClientPortAsMade(c *api.EtcdCluster, pod *corev1.Pod) api.ClientTLS {
 	return port
 }
 
-// revisionNow is the revision that a live Pod is to record (AnnotationRevision): the one that it was
-// made of, with the name of the operator's Secret as it is by now.
+// revisionNow is the revision that a live Pod is to record (AnnotationRevision): the one that it
+// was made of, with the name of the operator's Secret as it is by now.
 func revisionNow(c *api.EtcdCluster, live *corev1.Pod) string {
 	if !SameServerSecret(c, ClientPortAsMade(c, live)) {
 		return live.Annotations[api.AnnotationRevision]

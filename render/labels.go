@@ -41,12 +41,12 @@ func podLabels(c *api.EtcdCluster, m Member) map[string]string {
 }
 
 const (
-	// labelInstance tells clusters apart for people and their tools. Argo CD with the tracking method
-	// "label" takes what has it, and no owner, for its own, and prunes what is not in Git.
+	// labelInstance tells clusters apart for people and their tools. Argo CD with the tracking
+	// method "label" takes what has it, and no owner, for its own, and prunes what is not in Git.
 	labelInstance = "app.kubernetes.io/instance"
 
-	// annotationSyncOptions with keepUnpruned has Argo CD neither prune nor delete an object, however
-	// it comes to track it.
+	// annotationSyncOptions with keepUnpruned has Argo CD neither prune nor delete an object,
+	// however it comes to track it.
 	annotationSyncOptions = "argocd.argoproj.io/sync-options"
 	keepUnpruned          = "Prune=false,Delete=false"
 )

@@ -280,8 +280,8 @@ func (o *operatorOptions) cache() (cache.Options, error) {
 	return c, nil
 }
 
-// onlyOurFields leaves of the managedFields of an object those of Quorate. A person who may write an
-// object can add any number of others. What the cache has already is not written to: others read
+// onlyOurFields leaves of the managedFields of an object those of Quorate. A person who may write
+// an object can add any number of others. What the cache has already is not written to: others read
 // it.
 func onlyOurFields(o any) (any, error) {
 	object, is := o.(client.Object) // or it tells that one is gone

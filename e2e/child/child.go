@@ -31,9 +31,10 @@ var starts = sync.OnceValue(func() chan<- func() {
 	return all
 })
 
-// Do runs what starts programs by itself, such as envtest, from these paths: their processes end with
-// the test binary, as long as the same goroutine starts them. It takes a thread for as long as the
-// test binary lives. The paths are changed until start returns, which it does when the programs run.
+// Do runs what starts programs by itself, such as envtest, from these paths: their processes end
+// with the test binary, as long as the same goroutine starts them. It takes a thread for as long as
+// the test binary lives. The paths are changed until start returns, which it does when the programs
+// run.
 func Do(start func() error, programs ...*string) error {
 	for _, program := range programs {
 		instead, remove, err := inPlaceOf(*program)

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 			return err
 		}
 		for !runs(through, binary) {
-			time.Sleep(time.Millisecond) // there is no event; the test that reads the output bounds it
+			<-time.After(time.Millisecond) // there is no event; the test that reads the output bounds it
 		}
 		return nil
 	}, &program)

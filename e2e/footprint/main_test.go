@@ -117,7 +117,7 @@ func serveShard(ctx context.Context, part shard) error {
 	}
 	go func() { s.fail(watches.Start(ctx)) }()
 	defer s.server.Stop()
-	defer s.metrics.Close()
+	defer func() { _ = s.metrics.Close() }()
 	select {
 	case err := <-s.failed:
 		if ctx.Err() == nil {

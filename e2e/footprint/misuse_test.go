@@ -70,7 +70,7 @@ type trickle struct{ net.Conn }
 
 func (c trickle) Write(p []byte) (int, error) {
 	for n := range p {
-		time.Sleep(time.Second) // that is what it does
+		<-time.After(time.Second) // that is what it does
 		if _, err := c.Conn.Write(p[n : n+1]); err != nil {
 			return n, err
 		}
@@ -241,8 +241,8 @@ func (s *standIns) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	case 5:
 		for _, err := w.Write([]byte("#")); err == nil; _, err = w.Write([]byte("#")) {
-			err = http.NewResponseController(w).Flush()
-			time.Sleep(time.Second) // that is what it does
+			_ = http.NewResponseController(w).Flush() // a reader may hang up
+			<-time.After(time.Second)                 // that is what it does
 		}
 	case 6:
 		<-r.Context().Done()

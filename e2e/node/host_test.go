@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,9 +107,7 @@ func TestHostClean(t *testing.T) {
 	pid := map[string]string{daemonPIDFile: "42"}
 	with := func(files map[string]string, name, content string) map[string]string {
 		all := map[string]string{name: content}
-		for name, content := range files {
-			all[name] = content
-		}
+		maps.Copy(all, files)
 		return all
 	}
 	const simulated = "Reading package lists...\nInst gpgv [2.4.6] (2.4.7 Debian:13/stable [amd64])\n" +

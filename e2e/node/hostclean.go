@@ -130,25 +130,36 @@ func (h *host) undoRuntime(ctx context.Context, r hostRecord) error {
 			return err
 		}
 	}
-	if pid, err := h.daemonPID(); err == nil {
-		if err := h.signal(pid, syscall.SIGHUP); err != nil {
-			return fmt.Errorf("make Docker read its configuration: %w", err)
-		}
-		err := answers(ctx, func(ctx context.Context) error {
-			if name, err := h.defaultRuntime(ctx); err != nil || name == runcWrapperName {
-				return fmt.Errorf("the default runtime is %s: %w", name, err)
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("wait for Docker's default runtime of before: %w", err)
-		}
+	if err := h.reread(ctx); err != nil {
+		return err
 	}
 	if err := os.Remove(h.path(runcWrapperPath)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	_ = os.Remove(filepath.Dir(h.path(runcWrapperPath))) // where nothing else is in it
 	say("Docker has no runtime %s any more", runcWrapperName)
+	return nil
+}
+
+// reread has a running Docker read its configuration, and waits until it has the default runtime of
+// before.
+func (h *host) reread(ctx context.Context) error {
+	pid, err := h.daemonPID()
+	if err != nil {
+		return nil //nolint:nilerr // no Docker runs: it reads its configuration when it starts
+	}
+	if err := h.signal(pid, syscall.SIGHUP); err != nil {
+		return fmt.Errorf("make Docker read its configuration: %w", err)
+	}
+	err = answers(ctx, func(ctx context.Context) error {
+		if name, err := h.defaultRuntime(ctx); err != nil || name == runcWrapperName {
+			return fmt.Errorf("the default runtime is %s: %w", name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for Docker's default runtime of before: %w", err)
+	}
 	return nil
 }
 

@@ -15,8 +15,8 @@ import (
 type hostRecord struct {
 	// Kind is one of the constants below.
 	Kind string `json:"kind"`
-	// Was is what was there: the number of inotify instances, or Docker's configuration. Absent says
-	// that there was no such file.
+	// Was is what was there: the number of inotify instances, or Docker's configuration. Absent
+	// says that there was no such file.
 	Was    string `json:"was,omitempty"`
 	Absent bool   `json:"absent,omitempty"`
 	// Packages are those that were not installed.
