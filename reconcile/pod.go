@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	api "quorate.dev/api/v1alpha1"
@@ -82,23 +81,6 @@ func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
 		now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c)), emptied: now.Add(-replaceEmptyAfter(c)),
 		pause: pause(c, now.Sub(lost)), lost: lost,
 	}
-}
-
-// comesDue reports whether patience with a member, or with the whole cluster, ends within a time if
-// nothing else happens: then something is to be done that no watch tells of.
-func (r *Reconciler) comesDue(c *api.EtcdCluster, seen observed, now time.Time, within time.Duration) bool {
-	before, after := r.limits(c, now), r.limits(c, now.Add(within))
-	for _, pod := range seen.pods {
-		if !equality.Semantic.DeepEqual(podFacts(c, pod, before), podFacts(c, pod, after)) {
-			return true
-		}
-	}
-	for _, claim := range seen.claims {
-		if stuck(c, claim, before.overdue) != stuck(c, claim, after.overdue) {
-			return true
-		}
-	}
-	return inPlace(c, before) != inPlace(c, after) || lossFacts(c, before) != lossFacts(c, after)
 }
 
 // replaceAfter is spec.recovery.replaceAfter, by default the five minutes after which Kubernetes

@@ -248,13 +248,8 @@ func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluste
 		return draining.again
 	}
 	wait := r.pace.wait(key, step, again(seen, step, r.written.lately(key)))
-	// What heals the cluster is looked at as often as ever, unless there is no member to do it
-	// with.
-	heals := step.Acts() || wait < whileWaiting && seen.Reach != membership.ReachNone
-	if now := time.Now(); !heals && seen.proves == 0 && !seen.inconclusive {
-		if rest := r.unresponsive.rest(key, now); rest > wait && !r.comesDue(cluster, seen, now, rest) {
-			wait = rest
-		}
+	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
+		wait = max(wait, r.unresponsive.rest(key, time.Now()))
 	}
 	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, time.Now()), untilCertificatesLook(seen, time.Now()))
 }
