@@ -93,8 +93,10 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 }
 
 // tryFor bounds all tries of one look. A webhook may hang for 30 s, and what is decided by a look
-// is done within 8 s of its intent (inTime), with another look in between.
-const tryFor = time.Second
+// is done within 8 s of its intent (inTime), with another look in between. A restore in place tries
+// half a dozen requests, which take some hundred milliseconds each where the API server is busy,
+// and begins only when all of them were answered.
+const tryFor = 3 * time.Second
 
 // inconclusive is why a try (dry run) shows nothing. What the API server has against the thing
 // itself is told when it is asked for in earnest.
