@@ -115,19 +115,19 @@ func TestBadInput(t *testing.T) {
 			reason:  "another application's Service has the name of the one that gives members theirs",
 			object:  &corev1.Service{ObjectMeta: foreign("foreign-service"), Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}},
 			stalled: api.ReasonForeignObject,
-			message: `Service foreign-service exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
+			message: `Service foreign-service exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete it if nothing needs it, or create this EtcdCluster under another name`,
 		},
 		"foreign-client-service": {
 			reason:  "another application's Service has the name of the one for clients",
 			object:  &corev1.Service{ObjectMeta: foreign("foreign-client-service-client"), Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}},
 			stalled: api.ReasonForeignObject,
-			message: `Service foreign-client-service-client exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
+			message: `Service foreign-client-service-client exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete it if nothing needs it, or create this EtcdCluster under another name`,
 		},
 		"foreign-budget": {
 			reason:  "another application's disruption budget has the name of ours",
 			object:  &policyv1.PodDisruptionBudget{ObjectMeta: foreign("foreign-budget")},
 			stalled: api.ReasonForeignObject,
-			message: `PodDisruptionBudget foreign-budget exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
+			message: `PodDisruptionBudget foreign-budget exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete it if nothing needs it, or create this EtcdCluster under another name`,
 		},
 		"foreign-volume": {
 			reason: "another application's volume has the name of the first member's",
@@ -137,13 +137,13 @@ func TestBadInput(t *testing.T) {
 				Resources:   corev1.VolumeResourceRequirements{Requests: quantities(corev1.ResourceStorage, "1Gi")},
 			}},
 			stalled: api.ReasonForeignObject,
-			message: `PersistentVolumeClaim foreign-volume-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
+			message: `PersistentVolumeClaim foreign-volume-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete it if nothing needs it, or create this EtcdCluster under another name`,
 		},
 		"foreign-pod": {
 			reason:  "another application's Pod has the name of the first member's",
 			object:  restrictedPod("foreign-pod-0", "etcdctl", "watch", "nothing"),
 			stalled: api.ReasonForeignObject,
-			message: `Pod foreign-pod-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name`,
+			message: `Pod foreign-pod-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete it if nothing needs it, or create this EtcdCluster under another name`,
 		},
 		"unknown-flag": {
 			reason: "a flag of 3.5 that 3.7 does not know any more is refused before anything is created",

@@ -106,7 +106,7 @@ func TestPlanChange(t *testing.T) {
 			args:   []change{on(1, changingStill), on(1, overdue)},
 			want: Step{
 				Action: Stall, Reason: Changing,
-				Message: "waiting for m-1 to answer from what it was changed to. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)",
+				Message: "waiting for m-1 to answer from what it was changed to. Waiting has not helped: remove the cause",
 			},
 		},
 		"Behind": {

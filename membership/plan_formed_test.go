@@ -82,7 +82,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{noQuorum, on(0, stuck), on(0, overdue), on(2, silent)},
 			want: Step{
 				Action: Stall, Reason: QuorumLost,
-				Message: "no quorum answers: m-0 cannot pull the image etcd:v3.6.16; m-1 knows no leader; m-2 does not answer. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)",
+				Message: "no quorum answers: m-0 cannot pull the image etcd:v3.6.16; m-1 knows no leader; m-2 does not answer. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back",
 			},
 		},
 
@@ -135,7 +135,7 @@ func TestPlanFormed(t *testing.T) {
 			args:   []change{on(2, stuck), on(2, overdue)},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)",
+				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause",
 			},
 		},
 		"MemberDownTriedInstead": {
@@ -149,7 +149,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore). The spec was tried, and reverted (m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
+				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause. The spec was tried, and reverted (m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
 			},
 		},
 		"MemberDownDamaged": {

@@ -217,7 +217,7 @@ func TestPlanLearner(t *testing.T) {
 			args:   []change{size(4), learner(3), on(3, stuck), on(3, overdue)},
 			want: Step{
 				Action: Stall, Reason: Joining,
-				Message: "waiting for the learner to catch up: m-3 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)",
+				Message: "waiting for the learner to catch up: m-3 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause",
 			},
 		},
 		"JoiningDamaged": {

@@ -125,7 +125,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 			args:   []change{on(1, unplaced), on(1, overdue), on(1, func(i *Instance) { i.Pod.NeverRan = false })},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-1 cannot be scheduled: 0/3 nodes are available. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)",
+				Message: "waiting for members that do not serve: m-1 cannot be scheduled: 0/3 nodes are available. Waiting has not helped: remove the cause",
 			},
 		},
 		"StuckWithServed": {

@@ -61,7 +61,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{on(1, newPod), on(1, foreignPod)},
 			want: Step{
 				Action: Stall, Reason: ForeignObject,
-				Message: "the Pods m-1 have another owner; delete or rename them, or give this EtcdCluster another name",
+				Message: "the Pods m-1 have another owner; delete them if nothing needs them, or create this EtcdCluster under another name",
 			},
 		},
 		"ForeignVolumeBeforeHibernated": {
@@ -70,7 +70,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{size(0), on(1, foreignVolume), on(2, foreignVolume), on(2, foreignPod)},
 			want: Step{
 				Action: Stall, Reason: ForeignObject,
-				Message: "the Pods m-2 and the PersistentVolumeClaims m-1, m-2 have another owner; delete or rename them, or give this EtcdCluster another name",
+				Message: "the Pods m-2 and the PersistentVolumeClaims m-1, m-2 have another owner; delete them if nothing needs them, or create this EtcdCluster under another name",
 			},
 		},
 
@@ -81,7 +81,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{on(2, func(i *Instance) { gone(i); i.Volume = Volume{UID: "x", ClusterID: 0xc2, MemberID: 1} })},
 			want: Step{
 				Action: Stall, Reason: ClusterIDMismatch,
-				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, the volume of m-1, m-1) and c2 (the volume of m-2); nothing is started or changed until only one is left",
+				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, the volume of m-1, m-1) and c2 (the volume of m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod <NAME>",
 			},
 		},
 		"MixedEndpointBeforeHibernated": {
@@ -90,7 +90,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{size(0), on(2, func(i *Instance) { i.Endpoint.ClusterID = 0xc2 })},
 			want: Step{
 				Action: Stall, Reason: ClusterIDMismatch,
-				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, the volume of m-1, m-1, the volume of m-2) and c2 (m-2); nothing is started or changed until only one is left",
+				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, the volume of m-1, m-1, the volume of m-2) and c2 (m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod <NAME>",
 			},
 		},
 		"MixedWithoutStatus": {
@@ -99,7 +99,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{noLatch, nobodyAnswers, onAll(noPod), on(2, func(i *Instance) { i.Volume.ClusterID = 0xc2 })},
 			want: Step{
 				Action: Stall, Reason: ClusterIDMismatch,
-				Message: "data of several etcd clusters meets here, cluster IDs c1 (the volume of m-0, the volume of m-1) and c2 (the volume of m-2); nothing is started or changed until only one is left",
+				Message: "data of several etcd clusters meets here, cluster IDs c1 (the volume of m-0, the volume of m-1) and c2 (the volume of m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod <NAME>",
 			},
 		},
 

@@ -25,14 +25,14 @@ func nameConflict(_ Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Stall, Reason: ForeignObject,
-		Message: strings.Join(whose, " and ") + " have another owner; delete or rename them, or give this EtcdCluster another name",
+		Message: strings.Join(whose, " and ") + " have another owner; delete them if nothing needs them, or create this EtcdCluster under another name",
 	}, len(whose) > 0
 }
 
 // clusterIDMismatch: volumes and members of one EtcdCluster have different etcd cluster IDs, for
 // example because a volume was restored from another cluster. Only an administrator knows which one
 // is right.
-func clusterIDMismatch(_ Desired, o Observed) (Step, bool) {
+func clusterIDMismatch(d Desired, o Observed) (Step, bool) {
 	said := map[ID][]string{}
 	if o.ClusterID != 0 {
 		said[o.ClusterID] = append(said[o.ClusterID], "the status")
@@ -55,7 +55,7 @@ func clusterIDMismatch(_ Desired, o Observed) (Step, bool) {
 	slices.Sort(parts)
 	return Step{
 		Action: Stall, Reason: ClusterIDMismatch,
-		Message: "data of several etcd clusters meets here, cluster IDs " + strings.Join(parts, " and ") + "; nothing is started or changed until only one is left",
+		Message: "data of several etcd clusters meets here, cluster IDs " + strings.Join(parts, " and ") + "; nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: " + d.kubectl("delete pvc,pod", []Instance{{Name: "<NAME>"}}, ""),
 	}, true
 }
 

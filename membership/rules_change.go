@@ -109,7 +109,7 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 	}
 	if away := names(waiting, func(i Instance) bool { return i.Pod.AwayLong }); len(away) > 0 {
 		step.Action = Stall
-		step.Message += ". The Pods of " + list(away) + " stay there, and are not deleted: bring the node back, or take it out of Kubernetes once it is off"
+		step.Message += ". The Pods of " + list(away) + " stay there, and are not deleted: bring the node back, or, once it is off, delete it (kubectl delete node <NODE>; status.members has its name)"
 	}
 	if unready := names(waiting, func(i Instance) bool { return i.Pod.Unproved && i.Pod.IdleLong }); len(unready) > 0 {
 		step.Action = Stall

@@ -137,6 +137,8 @@ func lostMajority(d Desired, o Observed) (Step, bool) {
 		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), an EtcdRestore of " + what + " is created"
 	case o.InPlace.asked():
 		step.Message += "EtcdRestore " + o.InPlace.Name + " is to restore the cluster: its conditions say what it waits for. To do something else, delete it first"
+	case d.Ephemeral:
+		step.Message += "It was in memory (spec.storage.medium): delete this EtcdCluster, and apply it again, with spec.bootstrap.restore to start from a snapshot, or without it to begin empty. Step by step: docs/backups.md#when-all-is-lost"
 	default:
 		step.Message += "Bring the volumes back; or create an EtcdRestore from " + restore + "; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back"
 	}
@@ -236,7 +238,10 @@ func needsPerson(step Step, down []Instance) Step {
 	replaceable := step.Reason != QuorumLost && step.Reason != Unreachable
 	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && !i.Publishes() && (!i.Pod.Damaged || !replaceable) }) {
 		step.Action = Stall
-		step.Message += ". Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore a snapshot (EtcdRestore)"
+		step.Message += ". Waiting has not helped: remove the cause"
+		if !replaceable {
+			step.Message += "; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back"
+		}
 	}
 	return step
 }

@@ -91,7 +91,7 @@ func volumeTooSmall(d Desired, o Observed) (Step, bool) {
 	}
 	return Step{
 		Action: Stall, Reason: VolumeTooSmall,
-		Message: fmt.Sprintf("%s stay on their volumes: the database is larger than it may be on new ones (%d MiB). %s, or make the database smaller: compact, then defragment one member after the other", list(stay), d.Room>>20, way) + o.leavePods(d),
+		Message: fmt.Sprintf("%s stay on their volumes: the database is larger than it may be on new ones (%d MiB). %s, or make the database smaller: %s, then %s", list(stay), d.Room>>20, way, d.compacts(o), d.defragments(o)) + o.leavePods(d),
 	}, len(stay) > 0 && o.outgrows(d)
 }
 
@@ -123,7 +123,7 @@ func (o Observed) leavePods(d Desired) string {
 	}
 	text := ". The volume of " + doomed[0].Name + " is " + why + ", and its data goes with its Pod: leave this Pod until another member has taken its place"
 	if len(o.voters()) == 1 {
-		text += ". It has the only copy of the data: save that (" + d.kubectl("port-forward", doomed, " 2379") + "; etcdctl --endpoints localhost:2379 snapshot save <FILE>, with TLS as in docs/tls.md#connect)"
+		text += ". It has the only copy of the data: save that (in one terminal: " + d.kubectl("port-forward", doomed, " 2379") + "; in another: etcdctl --endpoints localhost:2379 snapshot save <FILE>, with TLS as in docs/tls.md#connect)"
 	}
 	return text
 }

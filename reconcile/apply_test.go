@@ -44,12 +44,12 @@ func TestApply(t *testing.T) {
 		"Retained": {reason: "a volume without owner is taken over for its label", live: newClaim("db-0"), want: result{Writes: made}},
 		"Unlabelled": {
 			reason: "without owner and label it is not ours", live: unlabelled(newClaim("db-0")),
-			want: result{Error: "PersistentVolumeClaim db-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete or rename it, or give this EtcdCluster another name"},
+			want: result{Error: "PersistentVolumeClaim db-0 exists and belongs to another application (it has no label etcd.quorate.dev/cluster and no owner); delete it if nothing needs it, or create this EtcdCluster under another name"},
 		},
 		"LabelLost": {reason: "with our owner it is ours all the same", live: unlabelled(ownedBy("cluster", newClaim("db-0"))), want: result{Writes: made}},
 		"Foreign": {
 			reason: "another owner controls it", live: owned(newClaim("db-0"), "apps/v1", "StatefulSet", "sts", "x"),
-			want: result{Error: "PersistentVolumeClaim db-0 exists and belongs to StatefulSet sts; delete or rename it, or give this EtcdCluster another name"},
+			want: result{Error: "PersistentVolumeClaim db-0 exists and belongs to StatefulSet sts; delete it if nothing needs it, or create this EtcdCluster under another name"},
 		},
 		"Earlier": {
 			reason: "the garbage collector is about to delete it", live: ownedBy("earlier", newClaim("db-0")),

@@ -54,7 +54,7 @@ func (l *inspection) issue(ctx context.Context, a *pki.Authority, p plane, s iss
 		why, issued, next[leaf.files.Cert], next[leaf.files.Key] = stale, true, cert, key
 		if _, refused := a.Stale(next, leaf.files, leaf.use, l.now, l.lifetime()); refused != nil { // issuing it once more would not help
 			return false, &certificatesError{api.ReasonCertificates, fmt.Sprintf("Secret %s cannot be issued: what the authority in Secret %s issues would be refused (%v): %s",
-				s.name, p.authority, refused, recreateAdvice(p))}
+				s.name, p.authority, refused, l.recreateAdvice(p))}
 		}
 	}
 	if why == nil {

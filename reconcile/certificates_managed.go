@@ -160,8 +160,11 @@ func (l *inspection) expired(p plane, ends time.Time, also string) string {
 const authorityEnds = 180 * 24 * time.Hour
 
 // recreateAdvice says how a cluster gets a new authority with all members stopped: etcd reads
-// ca.crt only when it starts.
-func recreateAdvice(p plane) string {
+// ca.crt only when it starts. Data in memory would be lost with them.
+func (l *inspection) recreateAdvice(p plane) string {
+	if l.c.Spec.Storage.Medium == api.MediumMemory {
+		return "take a snapshot, and restore it into another EtcdCluster (spec.bootstrap.restore): with spec.storage.medium Memory this one cannot be scaled to 0"
+	}
 	return fmt.Sprintf("delete Secret %s, set spec.replicas to 0 and, once no Pod is left, revert spec.replicas: the cluster then starts with a new authority%s", p.authority, clientsToo(p))
 }
 
@@ -219,7 +222,7 @@ func (l *inspection) authority(ctx context.Context, p plane) (h *authoritySecret
 	case h != nil: // no member trusts another authority
 		return h, "", nil
 	case secret != nil: // the clock may be wrong, or an administrator is changing the Secret
-		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not overwritten: %s", p.authority, p.spec, lost, recreateAdvice(p))}
+		return nil, "", &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("Secret %s with the certificate authority of %s %s, and is not overwritten: %s", p.authority, p.spec, lost, l.recreateAdvice(p))}
 	case !l.writes:
 		return nil, "", l.missing(p.authority)
 	}
@@ -285,7 +288,7 @@ func (l *inspection) withoutAuthority(ctx context.Context, p plane, lost string)
 		unusable := func(wrong error) error {
 			return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("%s, and Secret %s, which it would have to issue again, cannot be used (%v). Running members go on while their certificates are valid; no Pod is created or changed. "+
 				"Restore Secret %s from a backup; or %s",
-				lost, s.name, wrong, p.authority, recreateAdvice(p))}
+				lost, s.name, wrong, p.authority, l.recreateAdvice(p))}
 		}
 		secret, err := l.ours(ctx, s.name, l.issuedBy(p.known(), s), unusable(errUnowned))
 		if err != nil {

@@ -824,7 +824,7 @@ func TestSearchImpossible(t *testing.T) {
 			job: func(t *testing.T, c *api.EtcdCluster) client.Object {
 				return owned(searching(t, c), "batch/v1", "CronJob", "nightly", "nightly")
 			},
-			want: "Job db-find exists and belongs to CronJob nightly; delete or rename it, or give this EtcdCluster another name",
+			want: "Job db-find exists and belongs to CronJob nightly; delete it if nothing needs it, or create this EtcdCluster under another name",
 		},
 		"Refused": {
 			reason: "a policy does not let it be made",

@@ -16,7 +16,7 @@ import (
 type foreignError struct{ kind, name, whose string }
 
 func (e *foreignError) Error() string {
-	return fmt.Sprintf("%s %s exists and belongs to %s; delete or rename it, or give this EtcdCluster another name", e.kind, e.name, e.whose)
+	return fmt.Sprintf("%s %s exists and belongs to %s; delete it if nothing needs it, or create this EtcdCluster under another name", e.kind, e.name, e.whose)
 }
 
 // terminatingError: an object with a name that is needed is still being deleted.

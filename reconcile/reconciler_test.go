@@ -44,7 +44,7 @@ func TestObstacle(t *testing.T) {
 		"Webhook":  {reason: "a webhook may come back", err: apierrors.NewInternalError(errors.New("failed calling webhook"))},
 		"Foreign": {
 			reason: "a person must decide", err: &foreignError{"Service", "db", "Deployment web"},
-			want: stall(membership.ForeignObject, "Service db exists and belongs to Deployment web; delete or rename it, or give this EtcdCluster another name"),
+			want: stall(membership.ForeignObject, "Service db exists and belongs to Deployment web; delete it if nothing needs it, or create this EtcdCluster under another name"),
 		},
 		"InvalidSpec": {
 			reason: "the spec must be mended", err: &invalidError{errors.New("etcd 3.6.16 has no flag foo; leave it out")},

@@ -270,7 +270,7 @@ func TestFind(t *testing.T) {
 			objects: func(t *testing.T, c *api.EtcdCluster) []client.Object {
 				return []client.Object{owned(other(t, c), "batch/v1", "CronJob", "nightly", "nightly")}
 			},
-			err: "Job db-find exists and belongs to CronJob nightly; delete or rename it, or give this EtcdCluster another name",
+			err: "Job db-find exists and belongs to CronJob nightly; delete it if nothing needs it, or create this EtcdCluster under another name",
 		},
 		"EarlierCluster": {
 			reason: "it goes with its EtcdCluster",

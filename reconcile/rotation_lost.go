@@ -33,7 +33,7 @@ func (l *inspection) rotateLost(ctx context.Context, p plane, secret *corev1.Sec
 	}
 	if len(trusted) >= mostTrusted {
 		return &certificatesError{api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority of %s is lost, and %d former authorities are still trusted, which is the limit: no rotation begins. Restore Secret %s from a backup; or %s",
-			p.spec, len(trusted)-1, p.authority, recreateAdvice(p))}
+			p.spec, len(trusted)-1, p.authority, l.recreateAdvice(p))}
 	}
 	data := map[string][]byte{}
 	if secret != nil {

@@ -211,8 +211,8 @@ const (
 	// ReasonDataLost: the volume of a member is gone or holds another one's data; it is never
 	// started empty.
 	//
-	// What to do: do not delete anything. docs/restore.md#which-way-back says how to get the data
-	// back.
+	// What to do: delete nothing but what the message names (a cluster that has never served can be
+	// deleted and applied again). docs/restore.md#which-way-back says how to get the data back.
 	ReasonDataLost = "DataLost"
 	// ReasonVolumeReplaced: the volume of a member is another object than the one that its record
 	// names, restored or copied; the message says how to accept it, and how to give the member up.
@@ -233,8 +233,8 @@ const (
 	// ReasonForeignObject: an object with a name that Quorate needs has another owner, or is a
 	// Secret without an owner of which nothing shows that it is the EtcdCluster's.
 	//
-	// What to do: delete or rename the object that the message names, or give the EtcdCluster or
-	// EtcdBackup another name. For a Secret, run the command in the message; see
+	// What to do: delete the object that the message names if nothing needs it, or create the
+	// EtcdCluster or EtcdBackup under another name. For a Secret, run the command in the message; see
 	// docs/tls.md#the-secrets.
 	ReasonForeignObject = "ForeignObject"
 	// ReasonChanging: members come to run what the spec says, one after the other; the message says
@@ -258,8 +258,9 @@ const (
 	// ReasonBackupFailed: that snapshot could not be taken or verified, and no member is changed;
 	// the message says why and what to do.
 	//
-	// What to do: remove the cause that the message names, and delete that EtcdBackup; or set
-	// spec.backup.beforeChange to Disabled. See docs/backups.md#before-the-version-changes.
+	// What to do: remove the cause that the message names. Where it says that the EtcdBackup has
+	// failed, delete that EtcdBackup too; else it goes on by itself. Or set spec.backup.beforeChange
+	// to Disabled. See docs/backups.md#before-the-version-changes.
 	ReasonBackupFailed = "BackupFailed"
 	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run
 	// that.
@@ -270,8 +271,9 @@ const (
 	// for, because theirs are not that or are being deleted; the message says which, and what comes
 	// next.
 	//
-	// What to do: nothing. To stop, set spec.storage.changePolicy to Expand; see
-	// docs/upgrades.md#other-volumes.
+	// What to do: nothing. To stop members that move because of spec.storage, set
+	// spec.storage.changePolicy to Expand; those whose volumes are being deleted are replaced in any
+	// case. See docs/upgrades.md#other-volumes.
 	ReasonMoving = "Moving"
 	// ReasonVolumeTooSmall: the database is too large for volumes as spec.storage asks for, and no
 	// member is replaced.
@@ -307,9 +309,11 @@ const (
 	//
 	// What to do: revert that part of the spec, or do what the message says.
 	ReasonChangeNotSupported = "ChangeNotSupported"
-	// ReasonInvalidSpec: the spec is wrong in a way that the schema cannot show.
+	// ReasonInvalidSpec: this version of Quorate refuses the spec: by its schema, which may be newer
+	// than the spec, or because of a flag of etcd. Or the operator does not know its own image.
 	//
-	// What to do: correct the field that the message names.
+	// What to do: correct the field that the message names, or start the operator with
+	// `--agent-image`.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonApplyFailed: an object of the cluster cannot be applied for now; it is tried again.
 	//

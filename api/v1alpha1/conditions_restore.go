@@ -16,6 +16,7 @@ const (
 	// ReasonCarriedOut: an EtcdRestore of this name was carried out, or refused, before; or this
 	// one had begun when its EtcdCluster was deleted.
 	//
-	// What to do: apply it again with another name.
+	// What to do: apply it again with another name. Where its EtcdCluster was deleted midway, first
+	// see docs/restore.md#when-the-etcdcluster-is-deleted-midway.
 	ReasonCarriedOut = "CarriedOut"
 )

@@ -92,7 +92,8 @@ type EtcdBackupScheduleSpec struct {
 //
 // +kubebuilder:validation:MinProperties=1
 type BackupRetention struct {
-	// last is how many of the newest stay.
+	// last is how many of the newest verified ones stay. The newest verified one, and all that are
+	// newer, stay in any case.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000

@@ -131,7 +131,7 @@ type QuorumLoss struct {
 	// +required
 	Since metav1.Time `json:"since"`
 
-	// lostSince is since when it lasts. Later than since where an EtcdRestore was created for it,
+	// lostSince is when the data of a majority was last found to be gone. Later than since where an EtcdRestore was created for it,
 	// and the data of a majority was there again before that began; empty while it is.
 	// +optional
 	LostSince *metav1.Time `json:"lostSince,omitempty"`
@@ -291,7 +291,8 @@ type OperationTarget struct {
 	// +kubebuilder:validation:MaxLength=63
 	Member string `json:"member"`
 
-	// uid of its Pod (Stop, Update, PutBack), or else of its volume; empty where it has none.
+	// uid of its Pod (Stop, Update, PutBack, Downgrade, CancelDowngrade), or else of its volume;
+	// empty where it has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid"`

@@ -33,8 +33,8 @@ func preview() *cobra.Command {
 		Use:   "preview [-n NAMESPACE | -A] [NAME...]",
 		Short: "Show what this version of Quorate would change of running clusters",
 		Long: `Show what this version of Quorate would change of the EtcdClusters that run, before it is installed in place of another one.
-It reads EtcdClusters, their Pods, PersistentVolumeClaims, Services and PodDisruptionBudgets with the rights of your kubeconfig,
-and writes nothing. etcd is not asked: what it would say is taken from the status.`,
+It reads EtcdClusters, their Pods, PersistentVolumeClaims, Services and PodDisruptionBudgets, and EtcdBackups where the version is
+to change, with the rights of your kubeconfig, and writes nothing. etcd is not asked: what it would say is taken from the status.`,
 		Example: `  # All clusters that you may see
   quorate preview -A
 

@@ -186,7 +186,7 @@ func missing(o Observed) (Step, bool) {
 		step.Message = "spec.replicas of EtcdCluster " + name + " is 0: nothing runs that a snapshot could be taken from; set it to what it was"
 	case dataDiffers(c):
 		step.Reason = api.ReasonDataDiffers
-		step.Message = "the data of the members of EtcdCluster " + name + " differs, as Quorate has found or etcd says (alarm CORRUPT), and a snapshot of a wrong member could be verified as well. The backup goes on when they are found equal: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
+		step.Message = "the data of the members of EtcdCluster " + name + " differs, as Quorate has found or etcd says (alarm CORRUPT), and a snapshot of a wrong member could be verified as well. The backup goes on when they are found equal: see the conditions of the EtcdCluster. To save the data of each member until then, run for each POD, in one terminal: kubectl port-forward POD 2379 -n " + c.Namespace + "; in another: etcdctl --endpoints localhost:2379 snapshot save POD.db (with TLS as in docs/tls.md#connect)"
 	default:
 		return Step{}, false
 	}

@@ -18,7 +18,7 @@ var born = time.Date(2026, 11, 25, 7, 50, 0, 0, time.UTC)
 const patience = time.Minute
 
 // differs is what is said while the data of the members differs.
-const differs = "the data of the members of EtcdCluster db differs, as Quorate has found or etcd says (alarm CORRUPT), and a snapshot of a wrong member could be verified as well. The backup goes on when they are found equal: see the conditions of the EtcdCluster. To save the data of each member until then, run quorate snapshot save --endpoints=URL --store=STORE once for each"
+const differs = "the data of the members of EtcdCluster db differs, as Quorate has found or etcd says (alarm CORRUPT), and a snapshot of a wrong member could be verified as well. The backup goes on when they are found equal: see the conditions of the EtcdCluster. To save the data of each member until then, run for each POD, in one terminal: kubectl port-forward POD 2379 -n team-a; in another: etcdctl --endpoints localhost:2379 snapshot save POD.db (with TLS as in docs/tls.md#connect)"
 
 // fresh is an EtcdBackup that the operator has not seen before, and a cluster that serves.
 func fresh() Observed {

@@ -14,7 +14,8 @@ import (
 // stays, and so do all that are newer than it. A day, a week or a month in which none was taken
 // does not count.
 type BackupRetentionApplyConfiguration struct {
-	// last is how many of the newest stay.
+	// last is how many of the newest verified ones stay. The newest verified one, and all that are
+	// newer, stay in any case.
 	Last *int32 `json:"last,omitempty"`
 	// daily is of how many days the newest stays.
 	Daily *int32 `json:"daily,omitempty"`

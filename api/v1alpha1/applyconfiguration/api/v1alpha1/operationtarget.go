@@ -9,7 +9,8 @@ package v1alpha1
 type OperationTargetApplyConfiguration struct {
 	// member it belongs to.
 	Member *string `json:"member,omitempty"`
-	// uid of its Pod (Stop, Update, PutBack), or else of its volume; empty where it has none.
+	// uid of its Pod (Stop, Update, PutBack, Downgrade, CancelDowngrade), or else of its volume;
+	// empty where it has none.
 	UID *string `json:"uid,omitempty"`
 }
 

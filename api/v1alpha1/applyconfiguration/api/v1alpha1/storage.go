@@ -26,8 +26,8 @@ type StorageApplyConfiguration struct {
 	// are refused, and where it cannot grow the API server's refusal is reported as Stalled.
 	// Replace: it grows where it can; else, and for another class or a smaller size, its member is
 	// replaced by a new one on a new volume, one member after the other, the leader last, each
-	// successor a voter before a member goes. Of the old volumes becomes what retention.whenScaled
-	// says. Set back to Expand, this stops with the members that there are.
+	// successor a voter before a member goes. The old volumes are deleted or kept, as
+	// retention.whenScaled says. If it is set back to Expand midway, no further member is replaced.
 	ChangePolicy *apiv1alpha1.ChangePolicy `json:"changePolicy,omitempty"`
 	// medium is Disk (a PersistentVolumeClaim for each member, the default) or Memory (tmpfs). With
 	// Memory a member's data is gone with its Pod, and the whole cluster's when a majority of the
