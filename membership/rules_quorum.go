@@ -1,9 +1,12 @@
 package membership
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
-// The rules of a cluster without a quorum whose members have their data: how the quorum comes back
-// sooner, and what may keep it away.
+// The rules of a cluster that has formed, and of which no quorum answers: how the quorum comes back
+// sooner, what may keep it away, and what is left when the data of a majority is gone.
 
 // recreateBackedOffPod: a kubelet waits longer before each restart of a container
 // (CrashLoopBackOff). The wait belongs to the Pod, so a new Pod starts etcd at once, as the same
@@ -54,5 +57,120 @@ func (o Observed) disconnected(d Desired, step Step, members []Instance) (Step, 
 	default:
 		return step, false
 	}
+	return step, true
+}
+
+// Loss is what is known of a lost majority. The zero Loss: it was not seen before.
+type Loss struct {
+	// Long: for as long as the spec wants to wait.
+	Long bool
+	// Restore is the name of the EtcdRestore that is made for it, and Made that it was.
+	Restore string
+	Made    bool
+	// Another EtcdRestore is there that can be carried out, whether the status of the EtcdCluster
+	// has it yet or not.
+	Another bool
+}
+
+// lostMembers are the members whose data is gone, and the others. A learner that has not started
+// has none to lose.
+func (o Observed) lostMembers() (lost, left []string) {
+	members := o.knownVoters()
+	gone := func(i Instance) bool {
+		return !o.holds(i) && !i.Volume.InDoubt() && (i.ID == 0 || i.Volume.Joins != i.ID) || i.Pod.EmptyLong
+	}
+	return names(members, gone), names(members, func(i Instance) bool { return !gone(i) })
+}
+
+// MajorityLost reports whether a cluster that has formed has too few members left with their data
+// for a quorum, as far as is known without those that have yet to tell.
+func MajorityLost(o Observed) bool {
+	if !o.Formed() || o.Reach == ReachQuorum || o.guesses(o.knownVoters()) {
+		return false
+	}
+	lost, left := o.lostMembers()
+	return len(left) < Quorum(len(lost)+len(left))
+}
+
+// recovers reports whether a lost majority is to be restored by itself, and can be: where it is
+// certain that it is lost, also if one of the members that do not answer is a learner and has no
+// vote; where no kubelet finds that a member serves; and where no EtcdRestore is asked for.
+func recovers(d Desired, o Observed) bool {
+	lost, left := o.lostMembers()
+	if !o.Remembered || len(left) >= Quorum(len(lost)+len(left)-1) || o.mayServe() || o.InPlace.asked() || o.Loss.Another || d.Ephemeral {
+		return false
+	}
+	survivors := names(o.knownVoters(), func(i Instance) bool { return o.holds(i) && !i.Pod.EmptyLong })
+	return d.FromBackup || d.FromSurvivor && len(survivors) == 1
+}
+
+// lostMajority: nothing is started empty, ever. What is left is restored, by an EtcdRestore that a
+// person makes, or, where the spec asks for that, by one that is made when the loss has lasted.
+func lostMajority(d Desired, o Observed) (Step, bool) {
+	if !MajorityLost(o) {
+		return Step{}, false
+	}
+	lost, left := o.lostMembers()
+	all := len(lost) + len(left)
+	message, restore := "every volume of the cluster is gone", "a snapshot"
+	if len(left) > 0 {
+		message = fmt.Sprintf("the data of %s is gone: of %s %d has its data, and a quorum needs %d", list(lost), plural(all, "member"), len(left), Quorum(all))
+		restore = "the data of a member (spec.source.survivor), " + list(o.withLogs(left)) + ", or from a snapshot"
+	}
+	what := "a snapshot"
+	if d.FromSurvivor {
+		what = "what " + list(left) + " has"
+	}
+	step := Step{Action: Stall, Reason: DataLost, Members: lost, Message: message + ". No member is started empty under its old name. "}
+	switch bySelf := recovers(d, o); {
+	case o.Loss.Made && (d.FromSurvivor || d.FromBackup):
+		step.Message += "EtcdRestore " + o.Loss.Restore + " was created for that (spec.recovery.quorumLoss): its conditions say how far it is, and where it was deleted, make another one"
+	case bySelf && o.Loss.Long:
+		step.Action, step.Reason = Recover, Restoring
+		step.Message = message + ": creating EtcdRestore " + o.Loss.Restore + " of " + what + ", as spec.recovery.quorumLoss asks for"
+	case bySelf:
+		step.Message += "Bring the volumes back; when they have been gone for " + d.LossPatience + " (spec.recovery.quorumLossAfter), an EtcdRestore of " + what + " is created"
+	case o.InPlace.asked():
+		step.Message += "EtcdRestore " + o.InPlace.Name + " is to restore the cluster: its conditions say what it waits for. To do something else, delete it first"
+	case d.Ephemeral:
+		step.Message += "It was in memory (spec.storage.medium): delete this EtcdCluster, and apply it again, with spec.bootstrap.restore to start from a snapshot, or without it to begin empty. Step by step: docs/backups.md#when-all-is-lost"
+	default:
+		step.Message += "Bring the volumes back; or create an EtcdRestore from " + restore + "; or, to begin with an empty cluster on purpose, delete this EtcdCluster and what is left of its PersistentVolumeClaims, and apply it again. Step by step: docs/restore.md#which-way-back"
+	}
+	return step, true
+}
+
+// withLogs are the named members, each with the last log entry that it knows to be committed. That
+// does not change without a quorum, so the message is stable.
+func (o Observed) withLogs(members []string) []string {
+	said := make([]string, 0, len(members))
+	for _, name := range members {
+		i, _ := o.Instance(name)
+		said = append(said, name+i.Endpoint.Log())
+	}
+	return said
+}
+
+// knownVoters are the known members but for those that have said that they have no vote.
+func (o Observed) knownVoters() []Instance {
+	return slices.DeleteFunc(o.known(), func(i Instance) bool { return i.Endpoint.Learner })
+}
+
+// guesses reports whether it is a guess that these are the members, and some of them have yet to
+// tell.
+func (o Observed) guesses(members []Instance) bool {
+	return !o.Remembered && slices.ContainsFunc(members, func(i Instance) bool { return o.holds(i) && !i.Endpoint.Answered() && !i.Pod.Overdue })
+}
+
+func quorumLost(d Desired, o Observed) (Step, bool) {
+	step := Step{Action: Wait, Reason: QuorumLost, Message: "no quorum answers: " + problems(o.known())}
+	if o.Reach == ReachNone {
+		step.Reason, step.Message = Unreachable, "no member answers: "+problems(o.known())
+	}
+	if stalled, ok := o.disconnected(d, step, o.knownVoters()); ok {
+		return stalled, true
+	}
+	step = needsPerson(step, o.known())
+	step.Message += triedInstead(d, o.known())
 	return step, true
 }

@@ -12,68 +12,6 @@ import (
 // member is updated at a time, the leader last, and the next one only when the one before serves
 // and has caught up.
 
-// Hop is the version that the members run next on the path to spec.version: that version or one in
-// between. If there is no path, it is the version that they run. A member of 3.7 goes back to 3.6
-// if another member still has entries of 3.5 in its WAL.
-func Hop(d Desired, o Observed) Version {
-	path, err := Path(running(o), d.Version)
-	switch lowest, highest := span(running(o)); {
-	case err != nil, d.Version.Minor == 7 && highest.Minor == 7 && lowest.Minor == 6 && len(o.replay()) > 0: // a log can be rewritten only where all run 3.6
-		return lowest
-	case len(path) > 0:
-		return path[0]
-	default:
-		return d.Version
-	}
-}
-
-// SubstitutePatch is the version to start a member with if its image cannot be pulled: Hop, if that
-// is another patch of the minor that last ran on its data, and so can read it. Zero: there is none,
-// or the update of the spec has failed.
-func SubstitutePatch(d Desired, o Observed, i Instance) Version {
-	hop, ran := Hop(d, o), cmp.Or(i.Volume.Next, i.Volume.Version)
-	if !i.Pod.ImageUnavailable || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
-		return Version{}
-	}
-	return hop
-}
-
-// running are the versions that voters say they run; where they cannot be listed, those that ran
-// last on the volumes of all that are known.
-func running(o Observed) []Version {
-	var versions []Version
-	for _, i := range o.voters() {
-		if i.Endpoint.Answered() {
-			versions = append(versions, i.Endpoint.Version)
-		}
-	}
-	if o.Reach == ReachQuorum {
-		return versions
-	}
-	for _, i := range o.known() {
-		if i.Volume.Recorded() && i.Volume.Version != (Version{}) {
-			versions = append(versions, i.Volume.Version)
-		}
-	}
-	return versions
-}
-
-// versionMismatch: a member runs another version of etcd than the tag of its image. Other members
-// with this tag would run the same wrong version. A member that is to get another image is not
-// counted: that image may be right.
-func versionMismatch(_ Desired, o Observed) (Step, bool) {
-	var wrong []string
-	for _, i := range o.voters() {
-		if v := i.Pod.Version; v != (Version{}) && v != i.Endpoint.Version && i.Pod.Change == ChangeNone && !i.changing() && !i.Pod.Terminating {
-			wrong = append(wrong, fmt.Sprintf("the image of %s says %s, and what runs is %s", i.Name, v, i.Endpoint.Version))
-		}
-	}
-	return Step{
-		Action: Stall, Reason: VersionMismatch,
-		Message: strings.Join(wrong, "; ") + ": set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
-	}, len(wrong) > 0
-}
-
 // waitForUpdate: one answer does not prove an update. etcd may answer with the new image or
 // options, and end a moment later.
 func waitForUpdate(d Desired, o Observed) (Step, bool) {
@@ -187,15 +125,6 @@ func (o Observed) behind(i Instance) uint64 {
 	return 0
 }
 
-func versionNotAllowed(d Desired, o Observed) (Step, bool) {
-	_, err := Path(running(o), d.Version)
-	step := Step{Action: Stall, Reason: VersionNotAllowed}
-	if err != nil {
-		step.Message = "what runs goes on: " + err.Error()
-	}
-	return step, err != nil
-}
-
 // updateMember: the next member, followers first and the leader last, the earliest version first.
 func updateMember(d Desired, o Observed) (Step, bool) {
 	voters := slices.DeleteFunc(o.voters(), func(i Instance) bool { return i.Pod.Change == ChangeNone || o.full() && !i.widens() })
@@ -304,29 +233,4 @@ func then(d Desired, o Observed, rest []Instance) string {
 		next += "; it is the only member: etcd does not serve until it is back"
 	}
 	return next
-}
-
-// expandVolumes: volumes grow under running members, if their storage class allows that.
-func expandVolumes(d Desired, o Observed) (Step, bool) {
-	small := names(o.voters(), func(i Instance) bool { return i.Volume.Small && i.Volume.Unfit == "" && i.Volume.Stays() })
-	return Step{Action: Expand, Members: small, Reason: Changing, Message: "growing the volumes of " + list(small)}, len(small) > 0 && !d.Ephemeral
-}
-
-// waitForExpansion: the kubelet expands the file system last. If a driver hangs, or expands the
-// file system only when the volume is mounted again, an administrator has to act. That is a stall,
-// so that the cluster does not keep its turn.
-func waitForExpansion(_ Desired, o Observed) (Step, bool) {
-	waiting := names(o.voters(), func(i Instance) bool { return i.Volume.Growing })
-	step := Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to have grown"}
-	var stuck []string
-	for _, i := range o.voters() {
-		if i.Volume.Growing && i.Volume.Stuck != "" {
-			stuck = append(stuck, "that of "+i.Name+" "+i.Volume.Stuck)
-		}
-	}
-	if len(stuck) > 0 {
-		step.Action = Stall
-		step.Message += ": " + strings.Join(stuck, "; ") + ". To give it up, revert spec.storage.size and set spec.storage.changePolicy to Replace"
-	}
-	return step, len(waiting) > 0
 }

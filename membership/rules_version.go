@@ -1,0 +1,80 @@
+package membership
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// The rules of versions: which one comes next on the way to spec.version, and which is refused.
+
+// Hop is the version that the members run next on the path to spec.version: that version or one in
+// between. If there is no path, it is the version that they run. A member of 3.7 goes back to 3.6
+// if another member still has entries of 3.5 in its WAL.
+func Hop(d Desired, o Observed) Version {
+	path, err := Path(running(o), d.Version)
+	switch lowest, highest := span(running(o)); {
+	case err != nil, d.Version.Minor == 7 && highest.Minor == 7 && lowest.Minor == 6 && len(o.replay()) > 0: // a log can be rewritten only where all run 3.6
+		return lowest
+	case len(path) > 0:
+		return path[0]
+	default:
+		return d.Version
+	}
+}
+
+// SubstitutePatch is the version to start a member with if its image cannot be pulled: Hop, if that
+// is another patch of the minor that last ran on its data, and so can read it. Zero: there is none,
+// or the update of the spec has failed.
+func SubstitutePatch(d Desired, o Observed, i Instance) Version {
+	hop, ran := Hop(d, o), cmp.Or(i.Volume.Next, i.Volume.Version)
+	if !i.Pod.ImageUnavailable || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
+		return Version{}
+	}
+	return hop
+}
+
+// running are the versions that voters say they run; where they cannot be listed, those that ran
+// last on the volumes of all that are known.
+func running(o Observed) []Version {
+	var versions []Version
+	for _, i := range o.voters() {
+		if i.Endpoint.Answered() {
+			versions = append(versions, i.Endpoint.Version)
+		}
+	}
+	if o.Reach == ReachQuorum {
+		return versions
+	}
+	for _, i := range o.known() {
+		if i.Volume.Recorded() && i.Volume.Version != (Version{}) {
+			versions = append(versions, i.Volume.Version)
+		}
+	}
+	return versions
+}
+
+// versionMismatch: a member runs another version of etcd than the tag of its image. Other members
+// with this tag would run the same wrong version. A member that is to get another image is not
+// counted: that image may be right.
+func versionMismatch(_ Desired, o Observed) (Step, bool) {
+	var wrong []string
+	for _, i := range o.voters() {
+		if v := i.Pod.Version; v != (Version{}) && v != i.Endpoint.Version && i.Pod.Change == ChangeNone && !i.changing() && !i.Pod.Terminating {
+			wrong = append(wrong, fmt.Sprintf("the image of %s says %s, and what runs is %s", i.Name, v, i.Endpoint.Version))
+		}
+	}
+	return Step{
+		Action: Stall, Reason: VersionMismatch,
+		Message: strings.Join(wrong, "; ") + ": set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
+	}, len(wrong) > 0
+}
+
+func versionNotAllowed(d Desired, o Observed) (Step, bool) {
+	_, err := Path(running(o), d.Version)
+	step := Step{Action: Stall, Reason: VersionNotAllowed}
+	if err != nil {
+		step.Message = "what runs goes on: " + err.Error()
+	}
+	return step, err != nil
+}
