@@ -863,7 +863,7 @@ func TestSearchImpossible(t *testing.T) {
 				objects = append(objects, tc.job(t, w.cluster))
 			}
 			s := newStub(t, tc.refuse, objects...)
-			s.AgentImage, s.Dial = agentImage, w.dial(func(string) error { return nil })
+			s.AgentImage, s.Dial, s.StallAfter = agentImage, w.dial(func(string) error { return nil }), time.Minute
 			if tc.change != nil {
 				tc.change(s)
 			}

@@ -53,8 +53,10 @@ type observed struct {
 	touched, out []string
 	// proves is when the next member has been ready for long enough; 0 where none is about to.
 	proves time.Duration
-	// inconclusive: a dry run has shown nothing, so that what it was for may be held up.
+	// inconclusive: a dry run has shown nothing, so that what it was for may be held up. silence
+	// tells of that where it lasts.
 	inconclusive bool
+	silence      string
 }
 
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile/podstatus"
 )
 
 // try asks the API server what it says to something that a step would ask for, and makes nothing
@@ -48,6 +53,10 @@ func (r *Reconciler) tries(ctx context.Context, c *api.EtcdCluster, seen *observ
 	seen.inconclusive = len(missing) > 0
 	for _, m := range missing { // what it would tell is not known: no reason to leave a member down, nor the status as it is
 		log.FromContext(ctx).Info("Dry run shows nothing", "of", m.of, "error", m.why.Error())
+	}
+	seen.silence = r.silences.lasting(client.ObjectKeyFromObject(c), missing, r.StallAfter, time.Now())
+	if seen.silence != "" && seen.InPlace.Passes {
+		seen.InPlace.Problem = seen.silence
 	}
 }
 
@@ -88,4 +97,80 @@ func inconclusive(err error) error {
 		return nil
 	}
 	return err
+}
+
+// silences remembers which tries the API server does not answer, look after look. It is for
+// messages alone, and an operator that has just started tells later.
+type silences struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]silence
+}
+
+// silence of the API server in all looks at a cluster since then.
+type silence struct {
+	since time.Time
+	tries map[string]silentTry // by what is asked for
+}
+
+type silentTry struct {
+	said string // at first: each later error may have other words
+	last time.Time
+}
+
+// lasting tells what was not answered, where looks have missed answers for so long; else empty. It
+// stays the same while other ones of the same tries are missing: each is named until it was
+// answered for as long.
+func (s *silences) lasting(key types.NamespacedName, missing []unanswered, patience time.Duration, now time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(missing) == 0 {
+		delete(s.of, key)
+		return ""
+	}
+	if s.of == nil {
+		s.of = map[types.NamespacedName]silence{}
+	}
+	if _, known := s.of[key]; !known {
+		s.of[key] = silence{since: now, tries: map[string]silentTry{}}
+	}
+	tries := s.of[key].tries
+	for _, m := range missing {
+		t := tries[m.of]
+		if t.last = now; t.said == "" {
+			t.said = m.why.Error()
+		}
+		tries[m.of] = t
+	}
+	var named []string
+	for of, t := range tries {
+		if now.Sub(t.last) > patience {
+			delete(tries, of)
+			continue
+		}
+		named = append(named, of)
+	}
+	if now.Sub(s.of[key].since) < patience {
+		return ""
+	}
+	slices.Sort(named)
+	return podstatus.Clause("the API server does not answer for "+strings.Join(named, ", ")+", and is asked again (dry run)", tries[named[0]].said)
+}
+
+func (s *silences) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.of, key)
+}
+
+// told adds to what is shown of a step for how much the API server does not answer: not all is
+// well then, and what is waited for may depend on it.
+func (seen observed) told(step membership.Step) membership.Step {
+	switch {
+	case seen.silence == "", step.Reason == membership.Reason(api.ReasonRefused): // that is told again later as it is
+	case step.Action == membership.None && step.Reason == membership.Healthy:
+		return membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonApplyFailed), Message: seen.silence}
+	case step.Action != membership.None:
+		step.Message += "; " + seen.silence
+	}
+	return step
 }
