@@ -3,7 +3,7 @@ package membership
 import "slices"
 
 func (b *swapBound) canonical(s swapState) swapState {
-	if b.size == 1 || b.survivor { // whose data was taken, snapshots tell
+	if b.size == 1 || b.survivor || b.mixed { // whose data was taken, snapshots tell
 		return s
 	}
 	var seats [swapMost]swapSeat

@@ -62,10 +62,11 @@ func TestMutantsSurvivor(t *testing.T) {
 			reason: "The init container does not look for the data", bound: with(one, swapBudget{restores: 1, wipes: 1}), mutant: careless(swapCareless{expectsNothing: true}), want: "R5",
 		},
 		"TakesAnyCopy": {
-			reason: "The Job of an earlier restore is taken for that of this one", bound: safely(with(one, swapBudget{restores: 2})), mutant: careless(swapCareless{takesAnyCopy: true}), want: "R5",
+			reason: "The Job of an earlier restore is taken for that of this one", bound: safely(with(one, swapBudget{restores: 2, flights: 1})), mutant: careless(swapCareless{takesAnyCopy: true}), want: "R5",
 		},
 		"TakesEarlierCopy": {
-			reason: "What was copied to a volume that is gone is taken for done", bound: with(one, swapBudget{restores: 1, losses: 1}), mutant: careless(swapCareless{takesEarlierCopy: true}), want: "L1",
+			reason: "What was copied to a volume that is gone is taken for done, and its Job stays", bound: with(one, swapBudget{restores: 1, losses: 1}), want: "L1",
+			mutant: careless(swapCareless{takesEarlierCopy: true, leavesCopy: true}),
 		},
 		"KeepsCopying": {
 			reason: "The Job goes on when the restore was taken back", bound: one, mutant: careless(swapCareless{keepsCopying: true}), want: "L",
@@ -82,6 +83,16 @@ func TestMutantsSurvivor(t *testing.T) {
 					}
 				}))
 			})),
+		},
+		"TakesAnySource": {
+			reason: "The data of a member is restored, as another EtcdRestore asks for", want: "R16",
+			bound:  swapBound{size: 1, mixed: true, anyway: true, safety: true, states: 100_000, budget: swapBudget{restores: 2}},
+			mutant: careless(swapCareless{takesAnySource: true}),
+		},
+		"LeavesCopy": {
+			reason: "The Job of a restore that was reverted copies to a new member of that name", want: "L1",
+			bound:  swapBound{size: 1, mixed: true, anyway: true, late: CopyData, prompt: true, states: 400_000, budget: swapBudget{restores: 2, statusWipes: 1, flights: 1}},
+			mutant: careless(swapCareless{leavesCopy: true}),
 		},
 		"SetAsideNot": {
 			reason: "The former volumes are not set aside, and an operator with an old view starts one while it is copied", want: "R",

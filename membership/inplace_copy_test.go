@@ -1,5 +1,7 @@
 package membership
 
+import "slices"
+
 // The model of a restore in place from the data of a member (spec.source.survivor): the Job that
 // copies it to the volume of the first new member, which is alone then, and the Pod of that Job.
 
@@ -91,6 +93,11 @@ func (c swapCopy) begin(w *swap) {
 	w.stopCopy()
 }
 
+// begunSince reports whether another restore goes on than that which a Job was asked for.
+func (w *swap) begunSince(c swapCopy) bool {
+	return c.of != 0 && w.status.phase == swapRestoring && w.status.restore != c.of
+}
+
 // stopCopy deletes the Job. Its Pod takes its time to stop.
 func (w *swap) stopCopy() {
 	w.copy = swapCopy{}
@@ -141,10 +148,10 @@ func (w *swap) copies() (violation string) {
 	c, counts := w.copier.job, !w.copier.going
 	from, to := w.members[memberOf(c.data)], &w.members[c.to]
 	made := to.disk == c.makes && to.from == c.data // before
-	if int(c.to) < int(w.status.first) && to.claim.aside != 0 {
-		return "R10: a copy is written to a former volume"
-	}
 	if !made && to.disk == 0 && from.disk != 0 && from.disk == from.claim.record {
+		if int(c.to) < int(w.status.first) && to.claim.aside != 0 {
+			return "R10: a copy is written to a former volume"
+		}
 		if w.served == c.makes {
 			violation = "S2: a member gets the data of a former one that had newer data"
 		}
@@ -181,6 +188,20 @@ func (l *swapLook) copied(op swapCareless) Copy {
 		f.Problem = "the data cannot be read"
 	}
 	return f
+}
+
+// bare reports whether a restore has begun, and no volume of a new member is there.
+func (l *swapLook) bare() bool {
+	first := int(l.status.first)
+	return l.status.phase == swapRestoring && !slices.ContainsFunc(l.members[first:], func(g swapGlimpse) bool { return g.claim.uid != 0 })
+}
+
+// takesSurvivor reports whether the EtcdRestore that is carried out takes the data of a member.
+func (l *swapLook) takesSurvivor(op swapCareless) bool {
+	if op.takesAnySource {
+		return slices.ContainsFunc(l.asked[:], func(r swapRestore) bool { return r.there && r.survivor })
+	}
+	return l.asked[l.status.restore].survivor
 }
 
 // survivor is the data that is to be restored, or why there is none (package reconcile has it in

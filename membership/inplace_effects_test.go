@@ -113,7 +113,7 @@ func (x *swapExplorer) replacing(w *swap, l swapLook, t swapDecision) swapStatus
 	}
 	s.next = s.first
 	if !op.reusesNames {
-		s.next += uint8(x.bound.firstSize())
+		s.next += uint8(x.bound.firstSize(l.takesSurvivor(op)))
 	}
 	s.chosen = swapStored(t.step.Snapshot.ID())
 	s.latch, s.remembered, s.intent, s.targets, s.planned = 0, 0, false, [swapMost]uint8{}, 0

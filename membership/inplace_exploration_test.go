@@ -111,6 +111,37 @@ var swapBounds = map[string]exploration[swapBound]{
 		reason: "The status of two restores is wiped, and names come again",
 		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 400_000, budget: swapBudget{restores: 2, statusWipes: 1}},
 	},
+	"OneMixed": {
+		reason: "Another EtcdRestore comes after the first, or in its place, and one takes a snapshot, the other one the data of a member",
+		bound:  swapBound{size: 1, mixed: true, anyway: true, newer: true, states: 400_000, budget: swapBudget{restores: 2}},
+	},
+	"OneMixedDown": {
+		reason: "The same where the cluster does not serve, and not otherwise",
+		bound:  swapBound{size: 1, mixed: true, states: 400_000, budget: swapBudget{restores: 2, kills: 1}},
+	},
+	"OneMixedLate": {
+		reason: "A request arrives late, that for a Job too, while the other one goes on",
+		bound:  swapBound{size: 1, mixed: true, anyway: true, states: 400_000, budget: swapBudget{restores: 2, flights: 1}},
+	},
+	"OneMixedWiped": {
+		reason: "The status is wiped, and names come again",
+		bound:  swapBound{size: 1, mixed: true, anyway: true, states: 400_000, budget: swapBudget{restores: 2, statusWipes: 1}},
+		takes:  seconds,
+	},
+	"OneMixedLateWiped": {
+		reason: "The same, and the Job of a copy comes late, to a volume of that name",
+		bound:  swapBound{size: 1, mixed: true, anyway: true, late: CopyData, prompt: true, states: 4_000_000, budget: swapBudget{restores: 2, statusWipes: 1, flights: 1}},
+		takes:  seconds,
+	},
+	"OneMixedLosses": {
+		reason: "A person deletes a volume meanwhile",
+		bound:  swapBound{size: 1, mixed: true, anyway: true, breaks: true, states: 400_000, budget: swapBudget{restores: 2, losses: 1}},
+		takes:  seconds,
+	},
+	"TwoMixed": {
+		reason: "Of a cluster of two one member is left: the restore from it, or from a snapshot, is reverted or not, and the other one comes",
+		bound:  swapBound{size: 2, mixed: true, lost: 1, breaks: true, states: 400_000, budget: swapBudget{restores: 2}},
+	},
 	"OneSurvivorFaults": {
 		reason: "Requests arrive late, Pods go, volumes are deleted and disks wiped",
 		bound:  swapBound{size: 1, survivor: true, anyway: true, states: 4_000_000, budget: swapBudget{restores: 1, kills: 1, losses: 1, wipes: 1, flights: 1}},
@@ -178,7 +209,8 @@ var swapBounds = map[string]exploration[swapBound]{
 // was made for it, of what the former member had, and R10 is that no process writes what is copied.
 // No copy is ever written to a former volume.
 //
-// R15: none begins while it is suspended, and what is restored is what its plan has told.
+// R15: none begins while it is suspended, and what is restored is what its plan has told. R16: each
+// restores from what it asks for, also where another one asks for something else (mixed).
 //
 // Where a majority is lost, and an EtcdRestore is created by itself (onLoss), R11 to R14 are of
 // that: none is created, nor begins, while volumes of a quorum have their data, whatever an

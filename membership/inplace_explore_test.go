@@ -86,17 +86,19 @@ type swapBound struct {
 	lost     uint8       // volumes that the cluster has lost before
 	held     bool        // EtcdRestores are made suspended, and may be that or not at any time
 	survivor bool        // EtcdRestores take the data of a member, and begin a cluster of one
+	mixed    bool        // they take that, or a snapshot of the store
 	named    bool        // that is m-0; otherwise the only one that is left
 	onLoss   bool        // where a majority is lost, an EtcdRestore is created by itself
 	behind   []staleness // what an operator may not be told of; nil: anything
-	late     Action      // the only step that an operator with an old view may be about to take; empty: any
+	late     Action      // the only step that an operator with an old view may be about to take, or whose request is late; empty: any
+	prompt   bool        // no request for a Job outlives the beginning of another restore
 	safety   bool        // look for safety only, and not how it goes on
 	states   int         // at most
 }
 
 // firstSize is how many members a restore begins with.
-func (b *swapBound) firstSize() int {
-	if b.survivor {
+func (b *swapBound) firstSize(survivor bool) int {
+	if survivor {
 		return 1
 	}
 	return b.size

@@ -26,7 +26,7 @@ func (x *swapExplorer) successors(s swapState, visit func(swapEdge)) {
 			to := s
 			to.world = o.world
 			if o.flight.action != "" {
-				if s.budget.flights == 0 || s.flight.action != "" {
+				if s.budget.flights == 0 || s.flight.action != "" || x.bound.late != "" && o.flight.action != x.bound.late {
 					return
 				}
 				to.flight = o.flight
@@ -58,7 +58,9 @@ func (x *swapExplorer) successors(s swapState, visit func(swapEdge)) {
 	}
 	if s.flight.action != "" {
 		change("the request arrives at last: "+string(s.flight.action), s.flight.n, func(s *swapState) (string, bool) {
-			s.flight.arrive(&s.world)
+			if !x.bound.prompt || !s.world.begunSince(s.flight.copy) {
+				s.flight.arrive(&s.world)
+			}
 			s.flight = swapFlight{}
 			return "", true
 		})
@@ -167,24 +169,26 @@ func (w *swap) unused(n int) bool {
 // people make EtcdRestores and delete them, and take the status away. The operator that is behind
 // stops being told.
 func (x *swapExplorer) people(change swapChanger) {
-	change("an EtcdRestore is made", -1, func(s *swapState) (string, bool) {
-		if s.budget.restores == 0 {
-			return "", false
-		}
-		uid := s.world.uid()
-		s.budget.restores--
-		r := swapRestore{there: true, name: uid - 2, held: x.bound.held}
-		if x.bound.again {
-			r.name = 0
-			for _, other := range s.world.asked {
-				if other.there {
-					return "", false // the name is taken
+	for _, survivor := range []bool{false, true} {
+		change("an EtcdRestore is made, from "+map[bool]string{false: "a snapshot", true: "a survivor"}[survivor], -1, func(s *swapState) (string, bool) {
+			if s.budget.restores == 0 || survivor != x.bound.survivor && !x.bound.mixed {
+				return "", false
+			}
+			uid := s.world.uid()
+			s.budget.restores--
+			r := swapRestore{there: true, name: uid - 2, held: x.bound.held, survivor: survivor}
+			if x.bound.again {
+				r.name = 0
+				for _, other := range s.world.asked {
+					if other.there {
+						return "", false // the name is taken
+					}
 				}
 			}
-		}
-		s.world.asked[uid] = r
-		return "", true
-	})
+			s.world.asked[uid] = r
+			return "", true
+		})
+	}
 	for uid := range swapRestores {
 		change("the EtcdRestore is deleted", -1, func(s *swapState) (string, bool) {
 			possible := s.world.asked[uid].there

@@ -16,11 +16,11 @@ func (j swapSearch) is(st swapStatus, op swapCareless) bool {
 }
 
 // asPlanned keeps to what the plan has told (fromPlan and asPlanned of package reconcile).
-func (l *swapLook) asPlanned(b *swapBound, o *Observed) {
+func (l *swapLook) asPlanned(survivor bool, o *Observed) {
 	plan := swapSnapshot(l.status.planned)
 	switch {
 	case l.status.planned == 0:
-	case !b.survivor && o.InPlace.Suspended:
+	case !survivor && o.InPlace.Suspended:
 		o.Search = Search{Begun: true, Found: plan}
 	case o.Search.Found != Snapshot{} && o.Search.Found.ID() != plan.ID():
 		o.InPlace.Problem, o.Search = "the plan was another one: delete the EtcdRestore", Search{}
@@ -32,6 +32,8 @@ func (w *swap) unplanned(st swapStatus, t swapDecision) string {
 	switch chosen := swapStored(t.step.Snapshot.ID()); {
 	case w.asked[st.restore].held:
 		return "R15: a restore begins that is suspended"
+	case w.asked[st.restore].survivor != (memberOf(chosen) >= 0):
+		return "R16: the data of a member is restored in place of a snapshot, or a snapshot in place of that"
 	case st.planned != 0 && chosen != st.planned:
 		return "R15: another snapshot is restored than the plan has told"
 	default:

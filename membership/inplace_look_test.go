@@ -117,14 +117,15 @@ func (l *swapLook) facts(b *swapBound, op swapCareless) (Desired, Observed) {
 			}
 		})
 	}
-	if b.survivor {
+	survivor := l.takesSurvivor(op)
+	if survivor {
 		o.Copy = l.copied(op)
 	}
-	if b.survivor && asks {
+	if survivor && asks {
 		l.survivor(b, &o)
 	}
 	if asks && !op.choosesAnew {
-		l.asPlanned(b, &o)
+		l.asPlanned(survivor, &o)
 	}
 	return d, o
 }

@@ -162,7 +162,7 @@ func (w *swap) unseen(uid int) bool { return w.asked[uid].bySelf && !w.asked[uid
 // recover creates the EtcdRestore, only if there is none of that name.
 func (x *swapExplorer) recover(w swap, l swapLook, t swapDecision, same [swapMost]bool, yield func(swapOutcome)) {
 	op := x.operator.loss
-	r := swapRestore{there: true, bySelf: true, since: l.status.loss.since, name: op.name(l.status.loss)}
+	r := swapRestore{there: true, bySelf: true, survivor: x.bound.survivor, since: l.status.loss.since, name: op.name(l.status.loss)}
 	is := func(other swapRestore) bool { return other.there && other.name == r.name }
 	if !op.fromCache && !x.confirmed(&w, l, t) || slices.ContainsFunc(w.asked[:], is) {
 		return

@@ -95,6 +95,8 @@ type swapCareless struct {
 	expectsNothing       bool // etcd is started on whatever the volume has
 	keepsCopying         bool // the Job of a copy goes on when the restore is taken back
 	choosesAnew          bool // what a plan has told is not kept to
+	leavesCopy           bool // the Job of an earlier copy goes on when another restore has begun
+	takesAnySource       bool // that of any EtcdRestore is taken for that of the one that is carried out
 	copiesOn             bool // a Job of a copy that has yet to start goes on when the new members have formed
 	loss                 swapLossCareless
 }
@@ -112,7 +114,8 @@ func (x *swapExplorer) pass(w swap, l swapLook, t swapDecision, same [swapMost]b
 		w.search = swapSearch{}
 	}
 	forms := l.status.phase == swapRestoring && (t.formed || t.step.Reason == Formed)
-	if w.copy.of != 0 && (l.status.phase == swapReverting && !op.keepsCopying || forms && !w.copy.done && !op.copiesOn) {
+	stops := l.takesSurvivor(op) && (l.status.phase == swapReverting && !op.keepsCopying || forms && !w.copy.done && !op.copiesOn)
+	if w.copy.of != 0 && (stops || l.bare() && !t.formed && !op.leavesCopy) {
 		w.stopCopy()
 		crash("deletes the Job of the copy", [swapMost]bool{}, w, "")
 	}
@@ -132,7 +135,7 @@ func (x *swapExplorer) pass(w swap, l swapLook, t swapDecision, same [swapMost]b
 		job.begin(&w)
 		crash("CopyData", [swapMost]bool{}, w, "")
 	case Find:
-		if !x.bound.survivor && !w.search.is(l.status, op) {
+		if !l.takesSurvivor(op) && !w.search.is(l.status, op) {
 			w.search = swapSearch{of: l.status.restore, named: named(l.status, op)}
 			crash("begins the search", [swapMost]bool{}, w, "")
 		}

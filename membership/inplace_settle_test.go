@@ -87,7 +87,7 @@ func (x *swapExplorer) rest(w swap) string {
 	st := w.status
 	unread := w.broken && st.phase == swapRestoring // a person must take the restore back
 	switch {
-	case swapGoesOnElsewhere(t) && (w.hurt || st.phase == swapCompleted && st.latch.size(x.bound.size) < x.bound.size): // and the others join
+	case swapGoesOnElsewhere(t) && (w.hurt || st.phase != swapPending && st.latch.size(x.bound.size) < x.bound.size): // and the others join
 		return ""
 	case st.phase == swapPending && l.asked[st.restore].held && !t.Acts():
 		return x.heldWell(l, t)

@@ -45,6 +45,9 @@ func (w *swap) String() string {
 			if r.held {
 				b.WriteString(" suspended")
 			}
+			if r.survivor {
+				b.WriteString(" from a survivor")
+			}
 		}
 	}
 	fmt.Fprintf(&b, ", search for %d found %d, Service %v, served %s", w.search.of, w.search.found, w.service, w.served)

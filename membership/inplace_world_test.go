@@ -73,6 +73,7 @@ type swapRestore struct {
 	name     uint8
 	done     bool  // its status says that it was carried out
 	held     bool  // it is suspended
+	survivor bool  // it takes the data of a member
 	bySelf   bool  // it was created because a majority was lost
 	since    uint8 // for which loss
 	noted    bool  // the EtcdCluster has told of it

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,39 +22,36 @@ import (
 // then writes the very name that the policy keeps Pods from. So the API server is asked what it
 // would make of the change, and does nothing (dry run). Where it would leave the image as it is
 // asked for, the Pod is recreated, unless it has that image already.
-func (r *Reconciler) tryImage(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+func (r *Reconciler) tryImage(c *api.EtcdCluster, seen observed) []try {
 	if givenUp(c) != "" { // it is not asked for again
 		return nil
 	}
-	var rewritten []int
-	for n, i := range seen.Instances {
-		if i.Pod.Change == membership.ChangeImage && render.Rewritten(c, seen.pods[i.Name]) {
-			rewritten = append(rewritten, n)
-		}
-	}
 	hop := membership.Hop(desired(c), seen.Observed).String()
-	undecided, recreated := make([]bool, len(seen.Instances)), make([]bool, len(seen.Instances))
-	err := each(rewritten, func(n int) error {
-		name := seen.Instances[n].Name
-		pod, m := seen.pods[name], member(c, seen, name)
-		m.Version = hop
-		asked := render.Image(c, m.Version)
-		changed, err := r.tryChange(ctx, c, pod, m, asked)
-		if err != nil {
-			var invalid *invalidError
-			undecided[n] = inconclusive(err) != nil && !errors.As(err, &invalid)
-			return inconclusive(err)
+	var tries []try
+	for n, i := range seen.Instances {
+		pod := seen.pods[i.Name]
+		if i.Pod.Change != membership.ChangeImage || !render.Rewritten(c, pod) {
+			continue
 		}
-		recreated[n] = asked != etcdImage(pod) && render.Asks(changed, asked)
-		return nil
-	})
-	for _, n := range rewritten { // each of them reads all instances
-		i := &seen.Instances[n]
-		if i.Pod.Undecided = undecided[n]; recreated[n] {
-			i.Pod.Change = membership.ChangePod
+		asked, leaves := render.Image(c, hop), false
+		ask := func(ctx context.Context) error {
+			m := member(c, seen, i.Name)
+			m.Version = hop
+			changed, err := r.tryChange(ctx, c, pod, m, asked)
+			leaves = err == nil && render.Asks(changed, asked)
+			return err
 		}
+		learn := func(seen *observed, answer error) error {
+			p := &seen.Instances[n].Pod
+			p.Undecided = inconclusive(answer) != nil
+			if leaves && asked != etcdImage(pod) {
+				p.Change = membership.ChangePod
+			}
+			return inconclusive(answer)
+		}
+		tries = append(tries, try{"the image of Pod " + i.Name, ask, learn})
 	}
-	return err
+	return tries
 }
 
 // tryChange is what the API server would make of another image of a Pod (dry run).
@@ -64,8 +60,7 @@ func (r *Reconciler) tryChange(ctx context.Context, c *api.EtcdCluster, pod *cor
 	if err != nil {
 		return nil, &invalidError{err}
 	}
-	err = r.Client.Apply(ctx, changed.WithUID(pod.UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-	if err != nil {
+	if err := r.dryRun(ctx, changed.WithUID(pod.UID)); err != nil {
 		return nil, fmt.Errorf("try to change the image of Pod %s: %w", pod.Name, err)
 	}
 	return changed, nil // an apply leaves the answer in what was applied
@@ -122,8 +117,7 @@ func (r *Reconciler) tryAnnouncement(ctx context.Context, c *api.EtcdCluster, se
 	if announcement == nil {
 		return nil
 	}
-	err := r.Client.Apply(ctx, announcement.WithUID(seen.claims[m.Name].UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-	if err != nil {
+	if err := r.dryRun(ctx, announcement.WithUID(seen.claims[m.Name].UID)); err != nil {
 		return fmt.Errorf("try to write on PersistentVolumeClaim %s: %w", m.Name, err)
 	}
 	return nil

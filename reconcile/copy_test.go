@@ -211,6 +211,7 @@ func TestStopCopy(t *testing.T) {
 		phase     api.RestorePhase
 		change    func(*api.ClusterRestore)
 		formed    bool
+		bare      bool // no new volume is there
 		step      membership.Step
 		succeeded int32
 	}
@@ -228,8 +229,13 @@ func TestStopCopy(t *testing.T) {
 		"Formed":        {reason: "so it is where the operator was interrupted then", args: args{phase: api.RestoreRestoring, formed: true}, want: deletion},
 		"Reverting":     {reason: "it copies for nothing", args: args{phase: api.RestoreReverting}, want: deletion},
 		"RevertingDone": {reason: "it has", args: args{phase: api.RestoreReverting, succeeded: 1}, want: deletion},
-		"Snapshot":      {reason: "a stored snapshot is restored, and no Job looked for", args: args{phase: api.RestoreReverting, change: func(r *api.ClusterRestore) { r.Survivor = nil }}},
-		"Completed":     {reason: "it is not looked for any more", args: args{phase: api.RestoreCompleted, formed: true}},
+		"Earlier":       {reason: "there is no volume yet that it could copy to: it is of an earlier restore", args: args{phase: api.RestoreRestoring, bare: true}, want: deletion},
+		"EarlierSnapshot": {
+			reason: "so it is where a stored snapshot is restored", want: deletion,
+			args: args{phase: api.RestoreRestoring, bare: true, change: func(r *api.ClusterRestore) { r.Survivor = nil }},
+		},
+		"Snapshot":  {reason: "a stored snapshot is restored, and no Job looked for", args: args{phase: api.RestoreReverting, change: func(r *api.ClusterRestore) { r.Survivor = nil }}},
+		"Completed": {reason: "it is not looked for any more", args: args{phase: api.RestoreCompleted, formed: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -242,6 +248,9 @@ func TestStopCopy(t *testing.T) {
 			}
 			if tc.args.formed {
 				seen.ClusterID = 0xc1
+			}
+			if tc.args.bare {
+				clear(seen.claims)
 			}
 			s := newStub(t, nil, job)
 			if err := s.stopJobs(t.Context(), c, seen, tc.args.step); err != nil {

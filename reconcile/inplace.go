@@ -332,13 +332,16 @@ func setRestore(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, now
 // again, also where the search is the same. Before clients are let in, it also deletes one that has
 // yet to copy to a first member that runs by now: it must find no blank disk there later. One that
 // has done so stays for ten minutes, so that a request for it that was made before does not make
-// another one.
+// another one. Before there is any volume to copy to, it deletes one of an earlier restore, which
+// may have come late: where the status was lost, it would copy to a new member of that name.
 func (r *Reconciler) stopJobs(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	restore := c.Status.Restore
 	always := func(*batchv1.Job) bool { return true }
 	switch {
 	case restore.Asked() && (seen.deleted || membership.InPlaceRefused(seen.Observed) || planShown(c, seen)):
 		return r.stopJob(ctx, c, c.FindJobName(), always)
+	case restore != nil && restore.Phase == api.RestoreRestoring && len(seen.claims) == 0 && !seen.Formed():
+		return r.stopJob(ctx, c, c.CopyJobName(), always)
 	case restore != nil && restore.Phase == api.RestoreReverting && restore.Survivor != nil:
 		return r.stopJob(ctx, c, c.CopyJobName(), always)
 	case restore != nil && restore.Phase == api.RestoreRestoring && restore.Survivor != nil && (seen.Formed() || step.Reason == membership.Formed):

@@ -3,20 +3,14 @@ package reconcile
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
-	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
-	"quorate.dev/reconcile/apply"
-	"quorate.dev/reconcile/podstatus"
-	"quorate.dev/render"
 )
 
 // restoreInPlace carries out a step of a restore in place, after a look past the cache. What it
@@ -103,108 +97,4 @@ func (r *Reconciler) discardFormer(ctx context.Context, seen observed, step memb
 		}
 		return nil
 	})
-}
-
-// tryInPlace asks the API server for what the search and the first of the new members will need,
-// and makes nothing (dry run): what is refused is told before any member is stopped. So is a quota
-// that does not admit all of them.
-func (r *Reconciler) tryInPlace(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
-	why, _ := membership.InPlaceWaits(desired(c), seen.Observed)
-	if !c.Status.Restore.Asked() || seen.deleted || why != "" || planShown(c, *seen) {
-		return nil
-	}
-	if !seen.Search.Begun {
-		return r.trySearch(ctx, c, seen)
-	}
-	if r.AgentImage == "" {
-		seen.InPlace.Problem = errNoAgentImage.Error()
-		return nil
-	}
-	if seen.Search.Found == (membership.Snapshot{}) {
-		return nil
-	}
-	restored := c.DeepCopy()
-	restored.Status = replacing(c, *seen, membership.Step{Action: membership.Replace})
-	err := r.tryFirstMember(ctx, restored, *seen)
-	if err == nil {
-		seen.InPlace.Problem, err = r.tryQuotas(ctx, restored, *seen)
-	}
-	var invalid *invalidError
-	switch {
-	case errors.As(err, &invalid):
-		seen.InPlace.Problem = invalid.Error()
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		seen.InPlace.Problem = podstatus.Clause("the API server refuses what the new members need", err.Error())
-	case err != nil:
-		seen.InPlace.Problem, seen.InPlace.Passes = "the API server did not say whether it accepts what the new members need; it is asked again", true
-		return err
-	}
-	return nil
-}
-
-// trySearch finds out why the search for the snapshot cannot be begun: what heals the cluster must
-// not wait for it.
-func (r *Reconciler) trySearch(ctx context.Context, c *api.EtcdCluster, seen *observed) error {
-	if r.AgentImage == "" {
-		seen.InPlace.Problem = errNoAgentImage.Error()
-		return nil
-	}
-	want, err := render.FindJob(c, r.AgentImage)
-	if err != nil {
-		seen.InPlace.Problem = err.Error()
-		return nil //nolint:nilerr // it is told to the person who can do something about it
-	}
-	job := &batchv1.Job{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: *want.Name}, job)
-	if err == nil {
-		if foreign, ok := errors.AsType[*foreignError](applicable(c, job, "Job")); ok {
-			seen.InPlace.Problem = foreign.Error()
-		}
-		return nil
-	}
-	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("get Job %s: %w", *want.Name, err)
-	}
-	err = r.Client.Apply(ctx, want.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-	switch {
-	case refuses(err):
-		seen.InPlace.Problem = podstatus.Clause("the API server refuses the Job that looks for the snapshot", err.Error())
-		return nil
-	case err != nil:
-		seen.InPlace.Problem, seen.InPlace.Passes = "the API server did not say whether it accepts the Job that looks for the snapshot; it is asked again", true
-	}
-	return err
-}
-
-func (r *Reconciler) tryFirstMember(ctx context.Context, c *api.EtcdCluster, seen observed) error {
-	if err := valid(c, seen); err != nil {
-		return err
-	}
-	d := desired(c)
-	f := membership.First{Token: d.Token, Size: firstSize(c), Base: d.Base, Snapshot: snapshotFacts(c.Status.Restored).ID()}
-	m := render.Member{Name: c.MemberName(f.Base), Version: d.Version.String(), AgentImage: r.AgentImage}
-	begins(&m, c, f)
-	claim := render.Volume(c, m)
-	if err := r.Client.Apply(ctx, claim, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll); err != nil {
-		return fmt.Errorf("try to create PersistentVolumeClaim %s: %w", m.Name, err)
-	}
-	pod, err := render.Pod(c, m)
-	if err != nil {
-		return &invalidError{err}
-	}
-	if err := r.Client.Apply(ctx, pod, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll); err != nil {
-		return fmt.Errorf("try to create Pod %s: %w", m.Name, err)
-	}
-	if c.Status.Restore.Survivor == nil {
-		return nil
-	}
-	job, err := render.CopyJob(c, m, c.Status.Restored.EtcdVersion)
-	if err != nil {
-		return &invalidError{err}
-	}
-	err = r.Client.Apply(ctx, job.WithResourceVersion(apply.OnlyIfAbsent), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-	if err != nil && !apierrors.IsConflict(err) { // that of an earlier restore makes room later
-		return fmt.Errorf("try to create Job %s: %w", *job.Name, err)
-	}
-	return nil
 }

@@ -495,7 +495,7 @@ func TestTryInPlace(t *testing.T) {
 			if tc.forbidden {
 				s.Reader = unlisted{s.Reader, apierrors.NewForbidden(schema.GroupResource{Resource: "resourcequotas"}, "", errors.New("no"))}
 			}
-			if err := s.tryInPlace(t.Context(), c, &seen); !errors.Is(err, tc.err) {
+			if err := attempted(t, &seen, s.tryInPlace(c, &seen)); !errors.Is(err, tc.err) {
 				t.Errorf("%s: error is %v, want %v", tc.reason, err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, seen.InPlace.Problem); diff != "" {
@@ -863,7 +863,7 @@ func TestSearchImpossible(t *testing.T) {
 				objects = append(objects, tc.job(t, w.cluster))
 			}
 			s := newStub(t, tc.refuse, objects...)
-			s.AgentImage, s.Dial = agentImage, w.dial(func(string) error { return nil })
+			s.AgentImage, s.Dial, s.StallAfter = agentImage, w.dial(func(string) error { return nil }), time.Minute
 			if tc.change != nil {
 				tc.change(s)
 			}

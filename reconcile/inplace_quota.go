@@ -18,18 +18,29 @@ import (
 // A dry run asks for one object at a time, and the API server does not add them up: a quota may
 // admit the first new member, and not all of them. That must be told before any member is stopped.
 
-// tryQuotas is why the ResourceQuotas of the namespace do not admit all new members of a restore in
-// place; empty where they do, and where the operator may not read them.
-func (r *Reconciler) tryQuotas(ctx context.Context, c *api.EtcdCluster, seen observed) (string, error) {
-	quotas := &corev1.ResourceQuotaList{}
-	err := r.Reader.List(ctx, quotas, client.InNamespace(c.Namespace))
-	if apierrors.IsForbidden(err) { // the installation is of an earlier release
-		return "", nil
+// tryQuotas finds out why the ResourceQuotas of the namespace do not admit all new members of a
+// restore in place. Where the operator may not read them, nothing is known.
+func (r *Reconciler) tryQuotas(c *api.EtcdCluster, seen observed) try {
+	over := ""
+	ask := func(ctx context.Context) error {
+		quotas := &corev1.ResourceQuotaList{}
+		err := r.Reader.List(ctx, quotas, client.InNamespace(c.Namespace))
+		if apierrors.IsForbidden(err) { // the installation is of an earlier release
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list ResourceQuotas: %w", err)
+		}
+		over = overQuota(quotas.Items, newMembersNeed(c, len(seen.pods)))
+		return nil
 	}
-	if err != nil {
-		return "", fmt.Errorf("list ResourceQuotas: %w", err)
+	learn := func(seen *observed, answer error) error {
+		if over != "" {
+			seen.holdUp(over, false)
+		}
+		return neededByMembers(seen, answer)
 	}
-	return overQuota(quotas.Items, newMembersNeed(c, len(seen.pods))), nil
+	return try{"the list of ResourceQuotas", ask, learn}
 }
 
 // newMembersNeed is what those need that start first, beside the volumes of the former members,

@@ -461,7 +461,7 @@ func TestTryInPlaceDeleted(t *testing.T) {
 	seen := observed{deleted: true}
 	seen.Observed = membership.Observed{ClusterID: 0xc1, Search: membership.Search{Begun: true, Found: membership.Snapshot{Name: "db-monday", SHA256: "5a"}}}
 	r := &Reconciler{} // it asks nothing
-	if err := r.tryInPlace(t.Context(), c, &seen); err != nil {
-		t.Error(err)
+	if tries := r.tryInPlace(c, &seen); len(tries) > 0 {
+		t.Errorf("%d tries", len(tries))
 	}
 }

@@ -11,11 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -55,8 +53,10 @@ type observed struct {
 	touched, out []string
 	// proves is when the next member has been ready for long enough; 0 where none is about to.
 	proves time.Duration
-	// inconclusive: a dry run has shown nothing, so that what it was for may be held up.
+	// inconclusive: a dry run has shown nothing, so that what it was for may be held up. silence
+	// tells of that where it lasts.
 	inconclusive bool
+	silence      string
 }
 
 // observe looks at the objects of the cluster, as the reader has them, and asks every member. That
@@ -82,29 +82,8 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	if err := errors.Join(r.observeRestores(ctx, c, &seen, reader), r.observeClients(ctx, c, &seen), r.searched(ctx, c, &seen), r.copied(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
 		return observed{}, err
 	}
-	tries, cancel := context.WithTimeout(ctx, tryFor)
-	defer cancel()
-	tried := errors.Join(r.tryGrowth(tries, c, seen), r.tryResize(tries, c, seen), r.tryImage(tries, c, seen), r.tryInPlace(tries, c, &seen))
-	seen.inconclusive = tried != nil
-	if tried != nil { // what they would tell is not known: no reason to leave a member down, nor the status as it is
-		log.FromContext(ctx).Info("Dry run shows nothing", "error", tried.Error())
-	}
+	r.tries(ctx, c, &seen)
 	return seen, nil
-}
-
-// tryFor bounds all tries of one look. A webhook may hang for 30 s, and what is decided by a look
-// is done within 8 s of its intent (inTime), with another look in between. A restore in place tries
-// half a dozen requests, which take some hundred milliseconds each where the API server is busy,
-// and begins only when all of them were answered.
-const tryFor = 3 * time.Second
-
-// inconclusive is why a try (dry run) shows nothing. What the API server has against the thing
-// itself is told when it is asked for in earnest.
-func inconclusive(err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
 }
 
 // objects are the Pods and claims of the cluster, by the names of its members.

@@ -72,6 +72,7 @@ type Reconciler struct {
 	changing turns
 	draining drains
 	refused  refusals
+	silences silences
 	// comparing is the data of members.
 	comparing    comparisons
 	proving      proofs
@@ -225,7 +226,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	seen.begun = r.begun(cluster, time.Now()) // it may have been written in this pass
-	reportErr := r.report(ctx, cluster, status(cluster, seen, shown(cluster, step)))
+	reportErr := r.report(ctx, cluster, status(cluster, seen, shown(cluster, seen.told(step))))
 	if err == nil && apierrors.IsConflict(reportErr) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
@@ -281,6 +282,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.written.forget(key)
 	r.draining.forget(key)
 	r.refused.forget(key)
+	r.silences.forget(key)
 	r.comparing.forget(key)
 	r.proving.forget(key)
 	r.intents.forget(key)

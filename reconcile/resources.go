@@ -54,24 +54,27 @@ func (r *Reconciler) askResize(ctx context.Context, c *api.EtcdCluster, pod *cor
 // A newer API server, which knows the nodes, does not let that come to the kubelet
 // (plugin/pkg/admission/podresize), so it is asked for what would be asked for, and does nothing
 // (dry run).
-func (r *Reconciler) tryResize(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+func (r *Reconciler) tryResize(c *api.EtcdCluster, seen observed) []try {
 	if givenUp(c) != "" { // it is not asked for again
 		return nil
 	}
-	var resized []int
+	var tries []try
 	for n, i := range seen.Instances {
-		if i.Pod.Change == membership.ChangeResources {
-			resized = append(resized, n)
+		if i.Pod.Change != membership.ChangeResources {
+			continue
 		}
+		ask := func(ctx context.Context) error {
+			return r.askResize(ctx, c, seen.pods[i.Name], "", client.DryRunAll)
+		}
+		learn := func(seen *observed, answer error) error {
+			if apierrors.HasStatusCause(answer, nodeCapacity) {
+				seen.Instances[n].Pod.Change = membership.ChangePod
+			}
+			return inconclusive(answer)
+		}
+		tries = append(tries, try{"the resources of Pod " + i.Name, ask, learn})
 	}
-	return each(resized, func(n int) error {
-		i := &seen.Instances[n]
-		err := r.askResize(ctx, c, seen.pods[i.Name], "", client.DryRunAll)
-		if apierrors.HasStatusCause(err, nodeCapacity) {
-			i.Pod.Change = membership.ChangePod
-		}
-		return inconclusive(err)
-	})
+	return tries
 }
 
 // nodeCapacity is podresize.ReasonNodeCapacity: the node of a Pod has less than it asks for.

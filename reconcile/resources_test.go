@@ -61,7 +61,7 @@ func TestTryResize(t *testing.T) {
 			}
 			tries := make(chan write, len(seen.Instances))
 			s := newStub(t, func(w write) error { tries <- w; return tc.answer })
-			if err := s.tryResize(t.Context(), c, seen); !errors.Is(err, tc.err) {
+			if err := attempted(t, &seen, s.tryResize(c, seen)); !errors.Is(err, tc.err) {
 				t.Errorf("%s: error %v, want %v", tc.reason, err, tc.err)
 			}
 			if len(tries) != tc.tries || len(s.writes) > 0 {

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/render"
@@ -47,36 +46,34 @@ func replaces(c *api.EtcdCluster) bool { return c.Spec.Storage.ChangePolicy == a
 // replaced then. Whether a class can expand its volumes only the API server can tell: a
 // StorageClass is none of a namespace's objects. So it is asked for what would be asked for, and
 // does nothing (dry run).
-func (r *Reconciler) tryGrowth(ctx context.Context, c *api.EtcdCluster, seen observed) error {
+func (r *Reconciler) tryGrowth(c *api.EtcdCluster, seen observed) []try {
 	if !replaces(c) {
 		return nil
 	}
-	var small []int
+	var tries []try
 	for n, i := range seen.Instances {
 		claim := seen.claims[i.Name]
-		if seen.Member(i.ID) != nil && i.Volume.Small && i.Volume.Unfit == "" && i.Volume.Stays() && claim.Status.Phase == corev1.ClaimBound {
-			small = append(small, n)
+		if seen.Member(i.ID) == nil || !i.Volume.Small || i.Volume.Unfit != "" || !i.Volume.Stays() || claim.Status.Phase != corev1.ClaimBound {
+			continue
 		}
+		ask := func(ctx context.Context) error {
+			if err := r.dryRun(ctx, larger(c, seen, i.Name).WithUID(claim.UID)); err != nil {
+				return fmt.Errorf("try whether PersistentVolumeClaim %s can grow: %w", i.Name, err)
+			}
+			return nil
+		}
+		learn := func(seen *observed, answer error) error {
+			v := &seen.Instances[n].Volume
+			if cannotExpand(answer) {
+				v.Unfit = "has " + claim.Spec.Resources.Requests.Storage().String() + ", and cannot grow to " + c.Spec.Storage.Size.String()
+				return nil
+			}
+			v.Undecided = answer != nil
+			return inconclusive(answer)
+		}
+		tries = append(tries, try{"PersistentVolumeClaim " + i.Name, ask, learn})
 	}
-	refused, undecided := make([]bool, len(seen.Instances)), make([]bool, len(seen.Instances))
-	err := each(small, func(n int) error {
-		name := seen.Instances[n].Name
-		want := larger(c, seen, name).WithUID(seen.claims[name].UID)
-		err := r.Client.Apply(ctx, want, client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-		refused[n] = cannotExpand(err)
-		undecided[n] = err != nil && !refused[n]
-		if err := inconclusive(err); err != nil {
-			return fmt.Errorf("try whether PersistentVolumeClaim %s can grow: %w", name, err)
-		}
-		return nil
-	})
-	for n := range seen.Instances {
-		seen.Instances[n].Volume.Undecided = undecided[n]
-		if i := &seen.Instances[n]; refused[n] {
-			i.Volume.Unfit = "has " + seen.claims[i.Name].Spec.Resources.Requests.Storage().String() + ", and cannot grow to " + c.Spec.Storage.Size.String()
-		}
-	}
-	return err
+	return tries
 }
 
 // cannotExpand reports whether the API server has refused to let a claim grow because of its class.

@@ -230,7 +230,7 @@ func TestTryGrowth(t *testing.T) {
 			}
 			tries := make(chan write, len(seen.Instances))
 			s := newStub(t, func(w write) error { tries <- w; return tc.answer })
-			err := s.tryGrowth(t.Context(), c, seen)
+			err := attempted(t, &seen, s.tryGrowth(c, seen))
 			if !errors.Is(err, tc.err) {
 				t.Errorf("%s: error %v, want %v", tc.reason, err, tc.err)
 			}

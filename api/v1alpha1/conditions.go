@@ -315,7 +315,8 @@ const (
 	// What to do: correct the field that the message names, or start the operator with
 	// `--agent-image`.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonApplyFailed: an object of the cluster cannot be applied for now; it is tried again.
+	// ReasonApplyFailed: an object of the cluster cannot be applied for now, or the API server does
+	// not answer a dry run; it is tried again.
 	//
 	// What to do: nothing. If it lasts, the message has the words of the API server: a webhook or a
 	// policy that fails.

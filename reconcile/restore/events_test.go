@@ -18,40 +18,42 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestEvents: an EtcdRestore tells of each change of its reason, once, and as a warning where a
-// person must act. A message that changes alone is no event.
-func TestEvents(t *testing.T) {
-	t.Parallel()
+// look reconciles an EtcdRestore beside the cluster of that look, and writes its status into it.
+func look(t *testing.T, recorder events.EventRecorder, e *api.EtcdRestore, o Observed) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := api.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	objects := []client.Object{e.DeepCopy()}
+	if o.Cluster != nil {
+		objects = append(objects, o.Cluster.DeepCopy())
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		SubResourceApply: func(_ context.Context, _ client.Client, _ string, o runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
+			raw, err := json.Marshal(o)
+			if err != nil {
+				return err
+			}
+			written := &api.EtcdRestore{}
+			err = json.Unmarshal(raw, written)
+			e.Status = written.Status
+			return err
+		},
+	}).Build()
+	r := &Reconciler{Client: c, Recorder: recorder, StallAfter: time.Minute}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEvents: an EtcdRestore tells of each change of its reason, once, and as a warning where a
+// person must act. A message that changes alone is no event.
+func TestEvents(t *testing.T) {
+	t.Parallel()
 	recorder := events.NewFakeRecorder(10)
 	e := fresh().Restore
 	e.CreationTimestamp = metav1.Now() // it is looked at by the clock
-	look := func(o Observed) {
-		t.Helper()
-		objects := []client.Object{e.DeepCopy()}
-		if o.Cluster != nil {
-			objects = append(objects, o.Cluster.DeepCopy())
-		}
-		c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-			SubResourceApply: func(_ context.Context, _ client.Client, _ string, o runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
-				raw, err := json.Marshal(o)
-				if err != nil {
-					return err
-				}
-				written := &api.EtcdRestore{}
-				err = json.Unmarshal(raw, written)
-				e.Status = written.Status
-				return err
-			},
-		}).Build()
-		r := &Reconciler{Client: c, Recorder: recorder, StallAfter: time.Minute}
-		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e)}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	stages := []struct {
 		reason string
 		args   func(*Observed)
@@ -72,7 +74,7 @@ func TestEvents(t *testing.T) {
 		o := fresh()
 		stage.args(&o)
 		for range 2 { // the second look tells nothing more
-			look(o)
+			look(t, recorder, e, o)
 		}
 		got := ""
 		if len(recorder.Events) > 0 {

@@ -23,6 +23,7 @@ import (
 	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/fair"
 	"quorate.dev/reconcile/index"
+	"quorate.dev/reconcile/podstatus"
 )
 
 // Reconciler writes the status of EtcdRestores.
@@ -143,7 +144,7 @@ func (r *Reconciler) report(ctx context.Context, e *api.EtcdRestore, next api.Et
 		if meta.IsStatusConditionTrue(next.Conditions, api.ConditionStalled) {
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(e, nil, kind, ready.Reason, "Restore", "%s", ready.Message)
+		r.Recorder.Eventf(e, nil, kind, ready.Reason, "Restore", "%s", podstatus.FirstLine(ready.Message))
 	}
 	return nil
 }

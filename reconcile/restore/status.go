@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/podstatus"
 )
 
 // Observed is all that the status of an EtcdRestore is made of.
@@ -163,6 +164,10 @@ func next(o Observed) api.EtcdRestoreStatus {
 	return s
 }
 
+// mostMessage is how long the message of a condition may be, as the schema has it. What the cluster
+// says is copied into it, and a longer one would keep all of the status from being written.
+const mostMessage = 32 << 10
+
 // status is what users see of an EtcdRestore, in the words of kstatus: Ready always, Reconciling or
 // Stalled only while True.
 func status(o Observed) (api.EtcdRestoreStatus, time.Duration) {
@@ -173,7 +178,7 @@ func status(o Observed) (api.EtcdRestoreStatus, time.Duration) {
 			value = metav1.ConditionTrue
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: is.reason, Message: is.message, ObservedGeneration: o.Restore.Generation,
+			Type: kind, Status: value, Reason: is.reason, Message: podstatus.Within(is.message, mostMessage), ObservedGeneration: o.Restore.Generation,
 		})
 	}
 	only := func(kind string, holds bool) {
