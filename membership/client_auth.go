@@ -26,9 +26,10 @@ type authClient struct{ *client }
 
 var _ Auth = (*authClient)(nil)
 
-// denied are the answers behind ErrDenied. The first one is for a client that etcd takes for no
-// user at all.
-var denied = []error{rpctypes.ErrUserEmpty, rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed}
+// denied are the answers behind ErrDenied. The first one is for a client that names no user, and
+// the second one for a client whose user does not exist: to a request about no user it can be about
+// nothing else.
+var denied = []error{rpctypes.ErrUserEmpty, rpctypes.ErrUserNotFound, rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed}
 
 // asDenied adds ErrDenied where etcd has refused the caller as a user.
 func asDenied(err error) error {
@@ -41,15 +42,32 @@ func asDenied(err error) error {
 // auth makes one call, under CallTimeout. The errors in done say that it was made before. Where
 // users were changed a moment ago, etcd refuses what was under way, which is ErrLater.
 func (c *authClient) auth(ctx context.Context, what string, call func(context.Context) error, done ...error) error {
-	err := asDenied(c.change(ctx, what, call, done...))
+	err := c.change(ctx, what, call, done...)
 	switch {
-	case errors.Is(err, rpctypes.ErrUserNotFound), errors.Is(err, rpctypes.ErrRoleNotFound):
+	case errors.Is(err, rpctypes.ErrRoleNotFound):
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	case errors.Is(err, rpctypes.ErrAuthOldRevision):
 		return fmt.Errorf("%w: %w", ErrLater, err)
 	default:
 		return err
 	}
+}
+
+// aboutUser is auth for a call about a user, to which etcd may answer that there is no such user:
+// the one that was asked for, or the caller.
+func (c *authClient) aboutUser(ctx context.Context, what string, call func(context.Context) error, done ...error) error {
+	var answer error
+	err := c.auth(ctx, what, func(ctx context.Context) error {
+		answer = call(ctx)
+		return answer
+	}, done...)
+	if !errors.Is(answer, rpctypes.ErrUserNotFound) {
+		return err
+	}
+	if _, err := c.Enabled(ctx); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s at etcd %s: %w: %w", what, c.address, ErrUnknown, answer)
 }
 
 func (c *authClient) Enabled(ctx context.Context) (enabled bool, _ error) {
@@ -87,7 +105,7 @@ func (c *authClient) UserNames(ctx context.Context) (names []string, _ error) {
 }
 
 func (c *authClient) UserRoles(ctx context.Context, name string) (roles []string, _ error) {
-	err := c.auth(ctx, "get user "+name, func(ctx context.Context) error {
+	err := c.aboutUser(ctx, "get user "+name, func(ctx context.Context) error {
 		r, err := c.etcd.UserGet(ctx, name)
 		if err == nil {
 			roles = slices.Sorted(slices.Values(r.Roles))
@@ -105,28 +123,32 @@ func (c *authClient) AddUser(ctx context.Context, name, password string) error {
 }
 
 func (c *authClient) SetPassword(ctx context.Context, name, password string) error {
-	return c.auth(ctx, "change the password of user "+name, func(ctx context.Context) error {
+	return c.aboutUser(ctx, "change the password of user "+name, func(ctx context.Context) error {
 		_, err := c.etcd.UserChangePassword(ctx, name, password)
 		return err
 	})
 }
 
 func (c *authClient) DeleteUser(ctx context.Context, name string) error {
-	return c.auth(ctx, "delete user "+name, func(ctx context.Context) error {
+	err := c.aboutUser(ctx, "delete user "+name, func(ctx context.Context) error {
 		_, err := c.etcd.UserDelete(ctx, name)
 		return err
-	}, rpctypes.ErrUserNotFound)
+	})
+	if errors.Is(err, ErrUnknown) { // it was deleted before
+		return nil
+	}
+	return err
 }
 
 func (c *authClient) GrantRole(ctx context.Context, user, role string) error {
-	return c.auth(ctx, "grant role "+role+" to user "+user, func(ctx context.Context) error {
+	return c.aboutUser(ctx, "grant role "+role+" to user "+user, func(ctx context.Context) error {
 		_, err := c.etcd.UserGrantRole(ctx, user, role)
 		return err
 	})
 }
 
 func (c *authClient) RevokeRole(ctx context.Context, user, role string) error {
-	return c.auth(ctx, "revoke role "+role+" from user "+user, func(ctx context.Context) error {
+	return c.aboutUser(ctx, "revoke role "+role+" from user "+user, func(ctx context.Context) error {
 		_, err := c.etcd.UserRevokeRole(ctx, user, role)
 		return err
 	}, rpctypes.ErrRoleNotGranted)

@@ -42,10 +42,22 @@ type access struct {
 	again      time.Time // when to look again, at the latest
 }
 
-// accesses are the last looks at clusters.
-type accesses struct{ known sync.Map } // *access by types.NamespacedName
+// accesses are the last looks at clusters. denied are the clusters of which etcd has denied the
+// operator an act since: it may be looked at by any client, and changed by those with the role root
+// alone.
+type accesses struct{ known, denied sync.Map } // *access, and a UID, by types.NamespacedName
 
-func (a *accesses) forget(key types.NamespacedName) { a.known.Delete(key) }
+func (a *accesses) forget(key types.NamespacedName) { a.known.Delete(key); a.denied.Delete(key) }
+
+// deny has the next pass look at etcd's users, whatever was found before.
+func (a *accesses) deny(c *api.EtcdCluster) {
+	a.denied.Store(client.ObjectKeyFromObject(c), c.UID)
+}
+
+func (a *accesses) isDenied(c *api.EtcdCluster) bool {
+	uid, _ := a.denied.Load(client.ObjectKeyFromObject(c))
+	return uid == c.UID
+}
 
 // of is the last look at the cluster as it is now; nil: there is none.
 func (a *accesses) of(c *api.EtcdCluster, now time.Time) *access {
@@ -61,14 +73,15 @@ func (a *accesses) of(c *api.EtcdCluster, now time.Time) *access {
 // report; nil: nothing, as where the cluster has never had spec.auth. Its only error is a conflict.
 func (r *Reconciler) authenticate(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) (*access, error) {
 	now, key := time.Now(), client.ObjectKeyFromObject(c)
+	denied := seen.denied || r.accesses.isDenied(c)
 	switch {
-	case c.Spec.Auth == nil && c.Status.Auth == nil && !seen.denied:
+	case c.Spec.Auth == nil && c.Status.Auth == nil && !denied:
 		r.accesses.forget(key)
 		return nil, nil
 	case c.Spec.Suspend || !c.DeletionTimestamp.IsZero():
 		return nil, nil
 	}
-	if last := r.accesses.of(c, now); last != nil && !seen.denied && c.WantsAuth() == c.HasAuth() {
+	if last := r.accesses.of(c, now); last != nil && !denied && c.WantsAuth() == c.HasAuth() {
 		return last, nil
 	}
 	found := &access{status: c.Status.Auth.DeepCopy(), cluster: c.UID, generation: c.Generation, clusterID: c.Status.ClusterID, again: now.Add(r.nextLook(c))}
@@ -98,7 +111,7 @@ type authLook struct {
 func (l *authLook) look(ctx context.Context) error {
 	c := l.c
 	switch {
-	case !c.ClientTLS() && l.seen.denied:
+	case !c.ClientTLS() && (l.seen.denied || l.r.accesses.isDenied(c)):
 		l.say(membership.Stall, api.ReasonAccessDenied, "etcd authenticates clients, as its data says, and the operator has no certificate, because spec.tls.client.mode is Disabled. "+
 			"If an EtcdRestore brought this about, delete it. Else delete the EtcdCluster, of which the volumes stay, and apply it again with spec.auth.enabled and spec.tls.client.mode Managed (docs/auth.md#after-a-restore)")
 		return nil
@@ -109,7 +122,7 @@ func (l *authLook) look(ctx context.Context) error {
 		return nil
 	case l.seen.denied:
 		return l.regain(ctx)
-	case l.seen.Reach != membership.ReachQuorum || !l.seen.Formed(), c.WantsAuth() && !c.HasAuth() && !isHealthy(l.step): // later
+	case l.seen.Reach != membership.ReachQuorum || !l.seen.Formed(), l.begins() && !isHealthy(l.step): // later
 		l.found.again = l.now
 		return nil
 	}
@@ -121,7 +134,24 @@ func (l *authLook) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.settle(ctx, etcd, own), etcd.Close())
+	if c.Spec.Auth == nil && c.Status.Auth == nil { // it was denied, and nothing is to be changed
+		_, err = etcd.Enabled(ctx)
+	} else {
+		err = l.settle(ctx, etcd, own)
+	}
+	err = errors.Join(err, etcd.Close())
+	if errors.Is(err, membership.ErrDenied) {
+		return l.regain(ctx)
+	}
+	if err == nil {
+		l.r.accesses.denied.Delete(client.ObjectKeyFromObject(c))
+	}
+	return err
+}
+
+// begins reports whether etcd is to authenticate clients, and does not yet as far as is known.
+func (l *authLook) begins() bool {
+	return l.c.WantsAuth() && !l.c.HasAuth() && !l.r.accesses.isDenied(l.c)
 }
 
 func isHealthy(step membership.Step) bool {
@@ -172,11 +202,11 @@ func (l *authLook) regain(ctx context.Context) error {
 // settle makes what etcd has as it is wanted.
 func (l *authLook) settle(ctx context.Context, etcd membership.Auth, own string) error {
 	c := l.c
-	wanted, version, err := l.wanted(ctx, own)
+	has, err := observeAuth(ctx, etcd, own)
 	if err != nil {
 		return err
 	}
-	has, err := observeAuth(ctx, etcd, own)
+	wanted, version, err := l.wanted(ctx, own)
 	if err != nil {
 		return err
 	}

@@ -28,30 +28,28 @@ func (l *authLook) waits(ctx context.Context) (bool, error) {
 	if err != nil {
 		return true, err
 	}
+	waits := false
 	for i := range roles {
-		if l.waitsFor("EtcdRole", &roles[i], roles[i].Status.Conditions) {
-			return true, nil
-		}
+		waits = l.waitsFor("EtcdRole", &roles[i], roles[i].Status.Conditions) || waits
 	}
 	for i := range users {
-		if l.waitsFor("EtcdUser", &users[i], users[i].Status.Conditions) {
-			return true, nil
-		}
+		waits = l.waitsFor("EtcdUser", &users[i], users[i].Status.Conditions) || waits
 	}
-	return false, nil
+	return waits, nil
 }
 
-// waitsFor reports whether an object is not Ready, and says so.
+// waitsFor reports whether an object is not Ready. The first one is said, or one that waits for a
+// person.
 func (l *authLook) waitsFor(kind string, o client.Object, conditions []metav1.Condition) bool {
 	ready := meta.FindStatusCondition(conditions, api.ConditionReady)
-	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == o.GetGeneration() || !o.GetDeletionTimestamp().IsZero() {
+	switch {
+	case !o.GetDeletionTimestamp().IsZero(), ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == o.GetGeneration():
 		return false
-	}
-	if meta.IsStatusConditionTrue(conditions, api.ConditionStalled) {
+	case meta.IsStatusConditionTrue(conditions, api.ConditionStalled):
 		l.say(membership.Stall, api.ReasonAuthBlocked, fmt.Sprintf("etcd does not authenticate clients while %s %s is not applied, because its users would be refused: do what its conditions say, or delete it", kind, o.GetName()))
-		return true
+	case l.found.said.Action == "":
+		l.say(membership.Wait, api.ReasonEnablingAuth, fmt.Sprintf("before etcd authenticates clients, %s %s is applied", kind, o.GetName()))
 	}
-	l.say(membership.Wait, api.ReasonEnablingAuth, fmt.Sprintf("before etcd authenticates clients, %s %s is applied", kind, o.GetName()))
 	return true
 }
 
@@ -121,13 +119,12 @@ func (l *authLook) unmanaged(ctx context.Context, etcd membership.Auth, own stri
 }
 
 // withAccess is the step that the status reports: what there is to say of etcd's users in place of
-// the step of a healthy cluster, and that etcd denies access in place of any step that does
-// nothing.
+// the step of a healthy cluster, and that etcd denies access in place of any step.
 func withAccess(seen observed, step membership.Step) membership.Step {
 	if seen.access == nil || seen.access.said.Action == "" {
 		return step
 	}
-	if isHealthy(step) || seen.denied && !step.Acts() {
+	if isHealthy(step) || seen.access.said.Reason == membership.Reason(api.ReasonAccessDenied) {
 		return seen.access.said
 	}
 	return step

@@ -220,6 +220,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return requeueConflict(err)
 	}
 	err = r.act(ctx, cluster, seen, step)
+	if errors.Is(err, membership.ErrDenied) {
+		r.accesses.deny(cluster)
+	}
 	draining, _ := errors.AsType[*drainingError](err)
 	step, err = outcome(ctx, step, err)
 	if err == nil && (step.Action == membership.Replace || step.Action == membership.Revert) { // the status is of other members now
