@@ -28,7 +28,7 @@ type Auth interface {
 
 // Switch turns authentication on and off.
 type Switch interface {
-	// Enabled reports whether etcd authenticates clients.
+	// Enabled reports whether etcd authenticates clients. Before 3.7 etcd denies that as well.
 	Enabled(ctx context.Context) (bool, error)
 	// Enable has etcd authenticate clients. The user root must have the role root.
 	Enable(ctx context.Context) error

@@ -54,7 +54,7 @@ func (c *authClient) auth(ctx context.Context, what string, call func(context.Co
 }
 
 // aboutUser is auth for a call about a user, to which etcd may answer that there is no such user:
-// the one that was asked for, or the caller.
+// the one that was asked for, or the caller. To list users etcd asks the same of the caller.
 func (c *authClient) aboutUser(ctx context.Context, what string, call func(context.Context) error, done ...error) error {
 	var answer error
 	err := c.auth(ctx, what, func(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (c *authClient) aboutUser(ctx context.Context, what string, call func(conte
 	if !errors.Is(answer, rpctypes.ErrUserNotFound) {
 		return err
 	}
-	if _, err := c.Enabled(ctx); err != nil {
+	if _, err := c.UserNames(ctx); err != nil {
 		return err
 	}
 	return fmt.Errorf("%s at etcd %s: %w: %w", what, c.address, ErrUnknown, answer)

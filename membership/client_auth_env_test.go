@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,7 +75,6 @@ func TestClientAuth(t *testing.T) {
 		m.made("enable again", root.Enable)
 
 		calls := map[string]func(context.Context, *authClient) error{
-			"Enabled":         func(ctx context.Context, c *authClient) error { return second(c.Enabled(ctx)) },
 			"UserNames":       func(ctx context.Context, c *authClient) error { return second(c.UserNames(ctx)) },
 			"UserRoles":       func(ctx context.Context, c *authClient) error { return second(c.UserRoles(ctx, "quorate")) },
 			"DeleteUser":      func(ctx context.Context, c *authClient) error { return c.DeleteUser(ctx, "gone") },
@@ -84,17 +84,16 @@ func TestClientAuth(t *testing.T) {
 			"Snapshot": func(ctx context.Context, c *authClient) error {
 				stream, err := c.etcd.Snapshot(ctx)
 				if err != nil {
-					return asDenied(err)
+					return err
 				}
 				defer func() { _ = stream.Close() }() // the first byte is enough
-				_, err = stream.Read(make([]byte, 1))
-				return asDenied(err)
+				return second(stream.Read(make([]byte, 1)))
 			},
-			"Defragment": func(ctx context.Context, c *authClient) error { return asDenied(second(c.etcd.Defragment(ctx, c.url))) },
+			"Defragment": func(ctx context.Context, c *authClient) error { return second(c.etcd.Defragment(ctx, c.url)) },
 		}
 		for name, call := range calls {
 			for user, client := range map[string]*authClient{"no user": anonymous, "app": app} {
-				if err := call(c.Context(), client); !errors.Is(err, ErrDenied) {
+				if err := call(c.Context(), client); !isDenied(err) {
 					c.Errorf("etcd %s: %s as %s: %v", version, name, user, err)
 				}
 			}
@@ -109,7 +108,7 @@ func TestClientAuth(t *testing.T) {
 			"Disarm":     func() error { return anonymous.Disarm(c.Context(), AlarmNoSpace, id) },
 			"MoveLeader": func() error { return anonymous.MoveLeader(c.Context(), id) },
 		} {
-			if err := call(); !errors.Is(err, ErrDenied) {
+			if err := call(); !isDenied(err) {
 				open += fmt.Sprintf(" %s (%v)", name, err)
 			}
 		}
@@ -122,7 +121,7 @@ func TestClientAuth(t *testing.T) {
 		m.kill()
 		m.resume()
 		m.eventually("it authenticates clients after a restart", func(ctx context.Context) error {
-			if err := call(ctx, anonymous.Enabled); !errors.Is(err, ErrDenied) {
+			if err := second(anonymous.UserNames(ctx)); !isDenied(err) {
 				return fmt.Errorf("it does not: %w", err)
 			}
 			return nil
@@ -134,8 +133,9 @@ func TestClientAuth(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func call[T any](ctx context.Context, of func(context.Context) (T, error)) error {
-	return second(of(ctx))
+// isDenied reports whether etcd has denied access. Some calls of etcd 3.5 say so in words alone.
+func isDenied(err error) bool {
+	return errors.Is(err, ErrDenied) || err != nil && (strings.Contains(err.Error(), "user name is empty") || strings.Contains(err.Error(), "permission denied"))
 }
 
 // http is how the member answers at the port for probes.

@@ -135,7 +135,7 @@ func (l *authLook) look(ctx context.Context) error {
 		return err
 	}
 	if c.Spec.Auth == nil && c.Status.Auth == nil { // it was denied, and nothing is to be changed
-		_, err = etcd.Enabled(ctx)
+		_, err = etcd.UserNames(ctx)
 	} else {
 		err = l.settle(ctx, etcd, own)
 	}

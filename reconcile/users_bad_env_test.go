@@ -151,5 +151,5 @@ func TestUsersRestored(t *testing.T) {
 		t.Errorf("alice comes in with the password of the snapshot: %v", err)
 	}
 	s.resize(c, 4)
-	s.sized(c, 4)
+	s.await(c, "ready with its size", func() bool { return is(c, api.ConditionReady, metav1.ConditionTrue) && len(c.Status.Members) == 4 })
 }

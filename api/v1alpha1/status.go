@@ -129,7 +129,7 @@ type AuthStatus struct {
 	// enabled is whether etcd authenticates clients. It is written before that begins, and after it
 	// has ended.
 	// +optional
-	Enabled bool `json:"enabled,omitempty"`
+	Enabled bool `json:"enabled"`
 
 	// user is Quorate's own user in etcd, which has the role root: the common name of the
 	// certificate with which Quorate and its Jobs connect.
