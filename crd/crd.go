@@ -38,6 +38,8 @@ var kinds = map[string]func() (*Kind, error){
 	"EtcdBackupSchedule": once("etcdbackupschedules"),
 	"EtcdCluster":        once("etcdclusters"),
 	"EtcdRestore":        once("etcdrestores"),
+	"EtcdRole":           once("etcdroles"),
+	"EtcdUser":           once("etcdusers"),
 }
 
 func once(plural string) func() (*Kind, error) {

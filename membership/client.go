@@ -35,7 +35,8 @@ type Client interface {
 
 // Reporter tells of a member and of its cluster, and changes nothing.
 type Reporter interface {
-	// Status is the member's own account of itself. It needs no quorum.
+	// Status is the member's own account of itself. It needs no quorum. ErrDenied: etcd
+	// authenticates clients, and this one is no user with the role root; so it is of the others.
 	Status(ctx context.Context) (Endpoint, error)
 	// Members is etcd's member list, read linearizably: it fails without a quorum, and is never
 	// stale.
@@ -156,7 +157,7 @@ func (c *client) Status(ctx context.Context) (_ Endpoint, err error) {
 	defer cancel()
 	r, err := c.etcd.Status(ctx, c.url)
 	if err != nil {
-		return Endpoint{}, fmt.Errorf("status of etcd %s: %w", c.address, err)
+		return Endpoint{}, fmt.Errorf("status of etcd %s: %w", c.address, asDenied(err))
 	}
 	version, err := ParseVersion(r.Version)
 	if err != nil {
@@ -221,7 +222,7 @@ func (c *client) Members(ctx context.Context) (_ []Member, err error) {
 	defer cancel()
 	r, err := c.etcd.MemberList(ctx) // linearizable unless asked otherwise
 	if err != nil {
-		return nil, fmt.Errorf("list members at etcd %s: %w", c.address, err)
+		return nil, fmt.Errorf("list members at etcd %s: %w", c.address, asDenied(err))
 	}
 	if len(r.Members) > mostListed {
 		return nil, fmt.Errorf("list members at etcd %s: it lists %d, more than any cluster has", c.address, len(r.Members))

@@ -47,7 +47,7 @@ func (c *client) change(ctx context.Context, what string, call func(context.Cont
 	case slices.ContainsFunc(later, is):
 		return fmt.Errorf("%s at etcd %s: %w: %w", what, c.address, ErrLater, err)
 	default:
-		return fmt.Errorf("%s at etcd %s: %w", what, c.address, err)
+		return fmt.Errorf("%s at etcd %s: %w", what, c.address, asDenied(err))
 	}
 }
 

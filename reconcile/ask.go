@@ -25,6 +25,7 @@ const mostAsked = 32
 type answers struct {
 	members   []membership.Member            // nil where no quorum could list them
 	endpoints map[string]membership.Endpoint // by member name; only those that answered, or of which their metrics tell
+	denied    bool                           // etcd authenticates clients, and the operator is no user of its own
 }
 
 // ask asks every member that may run for its status, all at once, and then one of them for the
@@ -52,6 +53,7 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			}
 			mutex.Lock()
 			defer mutex.Unlock()
+			asked.denied = asked.denied || errors.Is(err, membership.ErrDenied)
 			switch {
 			case err == nil:
 				clients[name], asked.endpoints[name] = etcd, endpoint
@@ -75,8 +77,10 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			asked.members = members
 			break
 		}
+		asked.denied = asked.denied || errors.Is(err, membership.ErrDenied)
 		log.FromContext(ctx).V(1).Info("Members cannot be listed", "member", name, "error", err.Error())
 	}
+	asked.denied = asked.denied && asked.members == nil
 	asked.believe(c, fromMetrics)
 	now := time.Now()
 	r.unresponsive.waited(client.ObjectKeyFromObject(c), now.Sub(began), now)

@@ -72,6 +72,9 @@ type credentials struct {
 	// expired has, by the part of a Pod's revision (render.PartClientTrust, PartPeerTrust), which
 	// authority expired that is all that a Pod trusts whose part differs from the current one.
 	expired map[string]string
+	// authority issues the certificates of clients; nil where it is lost, or the mode is not
+	// Managed.
+	authority *pki.Authority
 	// clientRotation and peerRotation are the reports of the rotations.
 	clientRotation, peerRotation rotationReport
 
@@ -211,7 +214,7 @@ func (l *inspection) clients(ctx context.Context) error {
 		return nil
 	}
 	if getErr == nil && secret != nil {
-		if config, configErr := pki.Config(secret.Data, files, l.now); configErr == nil {
+		if config, configErr := pki.Config(secret.Data, files, l.now); configErr == nil && l.otherUser(config) == nil {
 			l.found.configs[l.c.OperatorSecret()] = config
 		}
 	}

@@ -123,6 +123,9 @@ func (l *inspection) managed(ctx context.Context, p plane) (string, rotationRepo
 		l.warn(api.ReasonAuthorityLost, fmt.Sprintf("the certificate authority in Secret %s (%s) expires at %s, and nothing that it has issued is valid after that: its rotation must be over before then (status.tls, docs/tls.md#rotation)",
 			p.authority, p.spec, pki.Instant(h.issues.Ends())))
 	}
+	if p.spec == specClient {
+		l.found.authority = h.issues
+	}
 	secretsWritten := true
 	for _, s := range p.secrets {
 		written, err := l.issue(ctx, h.issues, p, s)

@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,8 +37,26 @@ func (l *inspection) ownClients(ctx context.Context) error {
 	if _, wrong := pki.Check(crossed(a.Data, m.Data), files, pki.Use{Client: true}, l.now); wrong != nil {
 		return wrongSecret(agents, operator, fmt.Errorf("members would refuse it: its certificate was not issued by an authority in %s of Secret %s (%w)", api.SecretCA, members, wrong))
 	}
+	if config, err := pki.Config(a.Data, files, l.now); err == nil && l.otherUser(config) != nil {
+		return wrongSecret(agents, operator, l.otherUser(config))
+	}
 	if _, wrong := pki.Check(crossed(m.Data, a.Data), files, pki.Use{Server: true}, l.now); wrong != nil {
 		return wrongSecret(agents, operator, fmt.Errorf("the members would be refused: the certificate in Secret %s was not issued by an authority in %s of this one (%w)", members, api.SecretCA, wrong))
+	}
+	return nil
+}
+
+// otherUser is why the operator does not connect with a certificate while etcd authenticates
+// clients: it names another user than the one that is known to have the role root.
+func (l *inspection) otherUser(config *tls.Config) error {
+	name := pki.CommonName(config)
+	switch {
+	case !l.c.WantsAuth() && !l.c.HasAuth():
+		return nil
+	case name == "":
+		return errors.New("its certificate has no common name, which is Quorate's user in etcd (spec.auth): issue it with one")
+	case l.c.HasAuth() && l.c.Status.Auth.User != "" && l.c.Status.Auth.User != name:
+		return fmt.Errorf("its certificate has the common name %s, and Quorate's user in etcd is %s (status.auth.user): issue it for that name, or set spec.auth.enabled to false before you change it", name, l.c.Status.Auth.User)
 	}
 	return nil
 }

@@ -146,19 +146,15 @@ func (l *inspection) keepHosts(ctx context.Context, s issuedSecret) error {
 // dial returns the connection that is kept to a member, or connects to it as its Pod serves
 // clients: with the operator's certificate where that is with TLS.
 func (r *Reconciler) dial(c *api.EtcdCluster, pod *corev1.Pod) (*connection, error) {
-	to, now := destination{pod: pod.UID, ip: pod.Status.PodIP}, time.Now()
-	if port := render.ClientPort(c, pod); port.ServesTLS() {
-		configs := r.keys.of(c).configs
-		to.config = cmp.Or(configs[c.OperatorSecretOf(port)], configs[c.OperatorSecretOf(render.ClientPortAsMade(c, pod))])
-		if to.config == nil {
-			return nil, fmt.Errorf("dial etcd %s: there is no client certificate", to.ip)
-		}
+	config, err := r.configFor(c, pod)
+	if err != nil {
+		return nil, err
 	}
+	to, now := destination{pod: pod.UID, ip: pod.Status.PodIP, config: config}, time.Now()
 	if kept := r.connections.take(client.ObjectKeyFromObject(c), pod.Name, to, now); kept != nil {
 		return kept, nil
 	}
 	var etcd membership.Client
-	var err error
 	if to.config == nil {
 		etcd, err = r.Dial(to.ip, api.PortClient)
 	} else {
@@ -170,6 +166,21 @@ func (r *Reconciler) dial(c *api.EtcdCluster, pod *corev1.Pod) (*connection, err
 		return nil, err
 	}
 	return connected(etcd, to, now), nil
+}
+
+// configFor is how the operator connects to a member whose Pod serves clients with TLS; nil: it
+// serves without.
+func (r *Reconciler) configFor(c *api.EtcdCluster, pod *corev1.Pod) (*tls.Config, error) {
+	port := render.ClientPort(c, pod)
+	if !port.ServesTLS() {
+		return nil, nil
+	}
+	configs := r.keys.of(c).configs
+	config := cmp.Or(configs[c.OperatorSecretOf(port)], configs[c.OperatorSecretOf(render.ClientPortAsMade(c, pod))])
+	if config == nil {
+		return nil, fmt.Errorf("dial etcd %s: there is no client certificate", pod.Status.PodIP)
+	}
+	return config, nil
 }
 
 // startsServed reports whether the step starts members again with a clients' port with which they

@@ -40,6 +40,7 @@ import (
 	"quorate.dev/reconcile/backup"
 	"quorate.dev/reconcile/index"
 	restorestatus "quorate.dev/reconcile/restore"
+	"quorate.dev/reconcile/users"
 )
 
 // Each test has a namespace, an operator and a hostlet of its own in one real API server; every
@@ -98,6 +99,7 @@ type stage struct {
 	listens bool  // the clients watch, too
 	clients *load // which these are
 	backsUp bool  // the operators carry out EtcdBackups
+	peopled bool  // the operators carry out EtcdRoles and EtcdUsers
 
 	mu   sync.Mutex
 	logs []string
@@ -192,7 +194,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 	}
 	r := &reconcile.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Dial: s.dial, Scrape: membership.Scrape, StallAfter: 2 * time.Second,
-		AgentImage: agentImage, ServerTime: serverTime, DialTLS: s.dialTLS, Certificates: reconcile.Certificates{Hosts: s.addresses, Every: time.Second},
+		AgentImage: agentImage, ServerTime: serverTime, DialTLS: s.dialTLS, DialAuth: membership.DialAuth, Certificates: reconcile.Certificates{Hosts: s.addresses, Every: time.Second},
 		ServiceAccount: s.account,
 	}
 	for _, put := range between {
@@ -217,6 +219,11 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 		if err := backups.SetupWithManager(mgr, 1); err != nil {
 			s.Fatal(err)
 		}
+	}
+	if s.peopled {
+		shared := users.Shared{Client: beside, Reader: mgr.GetAPIReader(), Recorder: r.Recorder, Connect: r.Auth, Password: reconcile.ReadPassword, StallAfter: r.StallAfter, Every: time.Second}
+		s.must((&users.RoleReconciler{Shared: shared}).SetupWithManager(mgr, 2))
+		s.must((&users.UserReconciler{Shared: shared}).SetupWithManager(mgr, 2))
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	done := make(chan struct{})

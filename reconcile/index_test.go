@@ -50,6 +50,7 @@ func crowded(tb testing.TB, clusters int) cache.Cache {
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 		api.SchemeGroupVersion.WithKind("EtcdBackup"), api.SchemeGroupVersion.WithKind("EtcdRestore"),
+		api.SchemeGroupVersion.WithKind("EtcdRole"), api.SchemeGroupVersion.WithKind("EtcdUser"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}

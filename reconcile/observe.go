@@ -27,6 +27,10 @@ type observed struct {
 	generation int64 // of the spec
 	// credentials are what was found of certificates; nil where that does not matter.
 	credentials *credentials
+	// access is what was found of etcd's users; nil: the status says it.
+	access *access
+	// denied: etcd authenticates clients, and denies access to the operator.
+	denied bool
 	// earlier is the EtcdBackup of Backup where that was made for an earlier spec and is not told
 	// yet that it is taken for this one; else nil.
 	earlier *api.EtcdBackup
@@ -68,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	}
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
-	seen.begun = r.begun(c, now)
+	seen.begun, seen.denied = r.begun(c, now), asked.denied
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
 	found := r.keys.of(c)
 	for n := range seen.Instances {

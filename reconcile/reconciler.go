@@ -47,6 +47,8 @@ type Reconciler struct {
 	Scrape membership.Scraper
 	// DialTLS connects to a member of a cluster whose clients need TLS.
 	DialTLS membership.SecureDialer
+	// DialAuth connects to a member of such a cluster for its users and roles.
+	DialAuth membership.AuthDialer
 	// Certificates say how certificates are issued.
 	Certificates Certificates
 	// AgentImage is the operator's own image, with which the agent runs that restores a new
@@ -83,6 +85,7 @@ type Reconciler struct {
 	intents      intents
 	keys         keys
 	connections  connections
+	accesses     accesses
 	// handshaker asks a member whose authority is rotated what it shows and accepts; nil:
 	// handshake.
 	handshaker handshaker
@@ -147,6 +150,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Watches(&corev1.Service{}, byLabel).
 		Watches(&api.EtcdBackup{}, byLabel). // that are taken before the version changes
 		Watches(&api.EtcdRestore{}, handler.EnqueueRequestsFromMapFunc(restoredCluster)).
+		Watches(&api.EtcdRole{}, handler.EnqueueRequestsFromMapFunc(r.waitedFor)).
+		Watches(&api.EtcdUser{}, handler.EnqueueRequestsFromMapFunc(r.waitedFor)).
 		Watches(&policyv1.PodDisruptionBudget{}, byLabel, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(whoseTurn).
 		WithOptions(passesOf(workers)).
@@ -211,7 +216,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	seen.credentials = found
 	step := foretold(cluster, seen, membership.Plan(desired(cluster), seen.Observed))
+	if seen.access, err = r.authenticate(ctx, cluster, seen, step); err != nil {
+		left(membership.Step{})
+		return requeueConflict(err)
+	}
 	err = r.act(ctx, cluster, seen, step)
+	if errors.Is(err, membership.ErrDenied) {
+		r.accesses.deny(cluster)
+	}
 	draining, _ := errors.AsType[*drainingError](err)
 	step, err = outcome(ctx, step, err)
 	if err == nil && (step.Action == membership.Replace || step.Action == membership.Revert) { // the status is of other members now
@@ -226,7 +238,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	seen.begun = r.begun(cluster, time.Now()) // it may have been written in this pass
-	reportErr := r.report(ctx, cluster, status(cluster, seen, shown(cluster, seen.told(step))))
+	reportErr := r.report(ctx, cluster, status(cluster, seen, shown(cluster, seen.told(withAccess(seen, step)))))
 	if err == nil && apierrors.IsConflict(reportErr) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
@@ -251,6 +263,9 @@ func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluste
 	wait := r.pace.wait(key, step, again(seen, step, r.written.lately(key)))
 	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
 		wait = max(wait, r.unresponsive.rest(key, time.Now()))
+	}
+	if seen.access != nil {
+		wait = min(wait, max(time.Until(seen.access.again), whileWaiting))
 	}
 	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, time.Now()), untilCertificatesLook(seen, time.Now()))
 }
@@ -288,6 +303,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.intents.forget(key)
 	r.keys.forget(key)
 	r.connections.forget(key)
+	r.accesses.forget(key)
 	r.unresponsive.forget(key)
 	r.unanswered.Delete(key)
 }

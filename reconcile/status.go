@@ -66,6 +66,9 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 		s.NextOrdinal = int32(nextOrdinal(c, seen.Instances))
 	}
 	s.TLS = tlsStatus(c, seen.credentials)
+	if seen.access != nil {
+		s.Auth = seen.access.status
+	}
 	setQuorumLoss(&s, seen, metav1.Now())
 	setRestore(&s, c, seen, metav1.Now())
 	setMembers(&s, seen, metav1.Now())
@@ -286,6 +289,8 @@ func availability(c *api.EtcdCluster, seen observed, step membership.Step) (meta
 		return metav1.ConditionFalse, api.ReasonAlarm, "etcd has raised the alarm " + strings.Join(alarms(seen), " and ")
 	case seen.Reach == membership.ReachQuorum:
 		return metav1.ConditionTrue, api.ReasonServing, "a quorum of the members answers"
+	case seen.denied:
+		return metav1.ConditionUnknown, api.ReasonAccessDenied, "etcd authenticates clients, and denies access to the operator"
 	case seen.Reach == membership.ReachNone && foundServing(seen)*2 > len(seen.pods) && c.ClientTLS() && seen.credentials != nil && len(seen.credentials.configs) == 0:
 		return metav1.ConditionUnknown, api.ReasonCertificates, "the kubelets find that etcd serves in most Pods, and the operator has no certificate to ask the members with"
 	case seen.Reach == membership.ReachNone && foundServing(seen)*2 > len(seen.pods):

@@ -116,7 +116,7 @@ func TestInstallParts(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: documents by part: -want +got:\n%s", tc.reason, diff)
 			}
-			if len(got[PartDefinitions]) != 4 || len(got[PartNamespace]) != 1 || len(got[PartOperator]) < 5 {
+			if len(got[PartDefinitions]) != 6 || len(got[PartNamespace]) != 1 || len(got[PartOperator]) < 5 {
 				t.Errorf("%s: %d definitions, %d namespaces, %d others", tc.reason, len(got[PartDefinitions]), len(got[PartNamespace]), len(got[PartOperator]))
 			}
 		})

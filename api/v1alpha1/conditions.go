@@ -321,6 +321,27 @@ const (
 	// What to do: nothing. If it lasts, the message has the words of the API server: a webhook or a
 	// policy that fails.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonEnablingAuth: etcd is about to authenticate clients; the message says what is waited
+	// for.
+	//
+	// What to do: nothing. If it lasts, look at the EtcdRole or EtcdUser that the message names.
+	ReasonEnablingAuth = "EnablingAuth"
+	// ReasonAuthChanged: etcd authenticates clients from now on, or not any more; or Quorate's own
+	// user, or root, was changed.
+	//
+	// What to do: nothing, if the spec asks for it. That Quorate's own user had to be restored
+	// means that a user with the role root changed it.
+	ReasonAuthChanged = "AuthChanged"
+	// ReasonAuthBlocked: etcd cannot be made to authenticate clients, or not to; the message says
+	// why. What runs goes on as it is.
+	//
+	// What to do: what the message says; see docs/auth.md#what-it-says-and-what-to-do.
+	ReasonAuthBlocked = "AuthBlocked"
+	// ReasonAccessDenied: etcd authenticates clients, and refuses Quorate: its user is missing, or
+	// has not the role root. Members serve, and none is changed.
+	//
+	// What to do: what the message says; see docs/auth.md#what-it-says-and-what-to-do.
+	ReasonAccessDenied = "AccessDenied"
 	// ReasonRefused: the API server refused an object made from the spec (quota, Pod Security, a
 	// policy).
 	//

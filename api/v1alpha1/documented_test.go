@@ -102,7 +102,7 @@ func TestDocumentedPatches(t *testing.T) {
 			if m == nil {
 				continue
 			}
-			base, ours := map[string]string{"etcdcluster": minimal, "etcdc": minimal, "etcdbackup": minimalBackup, "etcdrestore": minimalRestore}[m[1]]
+			base, ours := map[string]string{"etcdcluster": minimal, "etcdc": minimal, "etcdbackup": minimalBackup, "etcdrestore": minimalRestore, "etcdrole": minimalRole, "etcduser": minimalUser}[m[1]]
 			if !ours || strings.Contains(m[2], `"metadata"`) {
 				continue
 			}

@@ -26,6 +26,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.spec.bootstrap) == has(oldSelf.spec.bootstrap) && (!has(self.spec.bootstrap) || self.spec.bootstrap == oldSelf.spec.bootstrap) || has(self.spec.bootstrap) && has(oldSelf.spec.bootstrap) && !(has(self.status) && (has(self.status.restored) || has(self.status.clusterID))) || !has(self.spec.bootstrap) && has(self.status) && has(self.status.clusterID)",fieldPath=".spec.bootstrap",message="spec.bootstrap is how a new cluster begins, and this one has begun: it can be left out once the cluster has formed, and corrected while no snapshot was chosen (status.restored). To put this cluster back to a snapshot, make an EtcdRestore"
 // +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.clusterID) && !has(self.status.nextOrdinal) || has(self.spec.tls) && has(self.spec.tls.client) || !has(oldSelf.spec.tls) || !has(oldSelf.spec.tls.client) || has(self.status.tls) && self.status.tls.client.mode != 'Secret'",fieldPath=".spec.tls.client",message="spec.tls.client cannot be left out while its mode is Secret, because it names the Secrets: write spec.tls.client.mode Managed or Disabled for another mode"
 // +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.clusterID) && !has(self.status.nextOrdinal) || (has(self.spec.tls) && has(self.spec.tls.peer) ? self.spec.tls.peer.mode == (has(self.status.tls) ? self.status.tls.peer.mode : 'Disabled') || has(oldSelf.spec.tls) && has(oldSelf.spec.tls.peer) && self.spec.tls.peer.mode == oldSelf.spec.tls.peer.mode : !(has(oldSelf.spec.tls) && has(oldSelf.spec.tls.peer)) || has(self.status.tls) && self.status.tls.peer.mode != 'Secret')",fieldPath=".spec.tls.peer",message="spec.tls.peer.mode cannot be changed yet: write the one in force (status.tls.peer.mode). To change it, create another EtcdCluster with the mode that you want, and restore a snapshot of this one into it (spec.bootstrap.restore)"
+// +kubebuilder:validation:XValidation:rule="!has(self.status) || !has(self.status.auth) || !has(self.status.auth.enabled) || !self.status.auth.enabled || !has(self.status.tls) || !has(self.spec.tls) || !has(self.spec.tls.client) || self.spec.tls.client.mode == self.status.tls.client.mode",fieldPath=".spec.tls.client.mode",message="spec.tls.client.mode cannot be changed while etcd authenticates clients (status.auth.enabled), because Quorate and the clients are the users that their certificates name: set spec.auth.enabled to false first"
 type EtcdCluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -58,6 +59,7 @@ type EtcdClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss == 'Manual' || !has(self.storage.medium) || self.storage.medium != 'Memory'",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss keeps the volumes that are left, and with spec.storage.medium Memory there are none: leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || has(self.backup) && has(self.backup.store)",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss FromBackup needs spec.backup.store, which is where the snapshot is: set it, or write FromSurvivor or Manual"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.recovery.quorumLoss) || self.recovery.quorumLoss != 'FromBackup' || !has(self.backup) || !has(self.backup.encryption) || has(self.backup.identity)",fieldPath=".recovery.quorumLoss",message="spec.recovery.quorumLoss FromBackup must be able to read what spec.backup.encryption has encrypted: set spec.backup.identity to the Secret with an age identity of one of its recipients, or write FromSurvivor or Manual"
+// +kubebuilder:validation:XValidation:rule="!has(self.auth) || !self.auth.enabled || !has(self.tls) || !has(self.tls.client) || self.tls.client.mode != 'Disabled'",fieldPath=".auth.enabled",message="spec.auth.enabled needs TLS for clients, because Quorate connects as the user that its certificate names: set spec.tls.client.mode to Managed or Secret, or spec.auth.enabled to false"
 type EtcdClusterSpec struct {
 	// replicas is the number of voting members, 0 to 9. Odd numbers are best: an even one tolerates
 	// no more failures than the odd one below it. 0 hibernates the cluster: its Pods are stopped,
@@ -157,11 +159,35 @@ type EtcdClusterSpec struct {
 	// +optional
 	TLS *TLS `json:"tls,omitempty"`
 
+	// auth has etcd authenticate its clients, so that each may do what its user may. The users and
+	// roles are objects: EtcdUser and EtcdRole. It can be enabled and disabled while the cluster
+	// serves, and restarts nothing. Default: Quorate does not look at it.
+	// +optional
+	Auth *Auth `json:"auth,omitempty"`
+
 	// suspend stops every change of this cluster, its members, volumes and Secrets, for a person to
 	// work on it by hand. What runs goes on running, and the status says that it is suspended.
 	// EtcdBackups and EtcdBackupSchedules go on: a schedule has a suspend of its own. Default false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Auth is whether etcd authenticates its clients.
+type Auth struct {
+	// enabled is whether etcd authenticates clients. true: a client may do what the user may that
+	// it is, by the common name of its certificate or by a password; a client that is no user may
+	// do nothing. That begins once the cluster is healthy, and every EtcdRole and EtcdUser of it is
+	// Ready. It needs spec.tls.client.mode Managed or Secret, which cannot be changed meanwhile.
+	// false: each client that connects may do everything. Users and roles stay. To remove spec.auth
+	// is the same as false.
+	// +required
+	Enabled bool `json:"enabled"`
+
+	// rootSecretRef is the Secret, in the namespace of the EtcdCluster, with the password of the
+	// user root: the key password, of 1 to 72 bytes. Quorate never connects with it. A change of
+	// the Secret is applied within five minutes. Default: a random password that is stored nowhere.
+	// +optional
+	RootSecretRef *SecretReference `json:"rootSecretRef,omitempty"`
 }
 
 // Backup says where snapshots of a cluster are stored, for which recipients they are encrypted, and

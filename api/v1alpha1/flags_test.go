@@ -61,7 +61,7 @@ func TestFlags(t *testing.T) {
 				self-signed-cert-validity cipher-suites tls-min-version tls-max-version
 				peer-skip-client-san-verification experimental-peer-skip-client-san-verification
 				auth-token auth-token-ttl bcrypt-cost`,
-			want: []string{"spec.options.flags: TLS is configured in spec.tls, and authentication is not supported yet; leave out every auth-*, cert-*, key-*, client-*, peer-*, tls-* and auto-tls, bcrypt-cost, cipher-suites, self-signed-cert-validity, trusted-ca-file and experimental-peer-skip-client-san-verification"},
+			want: []string{"spec.options.flags: TLS is configured in spec.tls, and authentication in spec.auth; leave out every auth-*, cert-*, key-*, client-*, peer-*, tls-* and auto-tls, bcrypt-cost, cipher-suites, self-signed-cert-validity, trusted-ca-file and experimental-peer-skip-client-san-verification"},
 		},
 		"Malformed": {
 			reason: "these would not reach etcd as the flag that was meant",

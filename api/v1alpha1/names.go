@@ -44,6 +44,12 @@ const (
 	// deleted in the store.
 	FinalizerSnapshot = "etcd.quorate.dev/snapshot"
 
+	// FinalizerUsers keeps an EtcdRole or an EtcdUser until etcd has it no more.
+	FinalizerUsers = "etcd.quorate.dev/users"
+
+	// SecretPassword is the key of a Secret with the password of a user.
+	SecretPassword = "password"
+
 	// AnnotationClusterID and AnnotationMemberID say, on a PersistentVolumeClaim, whose data it
 	// holds, as etcd's own hexadecimal IDs. They are written only after the member itself has
 	// answered with these IDs from this volume.

@@ -36,7 +36,7 @@ func referenced(t *testing.T, page, want string) {
 }
 
 // kindsOfOurs are all, in the order in which a reader meets them.
-var kindsOfOurs = []string{"EtcdCluster", "EtcdBackup", "EtcdBackupSchedule", "EtcdRestore"}
+var kindsOfOurs = []string{"EtcdCluster", "EtcdBackup", "EtcdBackupSchedule", "EtcdRestore", "EtcdRole", "EtcdUser"}
 
 // TestReferenceAPI: docs/reference/api.md has every field of every kind, as the API server knows
 // it.

@@ -19,11 +19,14 @@ var (
 	EtcdBackupKind         = SchemeGroupVersion.WithKind("EtcdBackup")
 	EtcdBackupScheduleKind = SchemeGroupVersion.WithKind("EtcdBackupSchedule")
 	EtcdRestoreKind        = SchemeGroupVersion.WithKind("EtcdRestore")
+	EtcdRoleKind           = SchemeGroupVersion.WithKind("EtcdRole")
+	EtcdUserKind           = SchemeGroupVersion.WithKind("EtcdUser")
 )
 
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(SchemeGroupVersion, &EtcdCluster{}, &EtcdClusterList{}, &EtcdBackup{}, &EtcdBackupList{}, &EtcdBackupSchedule{}, &EtcdBackupScheduleList{}, &EtcdRestore{}, &EtcdRestoreList{})
+	s.AddKnownTypes(SchemeGroupVersion, &EtcdCluster{}, &EtcdClusterList{}, &EtcdBackup{}, &EtcdBackupList{}, &EtcdBackupSchedule{}, &EtcdBackupScheduleList{}, &EtcdRestore{}, &EtcdRestoreList{},
+		&EtcdRole{}, &EtcdRoleList{}, &EtcdUser{}, &EtcdUserList{})
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil
 }

@@ -84,6 +84,10 @@ type EtcdClusterStatus struct {
 	// +optional
 	TLS *TLSStatus `json:"tls,omitempty"`
 
+	// auth is what is known of etcd's users, where spec.auth is set or was.
+	// +optional
+	Auth *AuthStatus `json:"auth,omitempty"`
+
 	// version is the lowest etcd version that a member was seen to run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
@@ -118,6 +122,40 @@ type EtcdClusterStatus struct {
 	// effect, so that after a crash it is plain what may have happened.
 	// +optional
 	Operation *Operation `json:"operation,omitempty"`
+}
+
+// AuthStatus is what is known of etcd's users.
+type AuthStatus struct {
+	// enabled is whether etcd authenticates clients. It is written before that begins, and after it
+	// has ended.
+	// +optional
+	Enabled bool `json:"enabled"`
+
+	// user is Quorate's own user in etcd, which has the role root: the common name of the
+	// certificate with which Quorate and its Jobs connect.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	User string `json:"user,omitempty"`
+
+	// rootPassword is which password root was given last: generated, or UID and resourceVersion of
+	// the Secret.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	RootPassword string `json:"rootPassword,omitempty"`
+
+	// clusterID is etcd's own ID of the cluster of which this was found: after a restore it is
+	// another one, and root is given its password again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	ClusterID string `json:"clusterID,omitempty"`
+
+	// unmanaged are the users in etcd that are neither an EtcdUser nor root nor Quorate's own: made
+	// by hand, or come back with a snapshot. Quorate leaves them alone. The first 32, by name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=64
+	Unmanaged []string `json:"unmanaged,omitempty"`
 }
 
 // QuorumLoss is a loss of the data of a majority.

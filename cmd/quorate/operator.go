@@ -38,6 +38,7 @@ import (
 	"quorate.dev/reconcile/backup"
 	"quorate.dev/reconcile/index"
 	"quorate.dev/reconcile/restore"
+	"quorate.dev/reconcile/users"
 )
 
 // leaseName is what all operators of a namespace compete for. The Role quorate-leader-election
@@ -153,6 +154,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 		Recorder:    mgr.GetEventRecorder(api.Manager),
 		Dial:        membership.Dial,
 		DialTLS:     membership.DialTLS,
+		DialAuth:    membership.DialAuth,
 		Scrape:      membership.Scrape,
 		AgentImage:  o.agentImage,
 		StallAfter:  o.stallAfter,
@@ -186,6 +188,16 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	restores := &restore.Reconciler{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(api.Manager), StallAfter: o.stallAfter}
 	if err := restores.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler of restores: %w", err)
+	}
+	shared := users.Shared{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager),
+		Connect: r.Auth, Password: reconcile.ReadPassword, StallAfter: o.stallAfter,
+	}
+	if err := (&users.RoleReconciler{Shared: shared}).SetupWithManager(mgr, o.concurrency); err != nil {
+		return fmt.Errorf("set up reconciler of roles: %w", err)
+	}
+	if err := (&users.UserReconciler{Shared: shared}).SetupWithManager(mgr, o.concurrency); err != nil {
+		return fmt.Errorf("set up reconciler of users: %w", err)
 	}
 	for _, collector := range collectors(mgr.GetClient(), r.Turns) {
 		if err := metrics.Registry.Register(collector); err != nil {

@@ -31,6 +31,14 @@ func Kinds() map[client.Object]client.IndexerFunc {
 			e, _ := o.(*api.EtcdRestore)
 			return nameOf(e.Spec.ClusterRef.Name)
 		},
+		&api.EtcdRole{}: func(o client.Object) []string {
+			r, _ := o.(*api.EtcdRole)
+			return nameOf(r.Spec.ClusterRef.Name)
+		},
+		&api.EtcdUser{}: func(o client.Object) []string {
+			u, _ := o.(*api.EtcdUser)
+			return nameOf(u.Spec.ClusterRef.Name)
+		},
 	}
 }
 

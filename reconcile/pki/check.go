@@ -181,6 +181,19 @@ func Config(files map[string][]byte, names Names, now time.Time) (*tls.Config, e
 	}, nil
 }
 
+// CommonName is the name in the certificate that a configuration of Config shows; empty where it
+// has none, or there is no configuration.
+func CommonName(config *tls.Config) string {
+	if config == nil || len(config.Certificates) == 0 {
+		return ""
+	}
+	leaf, err := x509.ParseCertificate(config.Certificates[0].Certificate[0])
+	if err != nil { // Config has read it
+		return ""
+	}
+	return leaf.Subject.CommonName
+}
+
 // Same reports whether two configurations of Config have the same certificate and authorities. Each
 // may be nil.
 func Same(a, b *tls.Config) bool {

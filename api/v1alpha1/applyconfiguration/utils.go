@@ -18,6 +18,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=etcd.quorate.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("AgeIdentity"):
 		return &apiv1alpha1.AgeIdentityApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Applied"):
+		return &apiv1alpha1.AppliedApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Auth"):
+		return &apiv1alpha1.AuthApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuthStatus"):
+		return &apiv1alpha1.AuthStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AutoCompaction"):
 		return &apiv1alpha1.AutoCompactionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AzureStore"):
@@ -78,6 +84,18 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.EtcdRestoreSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EtcdRestoreStatus"):
 		return &apiv1alpha1.EtcdRestoreStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdRole"):
+		return &apiv1alpha1.EtcdRoleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdRoleSpec"):
+		return &apiv1alpha1.EtcdRoleSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdRoleStatus"):
+		return &apiv1alpha1.EtcdRoleStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdUser"):
+		return &apiv1alpha1.EtcdUserApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdUserSpec"):
+		return &apiv1alpha1.EtcdUserSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EtcdUserStatus"):
+		return &apiv1alpha1.EtcdUserStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FailedChange"):
 		return &apiv1alpha1.FailedChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GCSStore"):
@@ -100,6 +118,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PeerTLS"):
 		return &apiv1alpha1.PeerTLSApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Permission"):
+		return &apiv1alpha1.PermissionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Pod"):
 		return &apiv1alpha1.PodApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodSecurityContext"):

@@ -23,6 +23,8 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: dev.quorate.api.v1alpha1.Access
+  scalar: string
 - name: dev.quorate.api.v1alpha1.AgeIdentity
   map:
     fields:
@@ -33,6 +35,45 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: dev.quorate.api.v1alpha1.AltName
   scalar: string
+- name: dev.quorate.api.v1alpha1.Applied
+  map:
+    fields:
+    - name: clusterID
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+- name: dev.quorate.api.v1alpha1.Auth
+  map:
+    fields:
+    - name: enabled
+      type:
+        scalar: boolean
+    - name: rootSecretRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.SecretReference
+- name: dev.quorate.api.v1alpha1.AuthStatus
+  map:
+    fields:
+    - name: clusterID
+      type:
+        scalar: string
+    - name: enabled
+      type:
+        scalar: boolean
+    - name: rootPassword
+      type:
+        scalar: string
+    - name: unmanaged
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: user
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.AutoCompaction
   map:
     fields:
@@ -314,6 +355,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.DisruptionBudgetMode
 - name: dev.quorate.api.v1alpha1.DisruptionBudgetMode
   scalar: string
+- name: dev.quorate.api.v1alpha1.DriftPolicy
+  scalar: string
 - name: dev.quorate.api.v1alpha1.Duration
   scalar: string
 - name: dev.quorate.api.v1alpha1.EtcdBackup
@@ -512,6 +555,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: additionalMetadata
       type:
         namedType: dev.quorate.api.v1alpha1.Metadata
+    - name: auth
+      type:
+        namedType: dev.quorate.api.v1alpha1.Auth
     - name: backup
       type:
         namedType: dev.quorate.api.v1alpha1.Backup
@@ -561,6 +607,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.EtcdClusterStatus
   map:
     fields:
+    - name: auth
+      type:
+        namedType: dev.quorate.api.v1alpha1.AuthStatus
     - name: carriedOut
       type:
         list:
@@ -640,6 +689,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.EtcdName
+  scalar: string
 - name: dev.quorate.api.v1alpha1.EtcdRestore
   map:
     fields:
@@ -710,6 +761,122 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: dev.quorate.api.v1alpha1.EtcdRole
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdRoleSpec
+    - name: status
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdRoleStatus
+      default:
+        observedGeneration: -1
+- name: dev.quorate.api.v1alpha1.EtcdRoleSpec
+  map:
+    fields:
+    - name: clusterRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClusterReference
+    - name: drift
+      type:
+        namedType: dev.quorate.api.v1alpha1.DriftPolicy
+    - name: name
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdName
+    - name: permissions
+      type:
+        list:
+          elementType:
+            namedType: dev.quorate.api.v1alpha1.Permission
+          elementRelationship: atomic
+- name: dev.quorate.api.v1alpha1.EtcdRoleStatus
+  map:
+    fields:
+    - name: applied
+      type:
+        namedType: dev.quorate.api.v1alpha1.Applied
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+- name: dev.quorate.api.v1alpha1.EtcdUser
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdUserSpec
+    - name: status
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdUserStatus
+      default:
+        observedGeneration: -1
+- name: dev.quorate.api.v1alpha1.EtcdUserSpec
+  map:
+    fields:
+    - name: clusterRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.ClusterReference
+    - name: drift
+      type:
+        namedType: dev.quorate.api.v1alpha1.DriftPolicy
+    - name: name
+      type:
+        namedType: dev.quorate.api.v1alpha1.EtcdName
+    - name: passwordSecretRef
+      type:
+        namedType: dev.quorate.api.v1alpha1.SecretReference
+    - name: roles
+      type:
+        list:
+          elementType:
+            namedType: dev.quorate.api.v1alpha1.EtcdName
+          elementRelationship: associative
+- name: dev.quorate.api.v1alpha1.EtcdUserStatus
+  map:
+    fields:
+    - name: applied
+      type:
+        namedType: dev.quorate.api.v1alpha1.Applied
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: password
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.FailedChange
   map:
     fields:
@@ -900,6 +1067,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretRef
       type:
         namedType: dev.quorate.api.v1alpha1.SecretReference
+- name: dev.quorate.api.v1alpha1.Permission
+  map:
+    fields:
+    - name: access
+      type:
+        namedType: dev.quorate.api.v1alpha1.Access
+    - name: from
+      type:
+        scalar: string
+    - name: key
+      type:
+        scalar: string
+    - name: prefix
+      type:
+        scalar: string
+    - name: to
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.Plaintext
   scalar: string
 - name: dev.quorate.api.v1alpha1.Pod

@@ -68,6 +68,10 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// issues. What is in force is in status.tls. The mode for peers cannot be changed once members
 	// have started.
 	TLS *TLSApplyConfiguration `json:"tls,omitempty"`
+	// auth has etcd authenticate its clients, so that each may do what its user may. The users and
+	// roles are objects: EtcdUser and EtcdRole. It can be enabled and disabled while the cluster
+	// serves, and restarts nothing. Default: Quorate does not look at it.
+	Auth *AuthApplyConfiguration `json:"auth,omitempty"`
 	// suspend stops every change of this cluster, its members, volumes and Secrets, for a person to
 	// work on it by hand. What runs goes on running, and the status says that it is suspended.
 	// EtcdBackups and EtcdBackupSchedules go on: a schedule has a suspend of its own. Default false.
@@ -197,6 +201,14 @@ func (b *EtcdClusterSpecApplyConfiguration) WithBootstrap(value *BootstrapApplyC
 // If called multiple times, the TLS field is set to the value of the last call.
 func (b *EtcdClusterSpecApplyConfiguration) WithTLS(value *TLSApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
 	b.TLS = value
+	return b
+}
+
+// WithAuth sets the Auth field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Auth field is set to the value of the last call.
+func (b *EtcdClusterSpecApplyConfiguration) WithAuth(value *AuthApplyConfiguration) *EtcdClusterSpecApplyConfiguration {
+	b.Auth = value
 	return b
 }
 

@@ -49,6 +49,8 @@ type EtcdClusterStatusApplyConfiguration struct {
 	FirstOrdinal *int32 `json:"firstOrdinal,omitempty"`
 	// tls has the modes of TLS that are in force, and the authorities that the members trust.
 	TLS *TLSStatusApplyConfiguration `json:"tls,omitempty"`
+	// auth is what is known of etcd's users, where spec.auth is set or was.
+	Auth *AuthStatusApplyConfiguration `json:"auth,omitempty"`
 	// version is the lowest etcd version that a member was seen to run.
 	Version *string `json:"version,omitempty"`
 	// leader is the name of the member that leads.
@@ -191,6 +193,14 @@ func (b *EtcdClusterStatusApplyConfiguration) WithFirstOrdinal(value int32) *Etc
 // If called multiple times, the TLS field is set to the value of the last call.
 func (b *EtcdClusterStatusApplyConfiguration) WithTLS(value *TLSStatusApplyConfiguration) *EtcdClusterStatusApplyConfiguration {
 	b.TLS = value
+	return b
+}
+
+// WithAuth sets the Auth field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Auth field is set to the value of the last call.
+func (b *EtcdClusterStatusApplyConfiguration) WithAuth(value *AuthStatusApplyConfiguration) *EtcdClusterStatusApplyConfiguration {
+	b.Auth = value
 	return b
 }
 

@@ -1,0 +1,32 @@
+package v1alpha1
+
+// Reasons of an EtcdRole and an EtcdUser, beside those that they share with an EtcdCluster.
+const (
+	// ReasonApplied: etcd has the role, or the user, as the spec says.
+	//
+	// What to do: nothing.
+	ReasonApplied = "Applied"
+	// ReasonWaiting: the cluster cannot be asked for now; the message says why.
+	//
+	// What to do: nothing. If it lasts, look at the conditions of the EtcdCluster.
+	ReasonWaiting = "Waiting"
+	// ReasonDrifted: the role, or the user, was changed in etcd itself, and spec.drift is Report;
+	// the message says how.
+	//
+	// What to do: change the spec to what etcd has, or set spec.drift to Revert.
+	ReasonDrifted = "Drifted"
+	// ReasonNameTaken: another EtcdRole or EtcdUser has that name in etcd, or it is Quorate's own
+	// user. Nothing is done in etcd for this one.
+	//
+	// What to do: delete one of the two, or apply this one with another name.
+	ReasonNameTaken = "NameTaken"
+	// ReasonRoleNotFound: etcd has no role of a name in spec.roles. The user has the others.
+	//
+	// What to do: apply an EtcdRole of that name, or correct spec.roles.
+	ReasonRoleNotFound = "RoleNotFound"
+	// ReasonPasswordInvalid: the password cannot be read, or etcd would refuse it; the message says
+	// why. A password that etcd was given before stays.
+	//
+	// What to do: write the Secret as the message says.
+	ReasonPasswordInvalid = "PasswordInvalid"
+)

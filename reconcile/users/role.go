@@ -1,0 +1,189 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "quorate.dev/api/v1alpha1"
+	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/index"
+)
+
+// RoleReconciler makes EtcdRoles true.
+type RoleReconciler struct{ Shared }
+
+// SetupWithManager registers the reconciler. The manager's cache has the indexes of package index.
+func (r *RoleReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&api.EtcdRole{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(matters)).
+		WithOptions(options(workers)).
+		Named("etcdrole").
+		Complete(r)
+}
+
+// ofCluster are the EtcdRoles of a cluster.
+func (r *RoleReconciler) ofCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	all, err := r.all(ctx, cluster.GetNamespace(), cluster.GetName())
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Could not list EtcdRoles")
+	}
+	requests := make([]reconcile.Request, 0, len(all))
+	for i := range all {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+	}
+	return requests
+}
+
+func (r *RoleReconciler) all(ctx context.Context, namespace, cluster string) ([]api.EtcdRole, error) {
+	list := &api.EtcdRoleList{}
+	err := r.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{index.OfCluster: cluster})
+	return list.Items, err
+}
+
+// Reconcile makes one role of one cluster as its EtcdRole says.
+func (r *RoleReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	e := &api.EtcdRole{}
+	if err := r.Client.Get(ctx, request.NamespacedName, e); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	next := *e.Status.DeepCopy()
+	what, err := r.take(ctx, e, &next)
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case what.reason == "": // it is gone
+		return ctrl.Result{}, nil
+	}
+	next.ObservedGeneration, next.Conditions = e.Generation, conditions(e.Status.Conditions, e.Generation, what)
+	if !equality.Semantic.DeepEqual(e.Status, next) {
+		desired := apiac.EtcdRole(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
+		err = client.IgnoreNotFound(apply.Status(ctx, r.Client, next, desired.WithStatus))
+	}
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	}
+	return ctrl.Result{RequeueAfter: what.after}, err
+}
+
+// take one look, and do what it shows. Nothing is said of what is gone.
+func (r *RoleReconciler) take(ctx context.Context, e *api.EtcdRole, next *api.EtcdRoleStatus) (said, error) {
+	c, err := r.cluster(ctx, e.Namespace, e.Spec.ClusterRef.Name)
+	if err != nil {
+		return said{}, err
+	}
+	taken, err := r.taken(ctx, e)
+	switch {
+	case err != nil:
+		return said{}, err
+	case !e.DeletionTimestamp.IsZero():
+		return r.remove(ctx, e, c, taken != "")
+	case c == nil:
+		return r.missing(e, e.Spec.ClusterRef.Name), nil
+	case taken != "":
+		return said{stalled: true, reason: api.ReasonNameTaken, message: taken}, nil
+	}
+	if err := r.hold(ctx, e); err != nil {
+		return said{}, err
+	}
+	etcd, what := r.connect(ctx, c)
+	if etcd == nil {
+		return rests(e.Status.Conditions, e.Generation, what), nil
+	}
+	what, err = r.settle(ctx, etcd, e, c, next)
+	return what, errors.Join(err, etcd.Close())
+}
+
+// settle makes the role as it is wanted.
+func (r *RoleReconciler) settle(ctx context.Context, etcd membership.Auth, e *api.EtcdRole, c *api.EtcdCluster, next *api.EtcdRoleStatus) (said, error) {
+	name := e.EtcdName()
+	has, err := etcd.Permissions(ctx, name)
+	exists := !errors.Is(err, membership.ErrUnknown)
+	if err != nil && exists {
+		return r.failed(c, err)
+	}
+	acts := membership.PlanRole(name, permissions(e), has, exists)
+	applied := api.Applied{Generation: e.Generation, ClusterID: c.Status.ClusterID}
+	if len(acts) > 0 && e.Spec.Drift == api.DriftReport && e.Status.Applied != nil && *e.Status.Applied == applied {
+		return drifted(acts, r.every()), nil
+	}
+	for _, act := range acts {
+		if err := membership.Carry(ctx, etcd, act); err != nil {
+			return r.failed(c, err)
+		}
+	}
+	r.tell(e, acts)
+	next.Applied = &applied
+	return said{ready: true, reason: api.ReasonApplied, message: "etcd has the role " + name + " as the spec says", after: r.every()}, nil
+}
+
+// drifted is said where spec.drift is Report.
+func drifted(acts []membership.AuthAct, after time.Duration) said {
+	return said{stalled: true, reason: api.ReasonDrifted, after: after, message: "it was changed in etcd itself, and is left so (spec.drift is Report). To be as the spec says, it would take: " + told(acts)}
+}
+
+// remove the role from etcd, and let the object go. With the cluster its roles go as well.
+func (r *RoleReconciler) remove(ctx context.Context, e *api.EtcdRole, c *api.EtcdCluster, taken bool) (said, error) {
+	if c == nil || taken || e.Status.Applied == nil {
+		return said{}, r.release(ctx, e)
+	}
+	etcd, what := r.connect(ctx, c)
+	if etcd == nil {
+		return what, nil
+	}
+	err := etcd.DeleteRole(ctx, e.EtcdName())
+	if err = errors.Join(err, etcd.Close()); err != nil {
+		return r.failed(c, err)
+	}
+	return said{}, r.release(ctx, e)
+}
+
+// taken says which other EtcdRole has the name; empty: none has.
+func (r *RoleReconciler) taken(ctx context.Context, e *api.EtcdRole) (string, error) {
+	all, err := r.all(ctx, e.Namespace, e.Spec.ClusterRef.Name)
+	if err != nil {
+		return "", fmt.Errorf("list EtcdRoles: %w", err)
+	}
+	for i := range all {
+		other := &all[i]
+		if other.UID != e.UID && other.EtcdName() == e.EtcdName() && other.DeletionTimestamp.IsZero() && (older(other, e) || !e.DeletionTimestamp.IsZero()) {
+			return fmt.Sprintf("EtcdRole %s is for the role %s of the same cluster: delete one of the two", other.Name, e.EtcdName()), nil
+		}
+	}
+	return "", nil
+}
+
+// permissions of the spec, as etcd writes them.
+func permissions(e *api.EtcdRole) []membership.Permission {
+	all := make([]membership.Permission, 0, len(e.Spec.Permissions))
+	for _, p := range e.Spec.Permissions {
+		access := membership.Access(p.Access)
+		switch {
+		case p.Key != nil:
+			all = append(all, membership.Single(*p.Key, access))
+		case p.Prefix != nil:
+			all = append(all, membership.Prefixed(*p.Prefix, access))
+		case p.From != nil && p.To != nil:
+			all = append(all, membership.Between(*p.From, *p.To, access))
+		case p.From != nil:
+			all = append(all, membership.Between(*p.From, "", access))
+		}
+	}
+	return membership.Joined(all)
+}

@@ -1,0 +1,240 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	api "quorate.dev/api/v1alpha1"
+	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
+	"quorate.dev/reconcile/index"
+)
+
+// UserReconciler makes EtcdUsers true.
+type UserReconciler struct{ Shared }
+
+// SetupWithManager registers the reconciler. The manager's cache has the indexes of package index.
+func (r *UserReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&api.EtcdUser{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(matters)).
+		Watches(&api.EtcdRole{}, handler.EnqueueRequestsFromMapFunc(r.withRole)).
+		WithOptions(options(workers)).
+		Named("etcduser").
+		Complete(r)
+}
+
+// ofCluster are the EtcdUsers of a cluster.
+func (r *UserReconciler) ofCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+	return r.requests(ctx, cluster.GetNamespace(), cluster.GetName(), func(*api.EtcdUser) bool { return true })
+}
+
+// withRole are the EtcdUsers that wait for a role, or lose it.
+func (r *UserReconciler) withRole(ctx context.Context, o client.Object) []reconcile.Request {
+	role, _ := o.(*api.EtcdRole)
+	return r.requests(ctx, role.Namespace, role.Spec.ClusterRef.Name, func(e *api.EtcdUser) bool {
+		return slices.Contains(e.Spec.Roles, api.EtcdName(role.EtcdName())) &&
+			(!role.DeletionTimestamp.IsZero() || !meta.IsStatusConditionTrue(e.Status.Conditions, api.ConditionReady))
+	})
+}
+
+func (r *UserReconciler) requests(ctx context.Context, namespace, cluster string, concerns func(*api.EtcdUser) bool) []reconcile.Request {
+	all, err := r.all(ctx, namespace, cluster)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Could not list EtcdUsers")
+	}
+	var requests []reconcile.Request
+	for i := range all {
+		if concerns(&all[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+		}
+	}
+	return requests
+}
+
+func (r *UserReconciler) all(ctx context.Context, namespace, cluster string) ([]api.EtcdUser, error) {
+	list := &api.EtcdUserList{}
+	err := r.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{index.OfCluster: cluster})
+	return list.Items, err
+}
+
+// Reconcile makes one user of one cluster as its EtcdUser says.
+func (r *UserReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	e := &api.EtcdUser{}
+	if err := r.Client.Get(ctx, request.NamespacedName, e); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	next := *e.Status.DeepCopy()
+	what, err := r.take(ctx, e, &next)
+	switch {
+	case apierrors.IsConflict(err), errors.Is(err, apply.ErrChanged):
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case what.reason == "": // it is gone
+		return ctrl.Result{}, nil
+	}
+	next.ObservedGeneration, next.Conditions = e.Generation, conditions(e.Status.Conditions, e.Generation, what)
+	if !equality.Semantic.DeepEqual(e.Status, next) {
+		desired := apiac.EtcdUser(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
+		err = client.IgnoreNotFound(apply.Status(ctx, r.Client, next, desired.WithStatus))
+	}
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	}
+	return ctrl.Result{RequeueAfter: what.after}, err
+}
+
+// take one look, and do what it shows. Nothing is said of what is gone.
+func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.EtcdUserStatus) (said, error) {
+	c, err := r.cluster(ctx, e.Namespace, e.Spec.ClusterRef.Name)
+	if err != nil {
+		return said{}, err
+	}
+	taken, err := r.taken(ctx, e, c)
+	switch {
+	case err != nil:
+		return said{}, err
+	case !e.DeletionTimestamp.IsZero():
+		return r.remove(ctx, e, c, taken != "")
+	case c == nil:
+		return r.missing(e, e.Spec.ClusterRef.Name), nil
+	case taken != "":
+		return said{stalled: true, reason: api.ReasonNameTaken, message: taken}, nil
+	}
+	password, version := "", ""
+	if ref := e.Spec.PasswordSecretRef; ref != nil {
+		wrong := ""
+		if password, version, wrong, err = r.Password(ctx, r.Reader, e.Namespace, ref.Name); err != nil {
+			return said{}, err
+		}
+		if wrong != "" {
+			return said{stalled: true, reason: api.ReasonPasswordInvalid, message: wrong + " (spec.passwordSecretRef). The user stays as it is", after: r.soon()}, nil
+		}
+	}
+	if err := r.hold(ctx, e); err != nil {
+		return said{}, err
+	}
+	etcd, what := r.connect(ctx, c)
+	if etcd == nil {
+		return rests(e.Status.Conditions, e.Generation, what), nil
+	}
+	what, err = r.settle(ctx, etcd, e, c, next, secret{password, version})
+	return what, errors.Join(err, etcd.Close())
+}
+
+// secret is a password, and which one that is.
+type secret struct{ password, version string }
+
+// settle makes the user as it is wanted.
+func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *api.EtcdUser, c *api.EtcdCluster, next *api.EtcdUserStatus, s secret) (said, error) {
+	name := e.EtcdName()
+	has, err := etcd.UserRoles(ctx, name)
+	exists := !errors.Is(err, membership.ErrUnknown)
+	if err != nil && exists {
+		return r.failed(c, err)
+	}
+	applied := api.Applied{Generation: e.Generation, ClusterID: c.Status.ClusterID}
+	before, err := r.before(ctx, e, c)
+	if err != nil {
+		return said{}, err
+	}
+	wanted := membership.WantedUser{
+		Name: name, Password: s.password, SetPassword: e.Status.Password != s.version,
+		Recreate: before == nil || before.ClusterID != applied.ClusterID,
+	}
+	for _, role := range e.Spec.Roles {
+		wanted.Roles = append(wanted.Roles, string(role))
+	}
+	acts := membership.PlanUser(wanted, has, exists)
+	if len(acts) > 0 && e.Spec.Drift == api.DriftReport && before != nil && *before == applied && !wanted.SetPassword {
+		return drifted(acts, r.every()), nil
+	}
+	var unknown []string
+	done := make([]membership.AuthAct, 0, len(acts))
+	for _, act := range acts {
+		err := membership.Carry(ctx, etcd, act)
+		switch {
+		case act.Verb == membership.GrantRole && errors.Is(err, membership.ErrUnknown):
+			unknown = append(unknown, act.Role)
+			continue
+		case err != nil:
+			return r.failed(c, err)
+		}
+		done = append(done, act)
+	}
+	r.tell(e, done)
+	next.Applied, next.Password = &applied, s.version
+	if len(unknown) > 0 {
+		// That a role is not granted yet is no drift. The watch of EtcdRoles tells when it can be,
+		// but for roles that others add.
+		applied.Generation = 0
+		return said{reason: api.ReasonRoleNotFound, message: "etcd has no role " + strings.Join(unknown, " and no role ") + ": apply an EtcdRole of that name, or correct spec.roles. The user has the other roles", after: r.soon()}, nil
+	}
+	return said{ready: true, reason: api.ReasonApplied, message: "etcd has the user " + name + " as the spec says", after: r.every()}, nil
+}
+
+// before is which spec etcd was given last. A user that is not known to be ours is deleted first,
+// and that is not done on the word of the cache alone.
+func (r *UserReconciler) before(ctx context.Context, e *api.EtcdUser, c *api.EtcdCluster) (*api.Applied, error) {
+	if e.Status.Applied != nil && e.Status.Applied.ClusterID == c.Status.ClusterID {
+		return e.Status.Applied, nil
+	}
+	live := &api.EtcdUser{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(e), live); err != nil {
+		return nil, fmt.Errorf("look at the EtcdUser again: %w", err)
+	}
+	if live.UID != e.UID || live.Generation != e.Generation {
+		return nil, apply.ErrChanged
+	}
+	return live.Status.Applied, nil
+}
+
+// remove the user from etcd, and let the object go. With the cluster its users go as well.
+func (r *UserReconciler) remove(ctx context.Context, e *api.EtcdUser, c *api.EtcdCluster, taken bool) (said, error) {
+	if c == nil || taken || e.Status.Applied == nil {
+		return said{}, r.release(ctx, e)
+	}
+	etcd, what := r.connect(ctx, c)
+	if etcd == nil {
+		return what, nil
+	}
+	err := etcd.DeleteUser(ctx, e.EtcdName())
+	if err = errors.Join(err, etcd.Close()); err != nil {
+		return r.failed(c, err)
+	}
+	return said{}, r.release(ctx, e)
+}
+
+// taken says what else has the name; empty: nothing has.
+func (r *UserReconciler) taken(ctx context.Context, e *api.EtcdUser, c *api.EtcdCluster) (string, error) {
+	if c != nil && c.Status.Auth != nil && c.Status.Auth.User == e.EtcdName() {
+		return fmt.Sprintf("%s is Quorate's own user in etcd (status.auth.user of EtcdCluster %s): delete this EtcdUser, and apply one with another name", e.EtcdName(), c.Name), nil
+	}
+	all, err := r.all(ctx, e.Namespace, e.Spec.ClusterRef.Name)
+	if err != nil {
+		return "", fmt.Errorf("list EtcdUsers: %w", err)
+	}
+	for i := range all {
+		other := &all[i]
+		if other.UID != e.UID && other.EtcdName() == e.EtcdName() && other.DeletionTimestamp.IsZero() && (older(other, e) || !e.DeletionTimestamp.IsZero()) {
+			return fmt.Sprintf("EtcdUser %s is for the user %s of the same cluster: delete one of the two", other.Name, e.EtcdName()), nil
+		}
+	}
+	return "", nil
+}
