@@ -54,7 +54,8 @@ type Reconciler struct {
 	// AgentImage is the operator's own image, with which the agent runs that restores a new
 	// cluster; empty where it is not known.
 	AgentImage string
-	// StallAfter is how long a member may fail to run before the cluster is called stalled.
+	// StallAfter is how long a member may fail to run before the cluster is called stalled, and dry
+	// runs may stay without an answer before that is told.
 	StallAfter time.Duration
 	// ProxiesFollow is how long the proxies of nodes may take to follow an EndpointSlice: a member
 	// that has left the Service for clients is touched so much later. 0 is for where there are

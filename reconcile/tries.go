@@ -117,9 +117,11 @@ type silentTry struct {
 	last time.Time
 }
 
-// lasting tells what was not answered, where looks have missed answers for so long; else empty. It
-// stays the same while other ones of the same tries are missing: each is named until it was
-// answered for as long.
+// namedFor is how long a try is named since it was last not answered: longer than looks are apart,
+// so that the text stays the same where now this one and now that one is not.
+const namedFor = 4 * lastRetry
+
+// lasting tells what was not answered, where looks have missed answers for so long; else empty.
 func (s *silences) lasting(key types.NamespacedName, missing []unanswered, patience time.Duration, now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +145,7 @@ func (s *silences) lasting(key types.NamespacedName, missing []unanswered, patie
 	}
 	var named []string
 	for of, t := range tries {
-		if now.Sub(t.last) > patience {
+		if now.Sub(t.last) > namedFor {
 			delete(tries, of)
 			continue
 		}

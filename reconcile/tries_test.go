@@ -207,7 +207,7 @@ func TestSilenceLasts(t *testing.T) {
 		"Lasting":   {reason: "it is told, with the words of the first error", looks: []look{{0, []unanswered{pod}}, {time.Minute, []unanswered{again}}, {time.Second, []unanswered{again}}}, want: []string{"", ofPod, ofPod}},
 		"Answered":  {reason: "then it begins again", looks: []look{{0, []unanswered{pod}}, {time.Minute, nil}, {time.Second, []unanswered{pod}}}, want: []string{"", "", ""}},
 		"InTurns":   {reason: "each is missing in every other look", looks: []look{{0, []unanswered{pod}}, {30 * time.Second, []unanswered{claim}}, {30 * time.Second, []unanswered{pod}}, {30 * time.Second, []unanswered{claim}}}, want: []string{"", "", ofBoth, ofBoth}},
-		"OneGoesOn": {reason: "the other one was answered for long enough", looks: []look{{0, []unanswered{claim, pod}}, {time.Minute, []unanswered{pod}}, {time.Second, []unanswered{pod}}}, want: []string{"", ofBoth, ofPod}},
+		"OneGoesOn": {reason: "the other one was answered for long enough", looks: []look{{0, []unanswered{claim, pod}}, {namedFor, []unanswered{pod}}, {time.Second, []unanswered{pod}}}, want: []string{"", ofBoth, ofPod}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
