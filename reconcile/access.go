@@ -39,7 +39,7 @@ type access struct {
 	cluster    types.UID
 	generation int64
 	clusterID  string
-	again      time.Time // when to look again, at the latest
+	again      time.Time // when to look again, at the latest; zero: with the next pass, whenever that is
 }
 
 // accesses are the last looks at clusters. denied are the clusters of which etcd has denied the
@@ -123,7 +123,7 @@ func (l *authLook) look(ctx context.Context) error {
 	case l.seen.denied:
 		return l.regain(ctx)
 	case l.seen.Reach != membership.ReachQuorum || !l.seen.Formed(), l.begins() && !isHealthy(l.step): // later
-		l.found.again = l.now
+		l.found.again = time.Time{}
 		return nil
 	}
 	own := l.own()
