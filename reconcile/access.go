@@ -264,12 +264,14 @@ func (l *authLook) tell(acts []membership.AuthAct) {
 	if len(acts) == 0 {
 		return
 	}
-	text := "Changed users of etcd: " + told(acts)
+	text := ""
 	switch acts[len(acts)-1].Verb {
 	case membership.EnableAuth:
 		text = "etcd authenticates clients from now on"
 	case membership.DisableAuth:
 		text = "etcd does not authenticate clients any more: each one may do everything"
+	default:
+		text = "Changed users of etcd: " + told(acts)
 	}
 	l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonAuthChanged, "Authenticate", "%s", text)
 }
