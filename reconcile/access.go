@@ -39,7 +39,7 @@ type access struct {
 	cluster    types.UID
 	generation int64
 	clusterID  string
-	again      time.Time // when to look again, at the latest
+	again      time.Time // when to look again, at the latest; zero: with the next pass, whenever that is
 }
 
 // accesses are the last looks at clusters. denied are the clusters of which etcd has denied the
@@ -123,7 +123,7 @@ func (l *authLook) look(ctx context.Context) error {
 	case l.seen.denied:
 		return l.regain(ctx)
 	case l.seen.Reach != membership.ReachQuorum || !l.seen.Formed(), l.begins() && !isHealthy(l.step): // later
-		l.found.again = l.now
+		l.found.again = time.Time{}
 		return nil
 	}
 	own := l.own()
@@ -264,12 +264,14 @@ func (l *authLook) tell(acts []membership.AuthAct) {
 	if len(acts) == 0 {
 		return
 	}
-	text := "Changed users of etcd: " + told(acts)
+	text := ""
 	switch acts[len(acts)-1].Verb {
 	case membership.EnableAuth:
 		text = "etcd authenticates clients from now on"
 	case membership.DisableAuth:
 		text = "etcd does not authenticate clients any more: each one may do everything"
+	default:
+		text = "Changed users of etcd: " + told(acts)
 	}
 	l.r.Recorder.Eventf(l.c, nil, corev1.EventTypeNormal, api.ReasonAuthChanged, "Authenticate", "%s", text)
 }

@@ -265,7 +265,7 @@ func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluste
 	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
 		wait = max(wait, r.unresponsive.rest(key, time.Now()))
 	}
-	if seen.access != nil {
+	if seen.access != nil && !seen.access.again.IsZero() {
 		wait = min(wait, max(time.Until(seen.access.again), whileWaiting))
 	}
 	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, time.Now()), untilCertificatesLook(seen, time.Now()))
