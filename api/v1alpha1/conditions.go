@@ -138,7 +138,8 @@ const (
 	// ReasonTerminating: an object that is going away must be gone first.
 	//
 	// What to do: nothing. If it lasts, a finalizer keeps that object: kubectl get it with -o yaml,
-	// and look at metadata.finalizers.
+	// and look at metadata.finalizers. If the node of a Pod is off, the message says so, and what to
+	// do.
 	ReasonTerminating = "Terminating"
 	// ReasonPodPending: a Pod cannot start yet, and the message says why (image, scheduling,
 	// volume).

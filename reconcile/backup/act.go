@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	batchv1ac "k8s.io/client-go/applyconfigurations/batch/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -102,7 +103,7 @@ func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, step.Reason, string(step.Action), "Created Job %s", name)
 		return step, nil
 	case apierrors.IsConflict(err):
-		return r.occupied(ctx, b, name)
+		return r.occupied(ctx, b, name, step)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return step, fmt.Errorf("create Job %s: %w", name, err)
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
@@ -115,18 +116,52 @@ func (r *Reconciler) create(ctx context.Context, b *api.EtcdBackup, job *batchv1
 	}
 }
 
-// occupied: there is a Job of that name. It is ours where the cache was behind.
-func (r *Reconciler) occupied(ctx context.Context, b *api.EtcdBackup, name string) (Step, error) {
+// occupied: there is a Job of that name. It is ours where the cache was behind, or does not show it
+// because it has lost our label: it gets that back. Both are looked at again soon, and not at once.
+func (r *Reconciler) occupied(ctx context.Context, b *api.EtcdBackup, name string, step Step) (Step, error) {
 	job := &batchv1.Job{}
-	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, job); err != nil || metav1.IsControlledBy(job, b) {
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, job)
+	if apierrors.IsNotFound(err) {
 		return Step{}, apply.ErrChanged
+	}
+	if err != nil {
+		return Step{}, fmt.Errorf("get Job %s: %w", name, err)
+	}
+	if metav1.IsControlledBy(job, b) {
+		step.After = whileRunning
+		return r.label(ctx, b, job, step)
 	}
 	there := described(b, job)
 	if there.Former {
 		return former(there), nil
 	}
-	step := foreign(there, "make another EtcdBackup under another name, or delete that Job")
+	step = foreign(there, "make another EtcdBackup under another name, or delete that Job")
 	step.After = betweenDeletions // it is not in the cache, and no watch tells when it goes
+	return step, nil
+}
+
+// label gives a Job of ours its label back, where it has lost it.
+func (r *Reconciler) label(ctx context.Context, b *api.EtcdBackup, job *batchv1.Job, step Step) (Step, error) {
+	if job.Labels[api.LabelBackup] != "" {
+		return step, nil
+	}
+	name := job.Name
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%q}}}`, job.UID, api.LabelBackup, b.Name)
+	err := r.Client.Patch(ctx, job, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(api.Manager))
+	switch words := refusal(err); {
+	case words != "":
+		return Step{
+			Action: Stall, Reason: api.ReasonRefused, After: betweenDeletions,
+			Message: podstatus.Clause("the API server refuses to give Job "+name+" its label "+api.LabelBackup+" back", words),
+		}, nil
+	case err != nil:
+		return Step{}, fmt.Errorf("give Job %s its label back: %w", name, err)
+	case job.Labels[api.LabelBackup] == "":
+		return Step{
+			Action: Stall, Reason: api.ReasonRefused, After: betweenDeletions,
+			Message: "something takes the label " + api.LabelBackup + " from Job " + name + ", by which Quorate finds it: have that (a policy, a webhook, a controller) leave the label",
+		}, nil
+	}
 	return step, nil
 }
 

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -82,6 +83,17 @@ func described(b *api.EtcdBackup, job *batchv1.Job) *Job {
 	return d
 }
 
+// hangs is what is said of a Pod that was deleted, and of which no kubelet says in time that it has
+// ended: its node is off, or cut off. Empty where that is not so. Its deletionTimestamp is when it
+// was to have ended.
+func (o *Observed) hangs(pod *corev1.Pod) string {
+	if pod.DeletionTimestamp == nil || o.Now.Sub(pod.DeletionTimestamp.Time) < o.Patience {
+		return ""
+	}
+	return fmt.Sprintf("Pod %s was deleted, and its node %s does not say that it has ended. If that node is off and does not come back: kubectl delete node %s. "+
+		"If it is only off for now: kubectl delete pod %s --namespace %s --force", pod.Name, pod.Spec.NodeName, pod.Spec.NodeName, pod.Name, pod.Namespace)
+}
+
 // hear what the Pods say.
 func (o *Observed) hear(pods []corev1.Pod) {
 	for i := range pods {
@@ -90,13 +102,25 @@ func (o *Observed) hear(pods []corev1.Pod) {
 			continue
 		}
 		said := result(&pods[i])
+		hangs := ""
+		if said.Runs {
+			hangs = o.hangs(&pods[i])
+		}
 		for _, job := range []*Job{o.Take, o.Delete} {
-			if job.ours() && job.UID == owner.UID {
-				job.Pod = &said
+			if !job.ours() || job.UID != owner.UID {
+				continue
+			}
+			job.Pod = &said
+			if hangs != "" && job.Ended.IsZero() { // a Job waits for its Pod for ever
+				job.Ended = pods[i].DeletionTimestamp.Add(o.Patience)
+				if said.Failure == nil {
+					said.Failure = &api.BackupFailure{Reason: api.ReasonTerminating, Message: hangs}
+				}
 			}
 		}
 		if said.Runs && owner.Name != o.Backup.DeletionJobName() {
 			o.Saves = true
+			o.Hangs = cmp.Or(o.Hangs, hangs)
 		}
 	}
 	if o.Take.ours() && o.Take.Pod != nil {

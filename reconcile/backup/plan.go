@@ -24,6 +24,8 @@ type Observed struct {
 	Take, Delete *Job
 	// Saves is whether a Pod runs that may still store something.
 	Saves bool
+	// Hangs is why such a Pod does not end; empty where it may.
+	Hangs string
 	// Written is whether the status that Backup has is what the API server has.
 	Written bool
 	// AgentImage is whether the operator knows with which image to run agents.
@@ -39,10 +41,11 @@ type Job struct {
 	UID  types.UID
 	// Foreign is whether it has another owner; Former, to an EtcdBackup of the same name
 	// that is gone, as it soon will be.
-	Foreign   bool
-	Former    bool
-	Created   time.Time
-	Ended     time.Time // zero while it has not
+	Foreign bool
+	Former  bool
+	Created time.Time
+	// Ended is zero while it has not. One whose Pod hangs on a dead node has ended for us.
+	Ended     time.Time
 	Succeeded bool
 	// Overran is whether it was ended because it took longer than a Job may.
 	Overran bool
@@ -331,6 +334,8 @@ func planDeletion(o Observed) Step {
 		return Step{Action: Release}
 	case o.Take.ours() && o.Take.Ended.IsZero():
 		return Step{Action: Stop, Reason: api.ReasonDeleting, Message: "stopping Job " + o.Take.Name}
+	case o.Saves && o.Hangs != "":
+		return Step{Action: Stall, Reason: api.ReasonTerminating, Message: "waiting for the Pods of its Jobs to end: " + o.Hangs + "; " + wayOut, After: betweenDeletions}
 	case o.Saves:
 		return Step{Action: Wait, Reason: api.ReasonDeleting, Message: "waiting for the Pods of its Jobs to end", After: whileRunning}
 	case o.Delete == nil && !o.AgentImage:

@@ -2,7 +2,10 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +26,7 @@ import (
 	apiac "quorate.dev/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/fair"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -78,48 +82,115 @@ func (r *Scheduler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	if r.Now != nil {
 		now = r.Now
 	}
+	// The cache lists in any order: what is said of several must not change with it.
+	slices.SortFunc(made.Items, func(a, b api.EtcdBackup) int { return strings.Compare(a.Name, b.Name) })
 	seen := Scheduled{Schedule: s, Backups: made.Items, Now: now()}
 	step := PlanSchedule(seen)
+	var errs []error
 	if len(step.Drop) > 0 {
 		var err error
 		if seen.Needed, err = r.needed(ctx, s, made.Items); err != nil {
-			return ctrl.Result{}, err
+			errs, step.Drop = append(errs, err), nil
+		} else {
+			step = PlanSchedule(seen)
 		}
-		step = PlanSchedule(seen)
 	}
-	err := r.carryOut(ctx, s, step)
-	if err == nil {
-		err = r.report(ctx, s, scheduleStatus(seen, step))
-	}
+	shown, failed := r.carryOut(ctx, s, seen, step)
+	errs = append(append(errs, failed...), r.report(ctx, s, scheduleStatus(seen, shown)))
+	conflict := slices.ContainsFunc(errs, apierrors.IsConflict)
+	err := errors.Join(slices.DeleteFunc(errs, apierrors.IsConflict)...)
 	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	case err != nil:
 		return ctrl.Result{}, err
-	case step.Next.IsZero():
+	case conflict:
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	case shown.Next.IsZero():
 		return ctrl.Result{}, nil
 	}
-	again := step.Next
-	if !step.Look.IsZero() && step.Look.Before(again) {
-		again = step.Look
+	again := shown.Next
+	if !shown.Look.IsZero() && shown.Look.Before(again) {
+		again = shown.Look
 	}
 	return ctrl.Result{RequeueAfter: max(again.Sub(now()), afterConflict)}, nil
 }
 
-func (r *Scheduler) carryOut(ctx context.Context, s *api.EtcdBackupSchedule, step ScheduleStep) error {
+// carryOut does what can be done of a step: a deletion that fails keeps nothing from being made. It
+// returns what is to be shown, which is another step where something was refused or not made.
+func (r *Scheduler) carryOut(ctx context.Context, s *api.EtcdBackupSchedule, seen Scheduled, step ScheduleStep) (ScheduleStep, []error) {
+	shown := step
+	refused := func(message string) {
+		shown.Stalled, shown.Reason, shown.Message = true, api.ReasonRefused, message
+	}
+	var errs []error
 	for i := range step.Drop {
 		b := &step.Drop[i]
-		err := r.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete EtcdBackup %s: %w", b.Name, err)
+		err := r.prune(ctx, s, b)
+		words := refusal(err)
+		if words == "" {
+			errs = append(errs, err)
+			continue
 		}
-		if err == nil {
-			r.Recorder.Eventf(s, b, corev1.EventTypeNormal, api.ReasonPruned, string(Delete), "Deleted EtcdBackup %s, which spec.retention does not keep", b.Name)
+		if !shown.Stalled {
+			refused(podstatus.Clause("the API server refuses to delete EtcdBackup "+b.Name+", which spec.retention does not keep", words) +
+				"; change the policy or the rights that refuse it, or let spec.retention keep more. New EtcdBackups are made all the same")
 		}
+		shown.Look = sooner(shown.Look, seen.Now.Add(betweenRefusals))
 	}
 	if step.Make.IsZero() {
-		return nil
+		return shown, errs
 	}
+	if err := r.create(ctx, s, step.Make); err != nil {
+		shown.Make = time.Time{} // it is not written down as made
+		words := refusal(err)
+		if words == "" {
+			return shown, append(errs, err)
+		}
+		refused(podstatus.Clause("the API server refuses to create EtcdBackup "+s.BackupName(step.Make), words) +
+			"; change the quota, the policy or the rights that refuse it. It is tried again every minute")
+		shown.Look = sooner(shown.Look, seen.Now.Add(betweenRefusals))
+	}
+	return shown, errs
+}
+
+// betweenRefusals is how long what the API server has refused in earnest is not tried again, unless
+// something changes: no watch tells of a policy or a quota.
+const betweenRefusals = time.Minute
+
+// sooner of two times, of which the first may be none.
+func sooner(a, b time.Time) time.Time {
+	if !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// refusal is what the API server says against what it was asked for, where only a person can change
+// that; else empty. What it says of a namespace that is being deleted goes by with it.
+func refusal(err error) string {
+	if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return ""
+	}
+	var said apierrors.APIStatus
+	if !errors.As(err, &said) {
+		return err.Error()
+	}
+	return said.Status().Message
+}
+
+// prune deletes an EtcdBackup that the retention does not keep.
+func (r *Scheduler) prune(ctx context.Context, s *api.EtcdBackupSchedule, b *api.EtcdBackup) error {
+	err := r.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete EtcdBackup %s: %w", b.Name, err)
+	}
+	if err == nil {
+		r.Recorder.Eventf(s, b, corev1.EventTypeNormal, api.ReasonPruned, string(Delete), "Deleted EtcdBackup %s, which spec.retention does not keep", b.Name)
+	}
+	return nil
+}
+
+// create the EtcdBackup of a time.
+func (r *Scheduler) create(ctx context.Context, s *api.EtcdBackupSchedule, at time.Time) error {
 	// Past the cache: another time may have been written down, or the schedule suspended.
 	live := &api.EtcdBackupSchedule{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(s), live); err != nil {
@@ -128,7 +199,7 @@ func (r *Scheduler) carryOut(ctx context.Context, s *api.EtcdBackupSchedule, ste
 	if live.UID != s.UID || live.ResourceVersion != s.ResourceVersion {
 		return apierrors.NewConflict(api.SchemeGroupVersion.WithResource("etcdbackupschedules").GroupResource(), s.Name, apply.ErrChanged)
 	}
-	b, err := render.ScheduledBackup(s, step.Make)
+	b, err := render.ScheduledBackup(s, at)
 	if err != nil {
 		return err
 	}

@@ -164,11 +164,12 @@ func last(times cron.Schedule, since, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// active is an EtcdBackup that has not ended, or is being deleted while it runs.
+// active is an EtcdBackup that has not ended, or is being deleted while it runs. One that is being
+// deleted, and cannot be before a person acts, is not waited for.
 func active(backups []api.EtcdBackup) *api.EtcdBackup {
 	for i := range backups {
-		if !settled(&backups[i]) {
-			return &backups[i]
+		if b := &backups[i]; !settled(b) && (b.DeletionTimestamp.IsZero() || !isStalled(b)) {
+			return b
 		}
 	}
 	return nil

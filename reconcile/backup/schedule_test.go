@@ -194,6 +194,25 @@ func TestPlanSchedule(t *testing.T) {
 			},
 			want: ScheduleStep{Make: clock(9, 0), Stalled: true, Reason: api.ReasonDeletionFailed, Message: "EtcdBackup a: refused", Next: clock(10, 0)},
 		},
+		"HangsAndGoes": {
+			reason: "It was deleted while its Pod hangs on a node that is off: nothing goes on until a person acts, and the next one is made",
+			args: func(o *Scheduled) {
+				b := started("a", clock(7, 0))
+				b.DeletionTimestamp = instant(clock(9, 0))
+				b.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonTerminating, Message: "Pod a-x hangs"}}
+				o.Backups = []api.EtcdBackup{b}
+			},
+			want: ScheduleStep{Make: clock(9, 0), Stalled: true, Reason: api.ReasonTerminating, Message: "EtcdBackup a: Pod a-x hangs", Next: clock(10, 0)},
+		},
+		"Goes": {
+			reason: "It was deleted while it runs: it is stopped first",
+			args: func(o *Scheduled) {
+				b := started("a", clock(8, 0))
+				b.DeletionTimestamp = instant(clock(9, 0))
+				o.Backups = []api.EtcdBackup{b}
+			},
+			want: ScheduleStep{Reason: api.ReasonScheduled, Message: makes, Next: clock(10, 0), Look: clock(10, 0)},
+		},
 		"FailedBefore": {
 			reason: "What was mended is over",
 			args:   func(o *Scheduled) { o.Backups = []api.EtcdBackup{bad("a", clock(7, 0)), good("b", clock(8, 0))} },
