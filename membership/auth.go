@@ -36,7 +36,7 @@ type Switch interface {
 	Disable(ctx context.Context) error
 }
 
-// Users are those who may connect while authentication is enabled.
+// Users are the names under which clients may connect while authentication is enabled.
 type Users interface {
 	UserNames
 	// AddUser adds a user, without a password where that is empty: such a user is the common name
