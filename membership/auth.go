@@ -22,6 +22,7 @@ var ErrUnknown = errors.New("etcd does not have it")
 type Auth interface {
 	Switch
 	Users
+	Grants
 	Roles
 	Close() error
 }
@@ -46,7 +47,10 @@ type Users interface {
 	SetPassword(ctx context.Context, name, password string) error
 	// DeleteUser removes a user.
 	DeleteUser(ctx context.Context, name string) error
-	// GrantRole and RevokeRole change which roles a user has.
+}
+
+// Grants change which roles a user has.
+type Grants interface {
 	GrantRole(ctx context.Context, user, role string) error
 	RevokeRole(ctx context.Context, user, role string) error
 }

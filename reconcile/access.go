@@ -98,6 +98,20 @@ func (r *Reconciler) authenticate(ctx context.Context, c *api.EtcdCluster, seen 
 	return found, nil
 }
 
+// authenticateAndAct makes spec.auth true, and then carries out the step. Its errors are those of
+// act, and a conflict.
+func (r *Reconciler) authenticateAndAct(ctx context.Context, c *api.EtcdCluster, seen *observed, step membership.Step) error {
+	var err error
+	if seen.access, err = r.authenticate(ctx, c, *seen, step); err != nil {
+		return err
+	}
+	err = r.act(ctx, c, *seen, step)
+	if errors.Is(err, membership.ErrDenied) {
+		r.accesses.deny(c)
+	}
+	return err
+}
+
 // authLook is one look at the users of a cluster.
 type authLook struct {
 	r     *Reconciler

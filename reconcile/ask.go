@@ -25,7 +25,7 @@ const mostAsked = 32
 type answers struct {
 	members   []membership.Member            // nil where no quorum could list them
 	endpoints map[string]membership.Endpoint // by member name; only those that answered, or of which their metrics tell
-	denied    bool                           // etcd authenticates clients, and the operator is no user of its own
+	denied    bool                           // etcd authenticates clients, and has denied access to the operator
 }
 
 // ask asks every member that may run for its status, all at once, and then one of them for the
@@ -53,7 +53,7 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			}
 			mutex.Lock()
 			defer mutex.Unlock()
-			asked.denied = asked.denied || errors.Is(err, membership.ErrDenied)
+			asked.noteDenied(err)
 			switch {
 			case err == nil:
 				clients[name], asked.endpoints[name] = etcd, endpoint
@@ -77,14 +77,20 @@ func (r *Reconciler) ask(ctx context.Context, c *api.EtcdCluster, pods map[strin
 			asked.members = members
 			break
 		}
-		asked.denied = asked.denied || errors.Is(err, membership.ErrDenied)
+		asked.noteDenied(err)
 		log.FromContext(ctx).V(1).Info("Members cannot be listed", "member", name, "error", err.Error())
 	}
-	asked.denied = asked.denied && asked.members == nil
 	asked.believe(c, fromMetrics)
 	now := time.Now()
 	r.unresponsive.waited(client.ObjectKeyFromObject(c), now.Sub(began), now)
 	return asked
+}
+
+// noteDenied notes that etcd has denied access to the operator.
+func (a *answers) noteDenied(err error) {
+	if errors.Is(err, membership.ErrDenied) {
+		a.denied = true
+	}
 }
 
 // listInDoubt is how long the member list may take, from all members together, where there may be

@@ -72,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	}
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
-	seen.begun, seen.denied = r.begun(c, now), asked.denied
+	seen.begun, seen.denied = r.begun(c, now), asked.denied && asked.members == nil
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
 	found := r.keys.of(c)
 	for n := range seen.Instances {

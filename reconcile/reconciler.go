@@ -217,14 +217,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	seen.credentials = found
 	step := foretold(cluster, seen, membership.Plan(desired(cluster), seen.Observed))
-	if seen.access, err = r.authenticate(ctx, cluster, seen, step); err != nil {
-		left(membership.Step{})
-		return requeueConflict(err)
-	}
-	err = r.act(ctx, cluster, seen, step)
-	if errors.Is(err, membership.ErrDenied) {
-		r.accesses.deny(cluster)
-	}
+	err = r.authenticateAndAct(ctx, cluster, &seen, step)
 	draining, _ := errors.AsType[*drainingError](err)
 	step, err = outcome(ctx, step, err)
 	if err == nil && (step.Action == membership.Replace || step.Action == membership.Revert) { // the status is of other members now
