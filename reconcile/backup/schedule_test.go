@@ -34,6 +34,12 @@ func good(name string, at time.Time) api.EtcdBackup {
 	}
 }
 
+// takenAt is the same by the clock of a node.
+func takenAt(b api.EtcdBackup, at time.Time) api.EtcdBackup {
+	b.Status.TakenAt = instant(at)
+	return b
+}
+
 // bad is one that was given up.
 func bad(name string, at time.Time) api.EtcdBackup {
 	b := api.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(at)}}
@@ -311,6 +317,31 @@ func TestRetention(t *testing.T) {
 				good("c", clock(8, 0)),
 			},
 			want: []string{"a"},
+		},
+		"NodeAhead": {
+			reason: "Three were taken on a node whose clock is a month ahead: the one that was made last is the newest all the same",
+			rules:  &api.BackupRetention{Last: 2},
+			args: []api.EtcdBackup{
+				takenAt(good("a", days(4)), days(-26)), takenAt(good("b", days(3)), days(-27)), takenAt(good("c", days(2)), days(-28)), good("d", days(1)),
+			},
+			want: []string{"b", "a"},
+		},
+		"NodeALittleAhead": {
+			reason: "The clock is two hours ahead, and what it says is over by now",
+			rules:  &api.BackupRetention{Last: 1},
+			args:   []api.EtcdBackup{takenAt(good("a", clock(6, 0)), clock(8, 0)), good("b", clock(7, 0))},
+			want:   []string{"a"},
+		},
+		"NodeBehind": {
+			reason: "The newest was taken on a node whose clock is a month behind",
+			rules:  &api.BackupRetention{MaxAge: new(api.Duration("240h"))},
+			args:   []api.EtcdBackup{good("a", days(20)), good("b", days(2)), takenAt(good("c", days(1)), days(31))},
+			want:   []string{"a"},
+		},
+		"TakenLate": {
+			reason: "It waited for its cluster: how old a snapshot is counts from when it was taken",
+			rules:  &api.BackupRetention{MaxAge: new(api.Duration("240h"))},
+			args:   []api.EtcdBackup{takenAt(good("a", days(12)), days(9)), good("b", days(1))},
 		},
 		"OtherCluster": {
 			reason: "After a restore the cluster is another one: the last good one of the first stays too",
