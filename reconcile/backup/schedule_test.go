@@ -81,6 +81,42 @@ func TestPlanSchedule(t *testing.T) {
 			args:   func(o *Scheduled) { o.Schedule.Status.LastScheduleTime = instant(clock(9, 0)) },
 			want:   ScheduleStep{Reason: api.ReasonScheduled, Message: makes, Next: clock(10, 0)},
 		},
+		"MadeInTheFuture": {
+			reason: "The clock of an operator was ahead: what it wrote down does not end the backups for a year",
+			args:   func(o *Scheduled) { o.Schedule.Status.LastScheduleTime = instant(clock(9, 0).AddDate(1, 0, 0)) },
+			want:   ScheduleStep{Make: clock(9, 0), Reason: api.ReasonScheduled, Message: makes, Next: clock(10, 0)},
+		},
+		"RunsTooLongInTheFuture": {
+			reason: "Nor does it hide that one has not ended",
+			args: func(o *Scheduled) {
+				o.Now, o.Backups = clock(10, 0), []api.EtcdBackup{started("a", clock(8, 0))}
+				o.Schedule.Status.LastScheduleTime = instant(clock(9, 0).AddDate(1, 0, 0))
+			},
+			want: ScheduleStep{
+				Stalled: true, Reason: api.ReasonStillRuns, Next: clock(11, 0),
+				Message: "EtcdBackup a has not ended, and another one has been due for more than an hour: look at its conditions and its Job, or delete it",
+			},
+		},
+		"ClockAhead": {
+			reason: "By a clock that is a year ahead all are too old, and a time would be written down that is yet to come",
+			args: func(o *Scheduled) {
+				o.Schedule.Spec.Retention = &api.BackupRetention{MaxAge: new(api.Duration("720h"))}
+				o.Backups = []api.EtcdBackup{good("a", clock(7, 0)), good("b", clock(8, 0))}
+				o.Now, o.Skew = clock(9, 30).AddDate(1, 0, 0), 365*24*time.Hour
+			},
+			want: ScheduleStep{
+				Stalled: true, Reason: api.ReasonClockSkew, Next: clock(10, 0).AddDate(1, 0, 0), Look: clock(9, 31).AddDate(1, 0, 0),
+				Message: "the clock of the operator is more than an hour ahead of that of the API server: no EtcdBackup is made, and none is deleted. Set the clock of the operator's node",
+			},
+		},
+		"ClockBehind": {
+			reason: "It is as wrong",
+			args:   func(o *Scheduled) { o.Skew = -2 * time.Hour },
+			want: ScheduleStep{
+				Stalled: true, Reason: api.ReasonClockSkew, Next: clock(10, 0), Look: clock(9, 31),
+				Message: "the clock of the operator is more than an hour behind that of the API server: no EtcdBackup is made, and none is deleted. Set the clock of the operator's node",
+			},
+		},
 		"OnTheMinute": {
 			reason: "It is made at its time, not after it",
 			args:   func(o *Scheduled) { o.Now, o.Schedule.Status.LastScheduleTime = clock(10, 0), instant(clock(9, 0)) },
