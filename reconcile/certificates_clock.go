@@ -15,13 +15,12 @@ const mostSkew = time.Hour
 // clock returns an error if the operator's clock is too far from that of the API server to check or
 // issue certificates. If the time of the API server is not known, the operator's clock is trusted.
 func (l *inspection) clock() error {
-	server, known := l.r.ServerTime.now(l.now)
-	skew := l.now.Sub(server).Round(time.Minute)
+	skew := l.r.ServerTime.Skew(l.now)
 	way := "ahead of"
 	if skew < 0 {
 		skew, way = -skew, "behind"
 	}
-	if !known || skew <= mostSkew {
+	if skew == 0 {
 		return nil
 	}
 	return &certificatesError{api.ReasonCertificates, fmt.Sprintf("The clock of the operator is %s %s that of the API server, so certificates are neither checked nor issued. "+

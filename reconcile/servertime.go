@@ -53,3 +53,14 @@ func (s *ServerTime) now(now time.Time) (time.Time, bool) {
 	defer s.mu.Unlock()
 	return s.date.Add(now.Sub(s.at)), !s.at.IsZero()
 }
+
+// Skew is how far the clock of this process is ahead of that of the API server, or behind it (less
+// than 0), where that is more than certificates and backups bear; else 0, as where it is not known.
+func (s *ServerTime) Skew(now time.Time) time.Duration {
+	server, known := s.now(now)
+	skew := now.Sub(server).Round(time.Minute)
+	if !known || skew.Abs() <= mostSkew {
+		return 0
+	}
+	return skew
+}

@@ -91,6 +91,10 @@ const (
 	// What to do: look at the conditions of the EtcdBackup that the message names, and at its Job;
 	// or delete it.
 	ReasonStillRuns = "StillRuns"
+	// ReasonClockSkew: the clock of the operator, or of a Pod, is wrong.
+	//
+	// What to do: set the clock of the node that the message names.
+	ReasonClockSkew = "ClockSkew"
 	// ReasonPruned: an EtcdBackup was deleted that spec.retention does not keep.
 	//
 	// What to do: nothing.

@@ -181,7 +181,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	if err := b.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler of backups: %w", err)
 	}
-	scheduler := &backup.Scheduler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager)}
+	scheduler := &backup.Scheduler{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager), Skew: serverTime.Skew}
 	if err := scheduler.SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler of schedules: %w", err)
 	}

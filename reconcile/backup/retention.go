@@ -28,21 +28,26 @@ func dropped(o Scheduled, zone *time.Location) []api.EtcdBackup {
 		}
 		rules.MaxAge = age
 	}
+	newestFirst := slices.Clone(o.Backups) // by the API server's clock: one is made at a time
+	slices.SortStableFunc(newestFirst, func(a, b api.EtcdBackup) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	byName := map[string]api.EtcdBackup{}
 	var stored []snapshot.Stored
-	for _, b := range o.Backups {
-		if !settled(&b) || !b.DeletionTimestamp.IsZero() {
-			continue
+	next := o.Now // when the one after it was made
+	for _, b := range newestFirst {
+		made := b.CreationTimestamp.Time
+		if settled(&b) && b.DeletionTimestamp.IsZero() {
+			byName[b.Name] = b
+			s := snapshot.Stored{Manifest: snapshot.Manifest{Name: b.Name, ClusterID: b.Status.ClusterID, TakenAt: made}}
+			// The clock of the node may be wrong: what cannot be true does not count.
+			if taken := b.Status.TakenAt; taken != nil && !taken.Time.Before(made) && !taken.After(next) {
+				s.Manifest.TakenAt = taken.Time
+			}
+			if b.Status.VerifiedAt != nil {
+				s.Verification = &snapshot.Verification{}
+			}
+			stored = append(stored, s)
 		}
-		byName[b.Name] = b
-		s := snapshot.Stored{Manifest: snapshot.Manifest{Name: b.Name, ClusterID: b.Status.ClusterID, TakenAt: b.CreationTimestamp.Time}}
-		if b.Status.TakenAt != nil {
-			s.Manifest.TakenAt = b.Status.TakenAt.Time
-		}
-		if b.Status.VerifiedAt != nil {
-			s.Verification = &snapshot.Verification{}
-		}
-		stored = append(stored, s)
+		next = made
 	}
 	_, drop := snapshot.Retain(stored, rules, o.Now)
 	drop = slices.DeleteFunc(drop, func(s snapshot.Stored) bool { return o.Needed[s.Manifest.Name] })

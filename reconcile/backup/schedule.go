@@ -38,6 +38,9 @@ type Scheduler struct {
 	Reader client.Reader
 	// Recorder takes an event for what was done.
 	Recorder events.EventRecorder
+	// Skew is how far a time by our clock is ahead of the API server's, or behind it, where that is
+	// too much to go by; else 0. Nil where that is not known.
+	Skew func(now time.Time) time.Duration
 	// Now is the time; time.Now where it is nil.
 	Now func() time.Time
 }
@@ -85,6 +88,9 @@ func (r *Scheduler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	// The cache lists in any order: what is said of several must not change with it.
 	slices.SortFunc(made.Items, func(a, b api.EtcdBackup) int { return strings.Compare(a.Name, b.Name) })
 	seen := Scheduled{Schedule: s, Backups: made.Items, Now: now()}
+	if r.Skew != nil {
+		seen.Skew = r.Skew(seen.Now)
+	}
 	step := PlanSchedule(seen)
 	var errs []error
 	if len(step.Drop) > 0 {

@@ -19,6 +19,9 @@ type Scheduled struct {
 	// Needed are the names of those whose snapshots a restore has yet to read.
 	Needed map[string]bool
 	Now    time.Time
+	// Skew is how far Now is ahead of the API server's time, or behind it, where that is too much to
+	// go by; else 0.
+	Skew time.Duration
 }
 
 // ScheduleStep is what is done next, and what is said of it.
@@ -54,6 +57,9 @@ func PlanSchedule(o Scheduled) ScheduleStep {
 	if s.Spec.Suspend {
 		return ScheduleStep{Reason: api.ReasonSuspended, Message: "spec.suspend is true: no EtcdBackup is made, and none is deleted"}
 	}
+	if o.Skew != 0 {
+		return skewed(o, next)
+	}
 	step := ScheduleStep{Reason: api.ReasonScheduled, Message: "an EtcdBackup is made when it is time", Next: next, Drop: dropped(o, zone)}
 	if newest := newestOf(o.Backups); newest != nil {
 		if c := stalledWith(newest); c != nil {
@@ -68,13 +74,25 @@ func PlanSchedule(o Scheduled) ScheduleStep {
 		step.Make = due(s, times, o.Now.In(zone))
 		return step
 	}
-	if late := missed(s, runs, times, zone).Add(tolerated); late.After(o.Now) {
+	if late := missed(s, runs, times, o.Now.In(zone)).Add(tolerated); late.After(o.Now) {
 		step.Look = late
 	} else if !step.Stalled {
 		step.Stalled, step.Reason = true, api.ReasonStillRuns
 		step.Message = "EtcdBackup " + runs.Name + " has not ended, and another one has been due for more than an hour: look at its conditions and its Job, or delete it"
 	}
 	return step
+}
+
+// skewed: what is made or deleted by a wrong clock is not taken back when the clock is right.
+func skewed(o Scheduled, next time.Time) ScheduleStep {
+	way := "ahead of"
+	if o.Skew < 0 {
+		way = "behind"
+	}
+	return ScheduleStep{
+		Stalled: true, Reason: api.ReasonClockSkew, Next: next, Look: o.Now.Add(betweenRefusals),
+		Message: "the clock of the operator is more than an hour " + way + " that of the API server: no EtcdBackup is made, and none is deleted. Set the clock of the operator's node",
+	}
 }
 
 // stalledWith is what keeps an EtcdBackup, where a person must act; else nil.
@@ -101,12 +119,21 @@ const tolerated = time.Hour
 
 // missed is the first time for which an EtcdBackup could not be made, or cannot be, while that one
 // runs.
-func missed(s *api.EtcdBackupSchedule, runs *api.EtcdBackup, times cron.Schedule, zone *time.Location) time.Time {
+func missed(s *api.EtcdBackupSchedule, runs *api.EtcdBackup, times cron.Schedule, now time.Time) time.Time {
 	since := runs.CreationTimestamp.Time
-	if last := s.Status.LastScheduleTime; last != nil && last.After(since) {
+	if last := lastMade(s, now); last != nil && last.After(since) {
 		since = last.Time
 	}
-	return times.Next(since.In(zone))
+	return times.Next(since.In(now.Location()))
+}
+
+// lastMade is the last time for which an EtcdBackup was made; nil where that is not known. An
+// operator whose clock was ahead may have written down a time that is yet to come.
+func lastMade(s *api.EtcdBackupSchedule, now time.Time) *metav1.Time {
+	if made := s.Status.LastScheduleTime; made != nil && !made.After(now) {
+		return made
+	}
+	return nil
 }
 
 // parse what the schema has let pass. A duration such as @every 1h depends on when the operator was
@@ -134,7 +161,7 @@ var lookBack = []time.Duration{time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 3
 // it is not too late; zero where there is none.
 func due(s *api.EtcdBackupSchedule, times cron.Schedule, now time.Time) time.Time {
 	since := s.CreationTimestamp.Time
-	if made := s.Status.LastScheduleTime; made != nil {
+	if made := lastMade(s, now); made != nil {
 		since = made.Time
 	}
 	if s.Spec.StartingDeadline != nil {

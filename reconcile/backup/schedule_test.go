@@ -34,6 +34,12 @@ func good(name string, at time.Time) api.EtcdBackup {
 	}
 }
 
+// takenAt is the same by the clock of a node.
+func takenAt(b api.EtcdBackup, at time.Time) api.EtcdBackup {
+	b.Status.TakenAt = instant(at)
+	return b
+}
+
 // bad is one that was given up.
 func bad(name string, at time.Time) api.EtcdBackup {
 	b := api.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(at)}}
@@ -74,6 +80,42 @@ func TestPlanSchedule(t *testing.T) {
 			reason: "One time is made one EtcdBackup of",
 			args:   func(o *Scheduled) { o.Schedule.Status.LastScheduleTime = instant(clock(9, 0)) },
 			want:   ScheduleStep{Reason: api.ReasonScheduled, Message: makes, Next: clock(10, 0)},
+		},
+		"MadeInTheFuture": {
+			reason: "The clock of an operator was ahead: what it wrote down does not end the backups for a year",
+			args:   func(o *Scheduled) { o.Schedule.Status.LastScheduleTime = instant(clock(9, 0).AddDate(1, 0, 0)) },
+			want:   ScheduleStep{Make: clock(9, 0), Reason: api.ReasonScheduled, Message: makes, Next: clock(10, 0)},
+		},
+		"RunsTooLongInTheFuture": {
+			reason: "Nor does it hide that one has not ended",
+			args: func(o *Scheduled) {
+				o.Now, o.Backups = clock(10, 0), []api.EtcdBackup{started("a", clock(8, 0))}
+				o.Schedule.Status.LastScheduleTime = instant(clock(9, 0).AddDate(1, 0, 0))
+			},
+			want: ScheduleStep{
+				Stalled: true, Reason: api.ReasonStillRuns, Next: clock(11, 0),
+				Message: "EtcdBackup a has not ended, and another one has been due for more than an hour: look at its conditions and its Job, or delete it",
+			},
+		},
+		"ClockAhead": {
+			reason: "By a clock that is a year ahead all are too old, and a time would be written down that is yet to come",
+			args: func(o *Scheduled) {
+				o.Schedule.Spec.Retention = &api.BackupRetention{MaxAge: new(api.Duration("720h"))}
+				o.Backups = []api.EtcdBackup{good("a", clock(7, 0)), good("b", clock(8, 0))}
+				o.Now, o.Skew = clock(9, 30).AddDate(1, 0, 0), 365*24*time.Hour
+			},
+			want: ScheduleStep{
+				Stalled: true, Reason: api.ReasonClockSkew, Next: clock(10, 0).AddDate(1, 0, 0), Look: clock(9, 31).AddDate(1, 0, 0),
+				Message: "the clock of the operator is more than an hour ahead of that of the API server: no EtcdBackup is made, and none is deleted. Set the clock of the operator's node",
+			},
+		},
+		"ClockBehind": {
+			reason: "It is as wrong",
+			args:   func(o *Scheduled) { o.Skew = -2 * time.Hour },
+			want: ScheduleStep{
+				Stalled: true, Reason: api.ReasonClockSkew, Next: clock(10, 0), Look: clock(9, 31),
+				Message: "the clock of the operator is more than an hour behind that of the API server: no EtcdBackup is made, and none is deleted. Set the clock of the operator's node",
+			},
 		},
 		"OnTheMinute": {
 			reason: "It is made at its time, not after it",
@@ -311,6 +353,31 @@ func TestRetention(t *testing.T) {
 				good("c", clock(8, 0)),
 			},
 			want: []string{"a"},
+		},
+		"NodeAhead": {
+			reason: "Three were taken on a node whose clock is a month ahead: the one that was made last is the newest all the same",
+			rules:  &api.BackupRetention{Last: 2},
+			args: []api.EtcdBackup{
+				takenAt(good("a", days(4)), days(-26)), takenAt(good("b", days(3)), days(-27)), takenAt(good("c", days(2)), days(-28)), good("d", days(1)),
+			},
+			want: []string{"b", "a"},
+		},
+		"NodeALittleAhead": {
+			reason: "The clock is two hours ahead, and what it says is over by now",
+			rules:  &api.BackupRetention{Last: 1},
+			args:   []api.EtcdBackup{takenAt(good("a", clock(6, 0)), clock(8, 0)), good("b", clock(7, 0))},
+			want:   []string{"a"},
+		},
+		"NodeBehind": {
+			reason: "The newest was taken on a node whose clock is a month behind",
+			rules:  &api.BackupRetention{MaxAge: new(api.Duration("240h"))},
+			args:   []api.EtcdBackup{good("a", days(20)), good("b", days(2)), takenAt(good("c", days(1)), days(31))},
+			want:   []string{"a"},
+		},
+		"TakenLate": {
+			reason: "It waited for its cluster: how old a snapshot is counts from when it was taken",
+			rules:  &api.BackupRetention{MaxAge: new(api.Duration("240h"))},
+			args:   []api.EtcdBackup{takenAt(good("a", days(12)), days(9)), good("b", days(1))},
 		},
 		"OtherCluster": {
 			reason: "After a restore the cluster is another one: the last good one of the first stays too",
