@@ -39,9 +39,9 @@ func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
 		Reverted: r.Phase == api.RestoreReverting,
 		OnLoss:   r.OnQuorumLoss,
 		Anyway:   r.WhenServing == api.ServingReplace,
-		Lately:   unavailableSince(c, l.now).After(l.overdue),
+		Lately:   l.down.After(l.overdue),
 
-		LostLately: lostLately(c, l.now),
+		LostLately: lostLately(c, l),
 	}
 }
 

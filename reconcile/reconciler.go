@@ -81,6 +81,7 @@ type Reconciler struct {
 	unresponsive unresponsive
 	pace         pace
 	intents      intents
+	sightings    sightings
 	keys         keys
 	connections  connections
 	// handshaker asks a member whose authority is rotated what it shows and accepts; nil:
@@ -252,7 +253,8 @@ func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluste
 	if wait >= whileWaiting && !step.Acts() && seen.proves == 0 && !seen.inconclusive { // what heals the cluster is looked at as often as ever
 		wait = max(wait, r.unresponsive.rest(key, time.Now()))
 	}
-	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, time.Now()), untilCertificatesLook(seen, time.Now()))
+	lost := r.sightings.of(cluster, time.Now()).loss.since
+	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, lost, time.Now()), untilCertificatesLook(seen, time.Now()))
 }
 
 // requeueConflict looks again soon where another operator was first. Any other error is tried
@@ -286,6 +288,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.comparing.forget(key)
 	r.proving.forget(key)
 	r.intents.forget(key)
+	r.sightings.forget(key)
 	r.keys.forget(key)
 	r.connections.forget(key)
 	r.unresponsive.forget(key)
