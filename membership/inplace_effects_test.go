@@ -76,7 +76,7 @@ func (w *swap) discarded(n int, b *swapBound) string {
 	switch st := w.status; {
 	case m.disk == 0:
 		return ""
-	case m.claim.aside != 0 && (st.phase != swapCompleted || b.discards&(1<<m.claim.aside) == 0):
+	case m.claim.aside != 0 && (st.phase != swapCompleted || m.claim.aside != st.restore || b.discards&(1<<m.claim.aside) == 0):
 		return "R7: a volume that was set aside is deleted, and that was not asked for, or not yet"
 	case m.claim.aside == 0 && m.disk == w.served:
 		return "R7: a volume of the cluster that has served last is deleted"
@@ -180,9 +180,6 @@ func (l *swapLook) behindAside() uint8 {
 func (x *swapExplorer) carryOut(s *swapStatus, l swapLook, t swapDecision) {
 	switch {
 	case s.phase == swapNone || s.phase == swapRefused || s.phase == swapCompleted:
-		if s.phase == swapCompleted && x.bound.discards&(1<<s.restore) != 0 && t.formers {
-			return // what it is to delete goes first
-		}
 		if next := l.next(); next != 0 {
 			s.phase, s.restore, s.former = swapPending, next, swapFormer{}
 		}

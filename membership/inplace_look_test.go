@@ -109,6 +109,7 @@ func (l *swapLook) facts(b *swapBound, op swapCareless) (Desired, Observed) {
 	if b.onLoss {
 		l.lossFacts(b, op, &d, &o)
 	}
+	o.Loss.Another = l.next() != 0 && !op.loss.knowsNoOther
 	l.roster(b.size, op, &o)
 	if op.loss.awayIsGone {
 		o = each(o, func(i *Instance) {

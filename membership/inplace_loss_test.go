@@ -108,7 +108,6 @@ func (l *swapLook) lossFacts(b *swapBound, op swapCareless, d *Desired, o *Obser
 			Long: loss.since <= l.clock.waited || op.loss.hurries, Restore: fmt.Sprint(called), Made: loss.made || slices.ContainsFunc(l.asked[:], is),
 		}
 	}
-	o.Loss.Another = l.next() != 0 && !op.loss.knowsNoOther
 	if l.asked[st.restore].bySelf {
 		o.InPlace.OnLoss, o.InPlace.Anyway = o.InPlace.Name != "" && !op.loss.begins, false
 	}

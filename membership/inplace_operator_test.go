@@ -10,7 +10,6 @@ type swapDecision struct {
 	step      Step
 	members   [swapMost]bool
 	instances [swapMost]bool
-	formers   bool // there is something of former members that is to be deleted
 	formed    bool
 	id, list  lineage
 	waits     string
@@ -31,7 +30,7 @@ type swapPlanner struct {
 
 func (p *swapPlanner) decide(l swapLook, b *swapBound) swapDecision {
 	d, o := l.facts(b, p.operator)
-	t := swapDecision{step: plan(p.phases, d, o), formed: o.Formed(), id: lineage(o.ID()), formers: slices.ContainsFunc(o.Former, func(i Instance) bool { return i.Volume.asideFor(d.DiscardFormer) }), refused: InPlaceRefused(o), fenced: true, high: l.status.next}
+	t := swapDecision{step: plan(p.phases, d, o), formed: o.Formed(), id: lineage(o.ID()), refused: InPlaceRefused(o), fenced: true, high: l.status.next}
 	t.waits, _ = InPlaceWaits(d, o)
 	if t.waits == "" && o.InPlace.Suspended && l.status.planned == 0 {
 		t.plan = swapStored(o.Search.Found.ID())

@@ -143,7 +143,7 @@ func (w *swap) leftovers(b *swapBound) string {
 			return "L1: a Pod is left that belongs to no member"
 		case m.claim.uid != 0 && m.claim.aside == 0 && !w.wiped:
 			return "R8: a volume is left that belongs to no member, and was not set aside"
-		case m.claim.aside != 0 && b.discards&(1<<m.claim.aside) != 0 && !w.wiped:
+		case m.claim.aside != 0 && w.status.phase == swapCompleted && m.claim.aside == w.status.restore && b.discards&(1<<m.claim.aside) != 0 && !w.wiped:
 			return "L2: a volume is left that was to be deleted"
 		}
 	}

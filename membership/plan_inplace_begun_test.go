@@ -115,6 +115,12 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 			args:   []change{discarding, former(0, keptFor), former(1, gone), former(2, keptFor)},
 			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
 		},
+		"DiscardNotBesideNext": {
+			reason: "Another EtcdRestore is asked for: what is left may be the last copies",
+			base:   restoredInPlace,
+			args:   []change{discarding, func(_ *Desired, o *Observed) { o.Loss.Another = true }},
+			want:   Step{Action: None, Reason: Healthy, Message: "3 healthy members"},
+		},
 		"DiscardLast": {
 			reason: "It goes once all is well without it",
 			base:   restoredInPlace,

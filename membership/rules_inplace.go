@@ -254,13 +254,14 @@ func (v Volume) asideFor(uid string) bool { return uid != "" && v.Aside == uid }
 func (v Volume) Discarded(uid string) bool { return v.asideFor(uid) && !v.Retired }
 
 // discardFormerVolumes: the volumes of former members go where the EtcdRestore asks for that, once
-// all is well without them.
+// all is well without them. Those that are left when another EtcdRestore is asked for stay: they
+// may be the last copies of the data.
 func discardFormerVolumes(d Desired, o Observed) (Step, bool) {
 	gone := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Discarded(d.DiscardFormer) })
 	return Step{
 		Action: DiscardFormer, Members: gone, Reason: Retiring,
 		Message: "deleting the volumes of the former members (" + list(gone) + ")",
-	}, len(gone) > 0 && o.Reach == ReachQuorum
+	}, len(gone) > 0 && o.Reach == ReachQuorum && !o.Loss.Another
 }
 
 // startOver is what a person can do about a first start that cannot succeed.

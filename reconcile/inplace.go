@@ -39,9 +39,9 @@ func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
 		Reverted: r.Phase == api.RestoreReverting,
 		OnLoss:   r.OnQuorumLoss,
 		Anyway:   r.WhenServing == api.ServingReplace,
-		Lately:   unavailableSince(c, l.now).After(l.overdue),
+		Lately:   l.down.After(l.overdue),
 
-		LostLately: lostLately(c, l.now),
+		LostLately: lostLately(c, l),
 	}
 }
 
@@ -54,20 +54,13 @@ func firstToken(c *api.EtcdCluster) string {
 }
 
 // discardsFormer is the UID of the EtcdRestore whose former volumes are to be deleted; empty: those
-// of none.
+// of none. It is the latest one: what an earlier one has left is never deleted.
 func discardsFormer(c *api.EtcdCluster) string {
 	r := c.Status.Restore
 	if r == nil || r.Phase != api.RestoreCompleted || r.FormerVolumes != api.RetentionDelete {
 		return ""
 	}
 	return r.UID
-}
-
-// discards reports whether there is something of before a restore in place that is to be deleted.
-// What was set aside for an earlier one stays.
-func discards(c *api.EtcdCluster, seen *observed) bool {
-	uid := discardsFormer(c)
-	return slices.ContainsFunc(seen.Former, func(i membership.Instance) bool { return i.Volume.Discarded(uid) })
 }
 
 // shutsClientsOut reports whether clients are kept out, though they were let in before: the former
@@ -180,7 +173,7 @@ func (r *Reconciler) observeRestores(ctx context.Context, c *api.EtcdCluster, se
 	if slices.ContainsFunc(list.Items, func(e api.EtcdRestore) bool { return untold(current, &e) }) {
 		return nil
 	}
-	if current != nil && current.Phase == api.RestoreReverting || discards(c, seen) {
+	if current != nil && current.Phase == api.RestoreReverting {
 		return nil
 	}
 	seen.next = next

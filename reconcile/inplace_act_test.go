@@ -626,7 +626,7 @@ func TestObserveRestores(t *testing.T) {
 		"Withdrawn":       {reason: "it is taken back, which is yet to be written down", current: inPhase(api.RestoreRestoring), want: result{Deleted: true, InPlace: true, IsWithdrawn: true}},
 		"Reverting":       {reason: "that ends first", current: inPhase(api.RestoreReverting), cached: []client.Object{older}, want: result{InPlace: true, Waits: true}},
 		"CompletedBefore": {reason: "the next one may begin", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
-		"StillDiscarding": {reason: "first the volumes of before go", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, former: undiscarded, cached: []client.Object{older}, want: result{Waits: true}},
+		"StillDiscarding": {reason: "the volumes of before are kept: the restored cluster may never be well enough for them to go", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, former: undiscarded, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"KeptBefore":      {reason: "that of a member that was removed before then stays, and holds up nothing", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, former: keptLong, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"RetainedBefore":  {reason: "those that stay hold up nothing", current: inPhase(api.RestoreCompleted), earlier: []string{"back"}, former: undiscarded, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
 		"DiscardedBefore": {reason: "they are gone", current: inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) { r.FormerVolumes = api.RetentionDelete }), earlier: []string{"back"}, cached: []client.Object{older}, want: result{Next: copied(func(r *api.ClusterRestore) { r.Name, r.UID = "zebra", "zebra" })}},
@@ -656,6 +656,86 @@ func TestObserveRestores(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := result{seen.next, seen.deleted, seen.InPlace != membership.InPlace{}, seen.InPlace.Withdrawn, seen.InPlace.Suspended, seen.Loss.Another && seen.next == nil}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRestoreAfterRestore: a restored cluster is not well, so that the volumes that its EtcdRestore
+// is to delete are still there. Another EtcdRestore begins all the same, and they stay.
+func TestRestoreAfterRestore(t *testing.T) {
+	t.Parallel()
+	version := membership.Version{Major: 3, Minor: 6, Patch: 16}
+	type result struct {
+		Next    string
+		Deletes bool
+	}
+	begins := result{Next: "again"}
+	for name, tc := range map[string]struct {
+		reason string
+		args   func(*observed)
+		want   result
+	}{
+		"MajorityLost": {
+			reason: "the restored cluster has lost its majority",
+			args: func(seen *observed) {
+				seen.Reach, seen.Members = membership.ReachNone, nil
+				for n := range seen.Instances {
+					i := &seen.Instances[n]
+					i.Pod, i.Endpoint = membership.Pod{}, membership.Endpoint{}
+					if n > 0 {
+						i.Volume = membership.Volume{}
+					}
+				}
+			},
+			want: begins,
+		},
+		"Full": {
+			reason: "the snapshot was of a full database",
+			args: func(seen *observed) {
+				for n := range seen.Instances {
+					i := &seen.Instances[n]
+					i.Pod.Quota, i.Endpoint.DBSize, i.Endpoint.InUse = 512<<20, 510<<20, 510<<20
+					i.Endpoint.Alarms = []membership.Alarm{{Kind: membership.AlarmNoSpace, Member: 0xa0}}
+				}
+			},
+			want: begins,
+		},
+		"WrongImage": {
+			reason: "an image runs another version than its tag says",
+			args: func(seen *observed) {
+				seen.Instances[0].Pod.Version = membership.Version{Major: 3, Minor: 6, Patch: 15}
+			},
+			want: begins,
+		},
+		"Well": {reason: "all is well, and nothing is deleted beside an EtcdRestore that is asked for", args: func(*observed) {}, want: begins},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := newCluster(), healthy()
+			c.Status.ClusterID, c.Status.CarriedOut = "c0", []string{"back"}
+			c.Status.Restore = inPhase(api.RestoreCompleted, func(r *api.ClusterRestore) {
+				r.FormerVolumes, r.CompletedAt = api.RetentionDelete, new(metav1.Unix(2000, 0))
+			})
+			seen.Former = []membership.Instance{{
+				Name: "db-10", Ordinal: 10,
+				Volume: membership.Volume{UID: "former", Aside: "restore", ClusterID: 0xee, MemberID: 1, Version: version},
+			}}
+			tc.args(&seen)
+			told := etcdRestore(func(e *api.EtcdRestore) {
+				e.Status.CompletedAt, e.Status.ClusterID = new(metav1.Unix(2000, 0)), "c0"
+			})
+			again := etcdRestore(func(e *api.EtcdRestore) { e.Name, e.UID = "again", "again" })
+			s := newStub(t, nil, told, again)
+			if err := s.observeRestores(t.Context(), c, &seen, s.Client); err != nil {
+				t.Fatal(err)
+			}
+			got := result{Deletes: membership.Plan(desired(c), seen.Observed).Action == membership.DiscardFormer}
+			if seen.next != nil {
+				got.Next = seen.next.Name
+			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

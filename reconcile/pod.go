@@ -72,14 +72,20 @@ type limits struct {
 	now, overdue, forsaken, emptied time.Time
 	pause                           time.Duration
 	lost                            time.Time // since when a cluster that has formed is not available
+	down                            time.Time // the same, since this process has seen it
+	seen                            sights
 }
 
 // limits of patience with a cluster.
 func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
-	lost := unavailableSince(c, now)
+	lost, seen := unavailableSince(c, now), r.sightings.of(c, now)
+	down := lost
+	if !lost.IsZero() && !seen.down.since.IsZero() {
+		down = seen.down.since
+	}
 	return limits{
 		now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c)), emptied: now.Add(-replaceEmptyAfter(c)),
-		pause: pause(c, now.Sub(lost)), lost: lost,
+		pause: pause(c, now.Sub(lost)), lost: lost, down: down, seen: seen,
 	}
 }
 

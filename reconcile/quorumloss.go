@@ -51,8 +51,13 @@ func lossFacts(c *api.EtcdCluster, l limits) membership.Loss {
 		return membership.Loss{}
 	}
 	return membership.Loss{
-		Long: l.now.Sub(loss.Since.Time) >= lossPatience(c), Restore: c.QuorumLossRestoreName(), Made: loss.Restore != "",
+		Long: l.lasts(l.seen.loss, lossPatience(c)), Restore: c.QuorumLossRestoreName(), Made: loss.Restore != "",
 	}
+}
+
+// lasts reports whether this process has seen something for so long.
+func (l limits) lasts(s sight, patience time.Duration) bool {
+	return !s.since.IsZero() && l.now.Sub(s.since) >= patience
 }
 
 // setQuorumLoss notes since when a majority is lost, and what was created for that, as it was seen.
@@ -79,13 +84,15 @@ func setQuorumLoss(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 }
 
 // lostLately reports whether a restore that was created for a loss is to wait: the data of a
-// majority was there again since, and may come back once more.
-func lostLately(c *api.EtcdCluster, now time.Time) bool {
+// majority was there again since, and may come back once more. Where it was not, the patience was
+// over before the restore was created.
+func lostLately(c *api.EtcdCluster, l limits) bool {
 	r, loss := c.Status.Restore, c.Status.QuorumLoss
 	if !r.OnQuorumLoss || loss == nil || loss.ClusterID != c.Status.ClusterID {
 		return false
 	}
-	return loss.LostSince == nil || now.Sub(loss.LostSince.Time) < lossPatience(c)
+	first := loss.Restore == r.Name && loss.LostSince.Equal(&loss.Since)
+	return !first && (loss.LostSince == nil || !l.lasts(l.seen.gone, lossPatience(c)))
 }
 
 // recoveryMade reports whether an EtcdRestore was created for the loss that was seen last, as is
@@ -125,15 +132,15 @@ func (r *Reconciler) recover(ctx context.Context, c *api.EtcdCluster, step membe
 	return nil
 }
 
-// untilRecoveryLook is when to look again at the latest for the sake of a lost majority.
-func untilRecoveryLook(c *api.EtcdCluster, seen observed, now time.Time) time.Duration {
-	loss := c.Status.QuorumLoss
+// untilRecoveryLook is when to look again at the latest for the sake of a lost majority. since is
+// when this process has seen that first; zero: it has not.
+func untilRecoveryLook(c *api.EtcdCluster, seen observed, since, now time.Time) time.Duration {
 	switch {
 	case onQuorumLoss(c) == api.QuorumLossManual || seen.Loss.Made || !membership.MajorityLost(seen.Observed):
 		return atRest
-	case loss == nil:
+	case since.IsZero():
 		return min(atRest, lossPatience(c))
 	default:
-		return min(atRest, max(afterChange, loss.Since.Add(lossPatience(c)).Sub(now)))
+		return min(atRest, max(afterChange, since.Add(lossPatience(c)).Sub(now)))
 	}
 }

@@ -50,7 +50,7 @@ func TestLossFacts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := lossFacts(tc.args, limits{now: lostAt.Add(tc.at)})
+			got := lossFacts(tc.args, limits{now: lostAt.Add(tc.at), seen: asWritten(tc.args)})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -160,8 +160,10 @@ func TestLostLately(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := onLoss(api.QuorumLossFromSurvivor, "10m", tc.loss)
-			c.Status.Restore = inPhase(api.RestorePending, func(r *api.ClusterRestore) { r.OnQuorumLoss = !tc.own })
-			if got := inPlace(c, limits{now: lostAt.Add(time.Hour)}).LostLately; got != tc.want {
+			c.Status.Restore = inPhase(api.RestorePending, func(r *api.ClusterRestore) {
+				r.Name, r.OnQuorumLoss = lossRestore, !tc.own
+			})
+			if got := inPlace(c, limits{now: lostAt.Add(time.Hour), seen: asWritten(c)}).LostLately; got != tc.want {
 				t.Errorf("%s: want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
@@ -187,7 +189,7 @@ func TestSoonRecovered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := untilRecoveryLook(tc.args, tc.seen, lostAt.Add(tc.at)); got != tc.want {
+			if got := untilRecoveryLook(tc.args, tc.seen, asWritten(tc.args).loss.since, lostAt.Add(tc.at)); got != tc.want {
 				t.Errorf("%s: %s, want %s", tc.reason, got, tc.want)
 			}
 		})

@@ -84,6 +84,7 @@ type Reconciler struct {
 	unresponsive unresponsive
 	pace         pace
 	intents      intents
+	sightings    sightings
 	keys         keys
 	connections  connections
 	accesses     accesses
@@ -261,7 +262,8 @@ func (r *Reconciler) lookAgain(key types.NamespacedName, cluster *api.EtcdCluste
 	if seen.access != nil && !seen.access.again.IsZero() {
 		wait = min(wait, max(time.Until(seen.access.again), whileWaiting))
 	}
-	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, time.Now()), untilCertificatesLook(seen, time.Now()))
+	lost := r.sightings.of(cluster, time.Now()).loss.since
+	return min(wait, untilRestoreLook(cluster, seen), untilRecoveryLook(cluster, seen, lost, time.Now()), untilCertificatesLook(seen, time.Now()))
 }
 
 // requeueConflict looks again soon where another operator was first. Any other error is tried
@@ -295,6 +297,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.comparing.forget(key)
 	r.proving.forget(key)
 	r.intents.forget(key)
+	r.sightings.forget(key)
 	r.keys.forget(key)
 	r.connections.forget(key)
 	r.accesses.forget(key)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -87,6 +88,7 @@ func TestRecoverOutcome(t *testing.T) {
 				return nil
 			}, append(w.objects(), tc.beside...)...)
 			s.Dial, s.Scrape = w.dial(func(request string) error { t.Errorf("etcd is asked to %s", request); return nil }), noMetrics
+			s.sightings.of(w.cluster, time.Now().Add(-time.Hour))
 			_, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: turnOf("db")})
 			got := result{Created: slices.ContainsFunc(s.writes, func(w write) bool { return w.Kind == "EtcdRestore" })}
 			if n := len(s.status); n > 0 {

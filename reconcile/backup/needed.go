@@ -3,15 +3,16 @@ package backup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 )
 
-// needed are the names of the EtcdBackups whose snapshots a restore names and has yet to read.
-// Retention keeps them: a restore that was planned, or begun, must find its snapshot. The name of a
-// snapshot is the same in every store and of every namespace.
+// needed are the names of the EtcdBackups whose snapshots a restore names, or may have found, and
+// has yet to read. Retention keeps them: a restore that was planned, or begun, must find its
+// snapshot. The name of a snapshot is the same in every store and of every namespace.
 func needed(backups []api.EtcdBackup, clusters []api.EtcdCluster, restores []api.EtcdRestore) map[string]bool {
 	snapshots, refs := map[string]bool{}, map[client.ObjectKey]bool{}
 	for i := range clusters {
@@ -30,7 +31,8 @@ func needed(backups []api.EtcdBackup, clusters []api.EtcdCluster, restores []api
 	names := map[string]bool{}
 	for i := range backups {
 		b := &backups[i]
-		if b.Status.Name != "" && snapshots[b.Status.Name] || refs[client.ObjectKeyFromObject(b)] {
+		found := func(c api.EtcdCluster) bool { return mayHaveFound(&c, b) }
+		if b.Status.Name != "" && (snapshots[b.Status.Name] || slices.ContainsFunc(clusters, found)) || refs[client.ObjectKeyFromObject(b)] {
 			names[b.Name] = true
 		}
 	}
@@ -56,6 +58,19 @@ func namedBy(c *api.EtcdCluster) []string {
 		}
 	}
 	return names
+}
+
+// mayHaveFound reports whether the snapshot of an EtcdBackup may be the one that a restore in place
+// has found. It names none yet, and may wait for long, such as for a quota. Nothing says which one
+// it has found, so all that fit are kept until it has begun.
+func mayHaveFound(c *api.EtcdCluster, b *api.EtcdBackup) bool {
+	r := c.Status.Restore
+	if !r.Asked() || r.Survivor != nil || r.Source.Snapshot != "" {
+		return false
+	}
+	of := b.Namespace + "/" + b.Spec.ClusterRef.Name
+	return (r.Source.Cluster == "" || r.Source.Cluster == of) && (r.Source.ClusterID == "" || r.Source.ClusterID == b.Status.ClusterID) &&
+		(r.Source.Before == nil || b.Status.TakenAt == nil || !b.Status.TakenAt.After(r.Source.Before.Time))
 }
 
 // needed are those of the EtcdBackups of a schedule that are needed. Restores in other namespaces

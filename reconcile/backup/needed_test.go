@@ -16,7 +16,7 @@ func TestNeeded(t *testing.T) {
 	t.Parallel()
 	const stored = "team-a-monday-20261123t075000z-1a2b3c4d"
 	monday := good("monday", clock(8, 0))
-	monday.Namespace, monday.Status.Name = "team-a", stored
+	monday.Namespace, monday.Status.Name, monday.Spec.ClusterRef.Name = "team-a", stored, "db"
 	unstored := started("unstored", clock(9, 0))
 	unstored.Namespace = "team-a"
 	cluster := func(change func(*api.EtcdCluster)) func() ([]api.EtcdCluster, []api.EtcdRestore) {
@@ -39,6 +39,9 @@ func TestNeeded(t *testing.T) {
 		return func() ([]api.EtcdCluster, []api.EtcdRestore) { return nil, []api.EtcdRestore{e} }
 	}
 	plan := func(r *api.ClusterRestore) { r.Plan = &api.RestorePlan{From: api.RestoredSnapshot{Name: stored}} }
+	from := func(source api.BootstrapRestore) func(*api.ClusterRestore) {
+		return func(r *api.ClusterRestore) { r.Source = source }
+	}
 	byName := func(e *api.EtcdRestore) { e.Spec.Source.Snapshot = stored }
 	byRef := func(e *api.EtcdRestore) { e.Spec.Source.BackupRef = &api.BackupReference{Name: "monday"} }
 	says := func(reason string) func(*api.EtcdRestore) {
@@ -65,8 +68,22 @@ func TestNeeded(t *testing.T) {
 		"Planned":   {reason: "A person looks at the plan, which names what was the newest", args: carries(api.RestorePending, plan), want: []string{"monday"}},
 		"Blocked":   {reason: "A quota is raised first", args: carries(api.RestoreBlocked, plan), want: []string{"monday"}},
 		"Source":    {reason: "It is looked for by its name", args: carries(api.RestorePending, func(r *api.ClusterRestore) { r.Source.Snapshot = stored }), want: []string{"monday"}},
-		"Forgotten": {reason: "The plan of one that was refused is history", args: carries(api.RestoreRefused, plan)},
-		"Done":      {reason: "So is that of one that was carried out", args: carries(api.RestoreCompleted, plan)},
+		"Found":     {reason: "It has found one, and waits for a quota", args: carries(api.RestoreBlocked, from(api.BootstrapRestore{Cluster: "team-a/db"})), want: []string{"monday"}},
+		"FoundByID": {reason: "The same by the ID of etcd", args: carries(api.RestorePending, from(api.BootstrapRestore{ClusterID: "cd"})), want: []string{"monday"}},
+		"FoundBefore": {
+			reason: "The same of before a time",
+			args:   carries(api.RestorePending, from(api.BootstrapRestore{Cluster: "team-a/db", Before: instant(clock(8, 0))})), want: []string{"monday"},
+		},
+		"TooLate":      {reason: "It was taken after that", args: carries(api.RestorePending, from(api.BootstrapRestore{Cluster: "team-a/db", Before: instant(clock(7, 59))}))},
+		"OtherCluster": {reason: "It looks for one of another cluster", args: carries(api.RestorePending, from(api.BootstrapRestore{Cluster: "team-b/db"}))},
+		"OtherID":      {reason: "It looks for one of another etcd cluster", args: carries(api.RestorePending, from(api.BootstrapRestore{ClusterID: "ce"}))},
+		"OtherName":    {reason: "It names another one", args: carries(api.RestoreBlocked, from(api.BootstrapRestore{Cluster: "team-a/db", Snapshot: "other"}))},
+		"FoundMember": {reason: "It takes the data of a member", args: carries(api.RestorePending, func(r *api.ClusterRestore) {
+			r.Survivor = &api.Survivor{}
+		})},
+		"FoundAndRefused": {reason: "It is never begun", args: carries(api.RestoreRefused, from(api.BootstrapRestore{Cluster: "team-a/db"}))},
+		"Forgotten":       {reason: "The plan of one that was refused is history", args: carries(api.RestoreRefused, plan)},
+		"Done":            {reason: "So is that of one that was carried out", args: carries(api.RestoreCompleted, plan)},
 		"Restoring": {
 			reason: "The new members read it, each by itself",
 			args: cluster(func(c *api.EtcdCluster) {

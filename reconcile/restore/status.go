@@ -132,7 +132,9 @@ func completed(e *api.EtcdRestore, s api.EtcdRestoreStatus) string {
 	default:
 		message += " from snapshot " + s.Restored.Name
 	}
-	if e.Spec.FormerVolumes != api.RetentionDelete {
+	if e.Spec.FormerVolumes == api.RetentionDelete {
+		message += "; the volumes of its former members are deleted once all members are healthy. Those that are left when another EtcdRestore is applied are kept: docs/restore.md#what-is-left-over"
+	} else {
 		message += "; the volumes of its former members are kept: delete the PersistentVolumeClaims that have the annotation " + api.AnnotationSetAside + " once nothing on them is wanted"
 	}
 	return message

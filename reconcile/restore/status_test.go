@@ -225,9 +225,16 @@ func TestStatus(t *testing.T) {
 			reason: "what an earlier EtcdCluster of this name had lost says nothing about this one", args: func(o *Observed) { o.Restore.Labels = map[string]string{api.LabelQuorumLoss: "earlier"} },
 			want: stalled(api.ReasonClusterNotFound, "Quorate created it for an EtcdCluster of this name that was deleted since, and it is never begun: delete it"),
 		},
-		"CompletedBefore":    {reason: "a record stays as it is", args: all(wasCompleted, another(api.RestoreRestoring)), want: ready(restored), record: ended},
-		"CompletedAndGone":   {reason: "whatever becomes of the cluster", args: all(wasCompleted, func(o *Observed) { o.Cluster = nil }), want: ready(restored), record: ended},
-		"CompletedFirst":     {reason: "there was no cluster ID of before, nor a snapshot that is known", args: all(done, func(o *Observed) { o.Cluster.Status.Restored, o.Cluster.Status.Restore.FormerClusterID = nil, "" }), want: ready("the cluster was restored; the volumes of its former members are kept: delete the PersistentVolumeClaims that have the annotation etcd.quorate.dev/set-aside once nothing on them is wanted"), record: func(s *api.EtcdRestoreStatus) { ended(s); s.Restored, s.FormerClusterID = nil, "" }},
+		"CompletedBefore":  {reason: "a record stays as it is", args: all(wasCompleted, another(api.RestoreRestoring)), want: ready(restored), record: ended},
+		"CompletedAndGone": {reason: "whatever becomes of the cluster", args: all(wasCompleted, func(o *Observed) { o.Cluster = nil }), want: ready(restored), record: ended},
+		"CompletedFirst":   {reason: "there was no cluster ID of before, nor a snapshot that is known", args: all(done, func(o *Observed) { o.Cluster.Status.Restored, o.Cluster.Status.Restore.FormerClusterID = nil, "" }), want: ready("the cluster was restored; the volumes of its former members are kept: delete the PersistentVolumeClaims that have the annotation etcd.quorate.dev/set-aside once nothing on them is wanted"), record: func(s *api.EtcdRestoreStatus) { ended(s); s.Restored, s.FormerClusterID = nil, "" }},
+		"CompletedDelete": {
+			reason: "what becomes of the volumes, also where another one comes before that",
+			args:   all(wasCompleted, func(o *Observed) { o.Restore.Spec.FormerVolumes = api.RetentionDelete }),
+			want: ready("the cluster was restored from snapshot db-monday; the volumes of its former members are deleted once all members are healthy. " +
+				"Those that are left when another EtcdRestore is applied are kept: docs/restore.md#what-is-left-over"),
+			record: ended,
+		},
 		"AnotherOfItsName":   {reason: "the cluster carries out one that was deleted, and had its name", args: all(restoring(), func(o *Observed) { o.Cluster.Status.Restore.UID = "earlier" }), want: reconciling("waiting for EtcdRestore back of the same cluster to end, or to be deleted")},
 		"SourceOfAnyCluster": {reason: "a snapshot of another cluster is a source as well", args: func(o *Observed) { o.Restore.Spec.Source.Cluster = "prod/db" }, want: reconciling(begins)},
 	}
