@@ -138,8 +138,8 @@ const (
 	// ReasonTerminating: an object that is going away must be gone first.
 	//
 	// What to do: nothing. If it lasts, a finalizer keeps that object: kubectl get it with -o yaml,
-	// and look at metadata.finalizers. If the node of a Pod is off, the message says so, and what to
-	// do.
+	// and look at metadata.finalizers. If the node of a Pod is off, the message says so, and what
+	// to do.
 	ReasonTerminating = "Terminating"
 	// ReasonPodPending: a Pod cannot start yet, and the message says why (image, scheduling,
 	// volume).
@@ -235,8 +235,8 @@ const (
 	// Secret without an owner of which nothing shows that it is the EtcdCluster's.
 	//
 	// What to do: delete the object that the message names if nothing needs it, or create the
-	// EtcdCluster or EtcdBackup under another name. For a Secret, run the command in the message; see
-	// docs/tls.md#the-secrets.
+	// EtcdCluster or EtcdBackup under another name. For a Secret, run the command in the message;
+	// see docs/tls.md#the-secrets.
 	ReasonForeignObject = "ForeignObject"
 	// ReasonChanging: members come to run what the spec says, one after the other; the message says
 	// which, and what comes next.
@@ -260,8 +260,8 @@ const (
 	// the message says why and what to do.
 	//
 	// What to do: remove the cause that the message names. Where it says that the EtcdBackup has
-	// failed, delete that EtcdBackup too; else it goes on by itself. Or set spec.backup.beforeChange
-	// to Disabled. See docs/backups.md#before-the-version-changes.
+	// failed, delete that EtcdBackup too; else it goes on by itself. Or set
+	// spec.backup.beforeChange to Disabled. See docs/backups.md#before-the-version-changes.
 	ReasonBackupFailed = "BackupFailed"
 	// ReasonDowngrading: etcd makes its data readable for an earlier minor, before members run
 	// that.
@@ -273,8 +273,8 @@ const (
 	// next.
 	//
 	// What to do: nothing. To stop members that move because of spec.storage, set
-	// spec.storage.changePolicy to Expand; those whose volumes are being deleted are replaced in any
-	// case. See docs/upgrades.md#other-volumes.
+	// spec.storage.changePolicy to Expand; those whose volumes are being deleted are replaced in
+	// any case. See docs/upgrades.md#other-volumes.
 	ReasonMoving = "Moving"
 	// ReasonVolumeTooSmall: the database is too large for volumes as spec.storage asks for, and no
 	// member is replaced.
@@ -310,8 +310,9 @@ const (
 	//
 	// What to do: revert that part of the spec, or do what the message says.
 	ReasonChangeNotSupported = "ChangeNotSupported"
-	// ReasonInvalidSpec: this version of Quorate refuses the spec: by its schema, which may be newer
-	// than the spec, or because of a flag of etcd. Or the operator does not know its own image.
+	// ReasonInvalidSpec: this version of Quorate refuses the spec: by its schema, which may be
+	// newer than the spec, or because of a flag of etcd. Or the operator does not know its own
+	// image.
 	//
 	// What to do: correct the field that the message names, or start the operator with
 	// `--agent-image`.

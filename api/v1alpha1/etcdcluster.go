@@ -66,9 +66,9 @@ type EtcdClusterSpec struct {
 	// its volumes and identity are kept, and setting the number back starts the same cluster again.
 	// Default 3. It can be changed at any time, and the last value wins: members are added one by
 	// one as learners, which have no vote until they have caught up, and removed one by one: first
-	// those without data, then those that do not serve, those whose volumes are being deleted or are
-	// not as the spec asks, those of an earlier spec, and then the highest number. No change is made
-	// after which the members that serve would be no quorum.
+	// those without data, then those that do not serve, those whose volumes are being deleted or
+	// are not as the spec asks, those of an earlier spec, and then the highest number. No change is
+	// made after which the members that serve would be no quorum.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
@@ -167,7 +167,8 @@ type EtcdClusterSpec struct {
 
 	// suspend stops every change of this cluster, its members, volumes and Secrets, for a person to
 	// work on it by hand. What runs goes on running, and the status says that it is suspended.
-	// EtcdBackups and EtcdBackupSchedules go on: a schedule has a suspend of its own. Default false.
+	// EtcdBackups and EtcdBackupSchedules go on: a schedule has a suspend of its own. Default
+	// false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }

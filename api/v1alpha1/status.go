@@ -169,8 +169,9 @@ type QuorumLoss struct {
 	// +required
 	Since metav1.Time `json:"since"`
 
-	// lostSince is when the data of a majority was last found to be gone. Later than since where an EtcdRestore was created for it,
-	// and the data of a majority was there again before that began; empty while it is.
+	// lostSince is when the data of a majority was last found to be gone. Later than since where an
+	// EtcdRestore was created for it, and the data of a majority was there again before that began;
+	// empty while it is.
 	// +optional
 	LostSince *metav1.Time `json:"lostSince,omitempty"`
 

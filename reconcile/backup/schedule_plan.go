@@ -19,8 +19,8 @@ type Scheduled struct {
 	// Needed are the names of those whose snapshots a restore has yet to read.
 	Needed map[string]bool
 	Now    time.Time
-	// Skew is how far Now is ahead of the API server's time, or behind it, where that is too much to
-	// go by; else 0.
+	// Skew is how far Now is ahead of the API server's time, or behind it, where that is too much
+	// to go by; else 0.
 	Skew time.Duration
 }
 

@@ -12,9 +12,9 @@ type EtcdClusterSpecApplyConfiguration struct {
 	// its volumes and identity are kept, and setting the number back starts the same cluster again.
 	// Default 3. It can be changed at any time, and the last value wins: members are added one by
 	// one as learners, which have no vote until they have caught up, and removed one by one: first
-	// those without data, then those that do not serve, those whose volumes are being deleted or are
-	// not as the spec asks, those of an earlier spec, and then the highest number. No change is made
-	// after which the members that serve would be no quorum.
+	// those without data, then those that do not serve, those whose volumes are being deleted or
+	// are not as the spec asks, those of an earlier spec, and then the highest number. No change is
+	// made after which the members that serve would be no quorum.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// version is the etcd version as MAJOR.MINOR.PATCH, for example 3.6.16; a leading "v" is
 	// accepted. The minors 3.5, 3.6 and 3.7 are supported, 3.5 from 3.5.19 on (the first patch
@@ -74,7 +74,8 @@ type EtcdClusterSpecApplyConfiguration struct {
 	Auth *AuthApplyConfiguration `json:"auth,omitempty"`
 	// suspend stops every change of this cluster, its members, volumes and Secrets, for a person to
 	// work on it by hand. What runs goes on running, and the status says that it is suspended.
-	// EtcdBackups and EtcdBackupSchedules go on: a schedule has a suspend of its own. Default false.
+	// EtcdBackups and EtcdBackupSchedules go on: a schedule has a suspend of its own. Default
+	// false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
 

@@ -15,8 +15,9 @@ type QuorumLossApplyConfiguration struct {
 	ClusterID *string `json:"clusterID,omitempty"`
 	// since is when it was first seen.
 	Since *v1.Time `json:"since,omitempty"`
-	// lostSince is when the data of a majority was last found to be gone. Later than since where an EtcdRestore was created for it,
-	// and the data of a majority was there again before that began; empty while it is.
+	// lostSince is when the data of a majority was last found to be gone. Later than since where an
+	// EtcdRestore was created for it, and the data of a majority was there again before that began;
+	// empty while it is.
 	LostSince *v1.Time `json:"lostSince,omitempty"`
 	// restore is the name of the EtcdRestore that was created for it (spec.recovery.quorumLoss). No
 	// other one is created for this loss, also where a person has deleted that.
