@@ -320,6 +320,16 @@ func setRestore(s *api.EtcdClusterStatus, c *api.EtcdCluster, seen observed, now
 	}
 }
 
+// setHeld says why a restore in place does not begin though nothing is against it: a person must do
+// something about the cluster first.
+func setHeld(s *api.EtcdClusterStatus, seen observed, step membership.Step) {
+	r := s.Restore
+	begins := !seen.Search.Begun || seen.Search.Found != (membership.Snapshot{}) && !seen.InPlace.Suspended
+	if r.Asked() && r.UID == seen.InPlace.UID && r.Message == "" && begins && step.Action == membership.Stall {
+		r.Phase, r.Message = api.RestoreBlocked, podstatus.FirstLine("the EtcdCluster is held up: "+step.Message)
+	}
+}
+
 // stopJobs deletes the Jobs of a restore in place that is not asked for any more, and the search of
 // one that is suspended once its plan is told (planShown): when it is resumed the store is searched
 // again, also where the search is the same. Before clients are let in, it also deletes one that has

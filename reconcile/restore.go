@@ -127,7 +127,11 @@ func found(c *api.EtcdCluster, m podstatus.Manifest, v *podstatus.Verification) 
 func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result, overdue time.Time) string {
 	if failure := result.Failure; failure != nil {
 		problem := failure.Message
-		if failure.Reason == reasonNotFound && c.RestoreSource().Unverified != api.UnverifiedAllow {
+		r := c.Status.Restore
+		switch {
+		case failure.Reason == reasonNotFound && r.Asked() && r.OnQuorumLoss:
+			problem += "; without a person, Quorate restores only a verified snapshot of this etcd cluster, and none of an earlier one of its name. To restore another snapshot, delete EtcdRestore " + r.Name + ", and apply one of your own, with spec.source.snapshot: docs/restore.md#automatically"
+		case failure.Reason == reasonNotFound && c.RestoreSource().Unverified != api.UnverifiedAllow:
 			problem += "; only a verified one is taken: verify it (quorate snapshot verify), or " + allowUnverified(c)
 		}
 		if failure.Reason == reasonIdentity {

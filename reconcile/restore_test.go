@@ -241,6 +241,43 @@ func TestSearched(t *testing.T) {
 	}
 }
 
+// TestNoSnapshotAfterLoss: a majority is lost before the first backup, and an earlier cluster of this
+// name has left snapshots. Only a person can know that they are wanted.
+func TestNoSnapshotAfterLoss(t *testing.T) {
+	t.Parallel()
+	const said = "snapshot latest of cluster ID c0 that was verified: not found"
+	for name, tc := range map[string]struct {
+		reason string
+		args   bool // Quorate has created the EtcdRestore
+		want   string
+	}{
+		"OnLoss": {
+			reason: "it says how to restore the data of an earlier cluster", args: true,
+			want: said + "; without a person, Quorate restores only a verified snapshot of this etcd cluster, and none of an earlier one of its name. " +
+				"To restore another snapshot, delete EtcdRestore back, and apply one of your own, with spec.source.snapshot: docs/restore.md#automatically",
+		},
+		"Own": {
+			reason: "a person has asked for that one",
+			want: said + "; only a verified one is taken: verify it (quorate snapshot verify), or delete EtcdRestore back, " +
+				"and apply it again with spec.source.unverified Allow",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster()
+			c.Status.ClusterID = "c0"
+			c.Status.Restore = inPhase(api.RestorePending, inBucket, func(r *api.ClusterRestore) {
+				r.OnQuorumLoss, r.Source.Cluster, r.Source.ClusterID = tc.args, "", "c0"
+			})
+			pod := searcher(1, `{"error":{"reason":"NotFound","message":"`+said+`"}}`)
+			got := searchProblem(c, pod, agentResult(pod, render.ContainerFind), time.Now())
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	step := membership.Step{Action: membership.Find, Reason: membership.Restoring, Message: "looking for the snapshot to start from"}

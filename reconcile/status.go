@@ -71,6 +71,7 @@ func status(c *api.EtcdCluster, seen observed, step membership.Step) api.EtcdClu
 	}
 	setQuorumLoss(&s, seen, metav1.Now())
 	setRestore(&s, c, seen, metav1.Now())
+	setHeld(&s, seen, step)
 	setMembers(&s, seen, metav1.Now())
 	s.Ready = readyOf(c, s.ReadyReplicas)
 	s.Endpoints = []string{clientURL(c, seen)}
