@@ -293,6 +293,13 @@ func TestProved(t *testing.T) {
 			served: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"max-learners": "3"}} },
 			arg:    "--max-learners=3",
 		},
+		"Useless": {
+			reason: "a value that is refused by now",
+			served: func(c *api.EtcdCluster) {
+				c.Spec.Version, c.Spec.Options = "3.7.3", &api.Options{Flags: map[string]string{"compaction-batch-limit": "-1", "compaction-sleep-interval": "2562047h"}}
+			},
+			arg: "--compaction-batch-limit=-1",
+		},
 		"Unsupported": {
 			reason:  "a version that is not supported any more",
 			version: "3.4.45", arg: "--strict-reconfig-check=true",
