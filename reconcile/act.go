@@ -106,7 +106,7 @@ func follows(err error) bool {
 func valid(c *api.EtcdCluster, seen observed) error {
 	err := schemaRefuses(c, seen.claims, seen.former.claims)
 	if err == nil { // flags that it refuses are told by it alone
-		err = render.ValidateFlags(c, servedFlags(c, seen))
+		err = cmp.Or(render.ValidateFlags(c, servedFlags(c, seen)), render.ValidateServed(c))
 	}
 	if err != nil {
 		return &invalidError{err}

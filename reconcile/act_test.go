@@ -189,6 +189,29 @@ func TestAct(t *testing.T) {
 			step: membership.Step{Action: membership.None, Reason: membership.Healthy},
 			want: slices.Concat(static, metadata),
 		},
+		"Large": {
+			reason: "nor for a spec of which nothing could be kept: the records stay as they are",
+			cluster: func(c *api.EtcdCluster) {
+				not := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: slices.Repeat([]string{"node"}, 10_000)}
+				c.Spec.Scheduling = &api.Scheduling{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{not}}}},
+				}}}
+			},
+			step: update,
+			want: slices.Concat(static, metadata),
+			err:  errInvalid,
+		},
+		"CompactionServed": {
+			reason: "nor is a cluster stalled that has served with a compaction that never ends",
+			cluster: func(c *api.EtcdCluster) {
+				c.Spec.Options = &api.Options{Flags: map[string]string{"compaction-batch-limit": "-1"}}
+			},
+			seen: func(seen *observed) {
+				metav1.SetMetaDataAnnotation(&seen.claims["db-1"].ObjectMeta, api.AnnotationServed, `{"version":"3.6.16","options":{"flags":{"compaction-batch-limit":"-1"}}}`)
+			},
+			step: membership.Step{Action: membership.None, Reason: membership.Healthy},
+			want: slices.Concat(static, metadata),
+		},
 		"StopRefused": {
 			reason: "without the intent nothing goes; metadata follows",
 			step:   membership.Step{Action: membership.Stop, Reason: membership.Hibernating, Members: []string{"db-2"}},

@@ -47,6 +47,20 @@ func drainBlocked(c *api.EtcdCluster, seen observed, step membership.Step) membe
 	return step
 }
 
+// keptRaised is the step of a suspended cluster, with what a disruption budget holds up that was
+// raised before it was suspended: nothing is written for it, so it stays.
+func (r *Reconciler) keptRaised(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) (membership.Step, error) {
+	if !c.Spec.Suspend {
+		return step, nil
+	}
+	live, err := budget(ctx, r.Client, c)
+	if err != nil || !raised(c, seen, live) {
+		return step, err
+	}
+	return meanwhile(step, fmt.Sprintf("PodDisruptionBudget %s keeps all %d members, and no node with one is drained: set spec.suspend to false, or minAvailable of the budget to %d",
+		live.Name, live.Spec.MinAvailable.IntValue(), leastKept(c, seen))), nil
+}
+
 func isBudget(object runtime.ApplyConfiguration) bool {
 	_, ok := object.(*policyv1ac.PodDisruptionBudgetApplyConfiguration)
 	return ok
@@ -54,12 +68,17 @@ func isBudget(object runtime.ApplyConfiguration) bool {
 
 // raised reports whether a disruption budget keeps more than a quorum.
 func raised(c *api.EtcdCluster, seen observed, budget *policyv1.PodDisruptionBudget) bool {
+	least := budget.Spec.MinAvailable
+	return least != nil && least.IntValue() > leastKept(c, seen)
+}
+
+// leastKept is how many members a disruption budget keeps while nothing is done to one.
+func leastKept(c *api.EtcdCluster, seen observed) int {
 	all := voters(seen)
 	if !lists(seen) {
 		all = max(all, size(c))
 	}
-	least := budget.Spec.MinAvailable
-	return least != nil && least.IntValue() > membership.Quorum(all)
+	return membership.Quorum(all)
 }
 
 // lists reports whether etcd has listed the members of a cluster that has formed.

@@ -7,10 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -130,6 +133,58 @@ func TestBudgetLeft(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.stalled, stalled); diff != "" {
 				t.Errorf("%s: stalled: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBudgetSuspended: a budget that was raised for a change stays so while the cluster is
+// suspended, and the status says what that holds up.
+func TestBudgetSuspended(t *testing.T) {
+	t.Parallel()
+	const held = "; meanwhile PodDisruptionBudget db keeps all 3 members, and no node with one is drained: set spec.suspend to false, or minAvailable of the budget to 2"
+	rests := membership.Step{Action: membership.None, Reason: membership.Healthy, Message: "3 healthy members"}
+	next := membership.Step{Action: membership.None, Reason: membership.Suspended, Message: "suspended by spec.suspend; without it: changing db-2"}
+	type args struct {
+		goesOn bool
+		keeps  int32 // 0: there is no budget
+		step   membership.Step
+	}
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   membership.Step
+	}{
+		"Quorum": {reason: "one may be drained", args: args{keeps: 2, step: next}, want: next},
+		"None":   {reason: "nothing keeps them", args: args{step: next}, want: next},
+		"GoesOn": {reason: "the change comes to an end by itself", args: args{goesOn: true, keeps: 3, step: rests}, want: rests},
+		"Raised": {reason: "what comes next is told as well", args: args{keeps: 3, step: next}, want: membership.Step{Action: membership.None, Reason: membership.Suspended, Message: next.Message + held}},
+		"AtRest": {
+			reason: "nothing but the budget is left of the change", args: args{keeps: 3, step: rests},
+			want: membership.Step{Action: membership.None, Reason: membership.Suspended, Message: "suspended by spec.suspend" + held},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, seen := newCluster(), healthy()
+			c.Status.ClusterID, c.Spec.Suspend = "c0", !tc.args.goesOn
+			var live []client.Object
+			if tc.args.keeps > 0 {
+				b := &policyv1.PodDisruptionBudget{ObjectMeta: child("db", "budget")}
+				b.Spec.MinAvailable = new(intstr.FromInt32(tc.args.keeps))
+				live = append(live, b)
+			}
+			s := newStub(t, nil, live...)
+			got, err := s.keptRaised(t.Context(), c, seen, tc.args.step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if len(s.writes) > 0 {
+				t.Errorf("%s: it writes %v", tc.reason, s.writes)
 			}
 		})
 	}

@@ -115,10 +115,16 @@ func keptOut(c *api.EtcdCluster, seen observed, step membership.Step) membership
 	if len(kept) == 0 {
 		return step
 	}
+	return meanwhile(step, "Service "+c.ClientServiceName()+" does not lead to "+strings.Join(kept, ", "))
+}
+
+// meanwhile is the step of a suspended cluster, with what stays as a change has left it. A cluster
+// that is not as it is meant is not Ready.
+func meanwhile(step membership.Step, stays string) membership.Step {
 	if step.Reason == membership.Healthy {
 		step = membership.Step{Action: membership.None, Reason: membership.Suspended, Message: "suspended by spec.suspend"}
 	}
-	step.Message += "; meanwhile Service " + c.ClientServiceName() + " does not lead to " + strings.Join(kept, ", ")
+	step.Message += "; meanwhile " + stays
 	return step
 }
 

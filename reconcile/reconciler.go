@@ -229,6 +229,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err // the latch says that every volume was written on, and one was not
 	}
 	step = asksAnotherPeerMode(cluster, warned(seen, drainBlocked(cluster, seen, forClients(cluster, seen, step, time.Now().Add(-r.StallAfter)))))
+	step, raisedErr := r.keptRaised(ctx, cluster, seen, step)
+	err = errors.Join(err, raisedErr)
 	if apierrors.IsConflict(err) || errors.Is(err, apply.ErrChanged) { // the cache was behind, or another operator was first: look again
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 
@@ -121,8 +122,8 @@ func smallVolumeArgs(c *api.EtcdCluster, m Member) []string {
 	if m.Capacity != nil && (leaves || m.Capacity.Cmp(size) < 0) { // or it has yet to grow
 		size = *m.Capacity
 	}
-	half := size.Value() / 2
-	if half >= defaultQuota || c.Spec.Options != nil && c.Spec.Options.QuotaBackendSize != nil {
+	half := quotaOn(size)
+	if half == defaultQuota || c.Spec.Options != nil && c.Spec.Options.QuotaBackendSize != nil {
 		return nil
 	}
 	return []string{"--quota-backend-bytes=" + strconv.FormatInt(half, 10)}
@@ -134,7 +135,16 @@ func Room(c *api.EtcdCluster) int64 {
 	if o := c.Spec.Options; o != nil && o.QuotaBackendSize != nil {
 		return o.QuotaBackendSize.Value()
 	}
-	return min(c.Spec.Storage.Size.Value()/2, defaultQuota)
+	return quotaOn(c.Spec.Storage.Size)
+}
+
+// quotaOn is half of a volume, up to etcd's own limit. The size is compared first: that of a volume
+// that a driver tells of may be more than fits into 64 bits.
+func quotaOn(size resource.Quantity) int64 {
+	if size.CmpInt64(2*defaultQuota) >= 0 {
+		return defaultQuota
+	}
+	return size.Value() / 2
 }
 
 // MostRequest is the largest request that etcd takes as the spec has it, in bytes; 0 where the spec

@@ -89,11 +89,14 @@ var (
 )
 
 // useful are the flags of which etcd takes values with which it ends, lives on and does not serve,
-// or keeps a processor busy, by their newest names: docs/options.md has what it does with the ends
-// of each flag. What members have served with stays as it is.
+// keeps a processor busy, or serves only while there is little to do, by their newest names:
+// docs/options.md has what it does with the ends of each flag. What members have served with stays
+// as it is.
 var useful = map[string]check{
 	"backend-batch-interval":            isPause(time.Millisecond),
 	"compact-hash-check-time":           isTime(time.Millisecond),
+	"compaction-batch-limit":            isBetween(0, 100_000), // 0 is etcd's own; less than that never ends
+	"compaction-sleep-interval":         isUpTo(time.Minute),   // between two batches
 	"corrupt-check-time":                isPause(time.Millisecond),
 	"downgrade-check-time":              isPause(time.Millisecond),
 	"distributed-tracing-sampling-rate": isBetween(0, 1_000_000), // of a million; with tracing alone
@@ -101,6 +104,7 @@ var useful = map[string]check{
 	"max-request-bytes":                 isBetween(leastRequest, math.MaxUint32),
 	"max-snapshots":                     isBetween(0, math.MaxInt64),
 	"max-txn-ops":                       isBetween(1, math.MaxInt64),
+	"snapshot-catchup-entries":          isBetween(0, 1_000_000), // all are in memory; as spec.options.snapshotCount
 	// etcd adds up to a tenth, and ends at the first watch where that is too much for a time.
 	"watch-progress-notify-interval": isUpTo(100 * 365 * 24 * time.Hour),
 }
@@ -174,7 +178,7 @@ func uselessProblems(flags, served map[string]string) []string {
 			continue
 		}
 		if want, ok := check(value); !ok {
-			problems = append(problems, fmt.Sprintf("spec.options.flags: %s must be %s, not %q: etcd does not serve with that, or does nothing else (docs/options.md)", name, want, value))
+			problems = append(problems, fmt.Sprintf("spec.options.flags: %s must be %s, not %q: etcd does not serve well with that (docs/options.md)", name, want, value))
 		}
 	}
 	return problems

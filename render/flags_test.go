@@ -109,7 +109,7 @@ func everyFlag(t *testing.T) []string {
 
 func TestFlagProblems(t *testing.T) {
 	t.Parallel()
-	const useless = ": etcd does not serve with that, or does nothing else (docs/options.md)"
+	const useless = ": etcd does not serve well with that (docs/options.md)"
 	cases := map[string]struct {
 		reason  string
 		version string
@@ -205,6 +205,37 @@ func TestFlagProblems(t *testing.T) {
 			version: "3.6.16", flags: map[string]string{"experimental-corrupt-check-time": "1ns", "max-txn-ops": "-1"},
 			want: `spec.options.flags: max-txn-ops must be an integer of at least 0, not "-1"; ` +
 				`spec.options.flags: experimental-corrupt-check-time must be 0s, or a duration of at least 1ms, not "1ns"` + useless,
+		},
+		"Compaction": {
+			reason:  "one that never ends keeps etcd busy, and the database grows until it is full",
+			version: "3.7.3",
+			flags:   map[string]string{"compaction-batch-limit": "-1", "compaction-sleep-interval": "2562047h", "snapshot-catchup-entries": "18446744073709551615"},
+			want: strings.Join([]string{
+				`spec.options.flags: compaction-batch-limit must be an integer from 0 to 100000, not "-1"`,
+				`spec.options.flags: compaction-sleep-interval must be a duration of at most 1m0s, not "2562047h"`,
+				`spec.options.flags: snapshot-catchup-entries must be an integer from 0 to 1000000, not "18446744073709551615"`,
+			}, useless+"; ") + useless,
+		},
+		"CompactionOtherwise": {
+			reason:  "the same under the names of before",
+			version: "3.5.35",
+			flags:   map[string]string{"experimental-compaction-batch-limit": "100001", "experimental-compaction-sleep-interval": "61s", "experimental-snapshot-catchup-entries": "1000001"},
+			want: strings.Join([]string{
+				`spec.options.flags: experimental-compaction-batch-limit must be an integer from 0 to 100000, not "100001"`,
+				`spec.options.flags: experimental-compaction-sleep-interval must be a duration of at most 1m0s, not "61s"`,
+				`spec.options.flags: experimental-snapshot-catchup-entries must be an integer from 0 to 1000000, not "1000001"`,
+			}, useless+"; ") + useless,
+		},
+		"CompactionServed": {
+			reason:  "members that have served with it go on",
+			version: "3.7.3",
+			flags:   map[string]string{"compaction-batch-limit": "-1", "compaction-sleep-interval": "2562047h"},
+			served:  map[string]string{"compaction-batch-limit": "-1", "compaction-sleep-interval": "2562047h"},
+		},
+		"CompactionMost": {
+			reason:  "the largest values that are taken",
+			version: "3.7.3",
+			flags:   map[string]string{"compaction-batch-limit": "100000", "compaction-sleep-interval": "1m", "snapshot-catchup-entries": "1000000"},
 		},
 		"Served": {
 			reason:  "what members have served with stays, and nothing else that is of no use",

@@ -1,8 +1,10 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,17 +32,37 @@ type served struct {
 const mostServed = 64 << 10
 
 // Served is what the claim of a member is to say that serves with what the spec asks for
-// (AnnotationServed): what it says already, where that is the same.
+// (AnnotationServed): what it says already, where that is the same, or where it cannot say more.
 func Served(c *api.EtcdCluster, said string) string {
 	if before, ok := AsServed(c, said); ok && saysPort(said) && sameVersion(before.Spec.Version, c.Spec.Version) && slices.Equal(revision(before), revision(c)) {
 		return said
 	}
-	s := c.Spec
-	raw, err := json.Marshal(served{Version: s.Version, Image: s.Image, Resources: s.Resources, Options: s.Options, Pod: servedPod(c), Scheduling: s.Scheduling, TLS: servedPort(c)})
-	if err != nil || len(raw) > mostServed { // then there is nothing to go back to
-		return ""
+	raw, err := json.Marshal(recorded(c))
+	if err != nil || len(raw) > mostServed { // ValidateServed refuses it: what was proved before is what there is to go back to
+		return said
 	}
 	return string(raw)
+}
+
+func recorded(c *api.EtcdCluster) served {
+	s := c.Spec
+	return served{Version: s.Version, Image: s.Image, Resources: s.Resources, Options: s.Options, Pod: servedPod(c), Scheduling: s.Scheduling, TLS: servedPort(c)}
+}
+
+// tooLarge says which part of a spec takes most where a volume has no room for it.
+func tooLarge(c *api.EtcdCluster) error {
+	s := recorded(c)
+	size := func(part any) int {
+		raw, _ := json.Marshal(part) // plain values
+		return len(raw)
+	}
+	all := size(s)
+	if all <= mostServed {
+		return nil
+	}
+	parts := map[string]int{"image": size(s.Image), "resources": size(s.Resources), "options": size(s.Options), "pod": size(s.Pod), "scheduling": size(s.Scheduling)}
+	largest := slices.MaxFunc(slices.Sorted(maps.Keys(parts)), func(a, b string) int { return cmp.Compare(parts[a], parts[b]) })
+	return fmt.Errorf("spec.%s: make it smaller, it takes %d bytes as JSON: what members are made of (spec.image, resources, options, pod, scheduling and tls.client) takes %d, and a volume keeps up to %d of it, to which its member can be rolled back", largest, parts[largest], all, mostServed)
 }
 
 // Said is the record of what a member has served with, or is being changed to (AnnotationServed,

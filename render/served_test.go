@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -128,9 +129,10 @@ func TestServed(t *testing.T) {
 		"ClientsUnsaid": {
 			reason: "a build that did not know of it named nothing", said: `{"version":"3.6.16"}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`,
 		},
-		"Others":  {reason: "what another release of Quorate has written beside", said: `{"version":"3.6.16","tls":{"mode":"Disabled"},"further":1}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"},"further":1}`},
-		"Garbage": {reason: "what cannot be read says nothing", said: `{`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`},
-		"Large":   {reason: "an object has room for so much, and other annotations matter more", said: `{"version":"3.6.16"}`, spec: large},
+		"Others":     {reason: "what another release of Quorate has written beside", said: `{"version":"3.6.16","tls":{"mode":"Disabled"},"further":1}`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"},"further":1}`},
+		"Garbage":    {reason: "what cannot be read says nothing", said: `{`, want: `{"version":"3.6.16","tls":{"mode":"Disabled"}}`},
+		"Large":      {reason: "an object has room for so much, and other annotations matter more: what is there stays", said: `{"version":"3.6.16"}`, spec: large, want: `{"version":"3.6.16"}`},
+		"LargeFirst": {reason: "there is nothing to keep", spec: large},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +143,53 @@ func TestServed(t *testing.T) {
 				tc.spec(c)
 			}
 			if diff := cmp.Diff(tc.want, Served(c, tc.said)); diff != "" {
+				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestValidateServed: a spec of which a volume has no room to keep what members served with is
+// refused before anything is changed.
+func TestValidateServed(t *testing.T) {
+	t.Parallel()
+	nodes := func(count int) *api.Scheduling {
+		in := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn}
+		for n := range count {
+			in.Values = append(in.Values, fmt.Sprintf("ip-10-%03d-%03d-17.eu-central-1.compute.internal", n/250, n%250))
+		}
+		return &api.Scheduling{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{in}}},
+		}}}}
+	}
+	cases := map[string]struct {
+		reason string
+		args   func(*api.EtcdCluster)
+		want   string
+	}{
+		"Small": {reason: "an ordinary one", args: func(*api.EtcdCluster) {}},
+		"Fits":  {reason: "up to the bound", args: func(c *api.EtcdCluster) { c.Spec.Scheduling = nodes(1300) }},
+		"Large": {
+			reason: "the part that takes most is named",
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Scheduling, c.Spec.Options = nodes(1500), &api.Options{Flags: map[string]string{"max-txn-ops": "256"}}
+			},
+			want: "spec.scheduling: make it smaller, it takes 73690 bytes as JSON: what members are made of (spec.image, resources, options, pod, scheduling and tls.client) takes 73792, and a volume keeps up to 65536 of it, to which its member can be rolled back",
+		},
+		"Memory": {
+			reason: "no volume keeps it",
+			args: func(c *api.EtcdCluster) {
+				c.Spec.Scheduling, c.Spec.Storage.Medium = nodes(1500), api.MediumMemory
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, "minimal")
+			c.Spec.Version = "3.6.16"
+			tc.args(c)
+			if diff := cmp.Diff(tc.want, text(ValidateServed(c))); diff != "" {
 				t.Errorf("%s: -want, +got\n%s", tc.reason, diff)
 			}
 		})
@@ -292,6 +341,13 @@ func TestProved(t *testing.T) {
 			reason: "a flag that is refused by now",
 			served: func(c *api.EtcdCluster) { c.Spec.Options = &api.Options{Flags: map[string]string{"max-learners": "3"}} },
 			arg:    "--max-learners=3",
+		},
+		"Useless": {
+			reason: "a value that is refused by now",
+			served: func(c *api.EtcdCluster) {
+				c.Spec.Version, c.Spec.Options = "3.7.3", &api.Options{Flags: map[string]string{"compaction-batch-limit": "-1", "compaction-sleep-interval": "2562047h"}}
+			},
+			arg: "--compaction-batch-limit=-1",
 		},
 		"Unsupported": {
 			reason:  "a version that is not supported any more",

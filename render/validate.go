@@ -25,6 +25,16 @@ func ValidateFlags(c *api.EtcdCluster, served map[string]string) error {
 	return join(slices.Concat(flagProblems(flags, v), uselessProblems(flags, served)))
 }
 
+// ValidateServed says which part of the spec to make smaller where it is too large for a volume to
+// keep what its member has served with: a member that is changed to it could not be rolled back,
+// and its Pod would be made of whatever the spec says. Without volumes nothing is kept.
+func ValidateServed(c *api.EtcdCluster) error {
+	if c.Spec.Storage.Medium == api.MediumMemory {
+		return nil
+	}
+	return tooLarge(c)
+}
+
 // validateFlagsFor is ValidateFlags for a Pod that may run another version than spec.version until
 // a change is carried out. That version gets the flags that it knows, under the names that it knows
 // them by; only their values can be wrong for it. Values that are of no use are refused where the

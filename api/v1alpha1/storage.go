@@ -20,12 +20,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="(has(self.changePolicy) && self.changePolicy == 'Replace') || !string(self.size).matches('^[0-9]{1,18}[.]?[0-9]{0,9}([numk]|[KMGTPE]i?)?$') || !string(oldSelf.size).matches('^[0-9]{1,18}[.]?[0-9]{0,9}([numk]|[KMGTPE]i?)?$') || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",fieldPath=".size",message="spec.storage.size: a volume cannot be made smaller; set spec.storage.changePolicy to Replace, for the members to be replaced one by one on new volumes, or revert it"
 // +kubebuilder:validation:XValidation:rule="!has(self.medium) || self.medium != 'Memory' || (!has(self.storageClassName) && !has(self.retention) && !has(self.changePolicy))",message="spec.storage.storageClassName, spec.storage.retention and spec.storage.changePolicy are for volumes; with spec.storage.medium Memory there are none: leave them out"
 type Storage struct {
-	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log
-	// files of 64 MiB). With medium Memory it is the limit of the tmpfs, and counts against the
+	// size of each member's volume, 256Mi (etcd alone allocates several write-ahead log files of 64
+	// MiB) to 1Pi. With medium Memory it is the limit of the tmpfs, and counts against the
 	// memory of the Pod. A larger one makes the volumes grow under the running members where their
 	// storage class can do that; elsewhere, and for a smaller one, see changePolicy.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,18}[.]?[0-9]{0,9}([numk]|[KMGTPE]i?)?$') && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write"
+	// +kubebuilder:validation:XValidation:rule="!string(self).matches('^[0-9]{1,18}[.]?[0-9]{0,9}([numk]|[KMGTPE]i?)?$') || quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="spec.storage.size must be at most 1Pi, for example 8Gi"
 	Size resource.Quantity `json:"size"`
 
 	// storageClassName is the StorageClass of the volumes. Default: what is the default class of

@@ -40,6 +40,20 @@ func TestAdmitStorage(t *testing.T) {
 			args:   args{object: `spec: {storage: {size: "1e-999999999"}}`},
 			want:   []string{`spec.storage.size: Invalid value: "1e-999999999": spec.storage.size must be at least 256Mi, for example 8Gi: etcd allocates several write-ahead log files of 64 MiB before the first write`},
 		},
+		"SizeLargest": {
+			reason: "the most that is taken",
+			args:   args{object: `spec: {storage: {size: 1Pi}}`},
+		},
+		"SizeTooLarge": {
+			reason: "no volume is larger, and a number of bytes has 63 bits",
+			args:   args{object: `spec: {storage: {size: 10E}}`},
+			want:   []string{`spec.storage.size: Invalid value: "10E": spec.storage.size must be at most 1Pi, for example 8Gi`},
+		},
+		"SizeDigits": {
+			reason: "nor one with so many digits",
+			args:   args{object: `spec: {storage: {size: 999999999999999999.999999999E}}`},
+			want:   []string{`spec.storage.size: Invalid value: "999999999999999999.999999999E": spec.storage.size must be at most 1Pi, for example 8Gi`},
+		},
 		"SizeNegative": {
 			reason: "there is no such size",
 			args:   args{object: `spec: {storage: {size: -8Gi}}`},

@@ -150,7 +150,27 @@ func parse(s *api.EtcdBackupSchedule) (cron.Schedule, *time.Location, error) {
 	if _, ok := times.(*cron.SpecSchedule); !ok {
 		return nil, nil, fmt.Errorf("spec.schedule %q: write five fields, minute, hour, day of the month, month, day of the week, for example 0 */6 * * *", s.Spec.Schedule)
 	}
-	return times, zone, nil
+	return byTheClock{times}, zone, nil
+}
+
+// byTheClock are the times of a schedule by the clocks of a zone: all that are, also on a day that
+// begins without a midnight, which package cron takes for the day before, and none that is not. A
+// time that comes twice counts twice.
+type byTheClock struct{ times cron.Schedule }
+
+// Next looks at one span after the other in which the clocks are not set.
+func (b byTheClock) Next(t time.Time) time.Time {
+	zone, span, last := t.Location(), t, t.Year()+5 // as far as package cron looks
+	for span.Year() <= last {
+		_, offset := span.Zone()
+		next := b.times.Next(t.In(time.FixedZone("", offset)))
+		_, end := span.ZoneBounds()
+		if next.IsZero() || end.IsZero() || next.Before(end) {
+			return next.In(zone)
+		}
+		span, t = end, end.Add(-1) // the end itself is in the next span
+	}
+	return time.Time{}
 }
 
 // lookBack are how far it is looked for a time that was missed: little for a schedule that is due

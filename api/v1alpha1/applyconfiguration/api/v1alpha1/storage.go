@@ -12,8 +12,8 @@ import (
 //
 // Storage is what every member keeps its data on.
 type StorageApplyConfiguration struct {
-	// size of each member's volume, at least 256Mi (etcd alone allocates several write-ahead log
-	// files of 64 MiB). With medium Memory it is the limit of the tmpfs, and counts against the
+	// size of each member's volume, 256Mi (etcd alone allocates several write-ahead log files of 64
+	// MiB) to 1Pi. With medium Memory it is the limit of the tmpfs, and counts against the
 	// memory of the Pod. A larger one makes the volumes grow under the running members where their
 	// storage class can do that; elsewhere, and for a smaller one, see changePolicy.
 	Size *resource.Quantity `json:"size,omitempty"`
