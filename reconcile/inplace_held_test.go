@@ -12,8 +12,8 @@ import (
 	"quorate.dev/reconcile/podstatus"
 )
 
-// TestInPlaceHeldUp: a restore in place that waits for a person says for what, also where it is not itself
-// that is wrong.
+// TestInPlaceHeldUp: a restore in place that waits for a person says for what, also where it is not
+// itself that is wrong.
 func TestInPlaceHeldUp(t *testing.T) {
 	t.Parallel()
 	type result struct {

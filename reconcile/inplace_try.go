@@ -119,7 +119,8 @@ func (r *Reconciler) tryFirstMember(c *api.EtcdCluster, seen observed) ([]try, e
 			return nil
 		}, neededByMembers}
 	}
-	tries := []try{creates("PersistentVolumeClaim", m.Name, render.Volume(c, m)), creates("Pod", m.Name, pod)}
+	tries := make([]try, 0, 3)
+	tries = append(tries, creates("PersistentVolumeClaim", m.Name, render.Volume(c, m)), creates("Pod", m.Name, pod))
 	if c.Status.Restore.Survivor == nil {
 		return tries, nil
 	}

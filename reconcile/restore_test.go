@@ -241,8 +241,8 @@ func TestSearched(t *testing.T) {
 	}
 }
 
-// TestNoSnapshotAfterLoss: a majority is lost before the first backup, and an earlier cluster of this
-// name has left snapshots. Only a person can know that they are wanted.
+// TestNoSnapshotAfterLoss: a majority is lost before the first backup, and an earlier cluster of
+// this name has left snapshots. Only a person can know that they are wanted.
 func TestNoSnapshotAfterLoss(t *testing.T) {
 	t.Parallel()
 	const said = "snapshot latest of cluster ID c0 that was verified: not found"

@@ -86,12 +86,20 @@ func described(b *api.EtcdBackup, job *batchv1.Job) *Job {
 // hangs is what is said of a Pod that was deleted, and of which no kubelet says in time that it has
 // ended: its node is off, or cut off. Empty where that is not so. Its deletionTimestamp is when it
 // was to have ended.
-func (o *Observed) hangs(pod *corev1.Pod) string {
-	if pod.DeletionTimestamp == nil || o.Now.Sub(pod.DeletionTimestamp.Time) < o.Patience {
+func (o *Observed) hangs(pod *corev1.Pod, said Result) string {
+	if !said.Runs || pod.DeletionTimestamp == nil || o.Now.Sub(pod.DeletionTimestamp.Time) < o.Patience {
 		return ""
 	}
 	return fmt.Sprintf("Pod %s was deleted, and its node %s does not say that it has ended. If that node is off and does not come back: kubectl delete node %s. "+
 		"If it is only off for now: kubectl delete pod %s --namespace %s --force", pod.Name, pod.Spec.NodeName, pod.Spec.NodeName, pod.Name, pod.Namespace)
+}
+
+// hangs takes a Job for one that has failed: it waits for its Pod for ever.
+func (j *Job) hangs(since time.Time, why string) {
+	j.Ended = since
+	if j.Pod.Failure == nil {
+		j.Pod.Failure = &api.BackupFailure{Reason: api.ReasonTerminating, Message: why}
+	}
 }
 
 // hear what the Pods say.
@@ -102,20 +110,13 @@ func (o *Observed) hear(pods []corev1.Pod) {
 			continue
 		}
 		said := result(&pods[i])
-		hangs := ""
-		if said.Runs {
-			hangs = o.hangs(&pods[i])
-		}
+		hangs := o.hangs(&pods[i], said)
 		for _, job := range []*Job{o.Take, o.Delete} {
-			if !job.ours() || job.UID != owner.UID {
-				continue
+			if job.ours() && job.UID == owner.UID {
+				job.Pod = &said
 			}
-			job.Pod = &said
-			if hangs != "" && job.Ended.IsZero() { // a Job waits for its Pod for ever
-				job.Ended = pods[i].DeletionTimestamp.Add(o.Patience)
-				if said.Failure == nil {
-					said.Failure = &api.BackupFailure{Reason: api.ReasonTerminating, Message: hangs}
-				}
+			if job.ours() && job.UID == owner.UID && hangs != "" && job.Ended.IsZero() {
+				job.hangs(pods[i].DeletionTimestamp.Add(o.Patience), hangs)
 			}
 		}
 		if said.Runs && owner.Name != o.Backup.DeletionJobName() {

@@ -32,10 +32,10 @@ type RecoveryApplyConfiguration struct {
 	// such as those of a node that is off, are waited for in any case. Manual (default): the status
 	// says what is lost and what is left, and nothing is done. FromSurvivor: an EtcdRestore of the
 	// data of the one member that is left is created; what the others had acknowledged without that
-	// member is lost. FromBackup: an EtcdRestore of the newest verified snapshot of this etcd cluster
-	// (status.clusterID) in spec.backup.store is created; what was written since is lost. The
-	// EtcdRestore is created once for one loss, is named after the cluster and the time of the loss,
-	// and keeps the volumes that are left. Deleting it before it is completed reverts it.
+	// member is lost. FromBackup: an EtcdRestore of the newest verified snapshot of this etcd
+	// cluster (status.clusterID) in spec.backup.store is created; what was written since is lost.
+	// The EtcdRestore is created once for one loss, is named after the cluster and the time of the
+	// loss, and keeps the volumes that are left. Deleting it before it is completed reverts it.
 	QuorumLoss *apiv1alpha1.QuorumLossPolicy `json:"quorumLoss,omitempty"`
 	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried
 	// out, from 10s to 24h. It is counted since the operator that leads has seen that itself: one
