@@ -37,9 +37,10 @@ func TestConditions(t *testing.T) {
 		for _, before := range [][]metav1.Condition{nil, {{Type: api.ConditionReconciling, Status: metav1.ConditionTrue}}, {{Type: api.ConditionStalled, Status: metav1.ConditionTrue}}} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				tc.args.reason, tc.args.message = reason, message
+				args := tc.args
+				args.reason, args.message = reason, message
 				u := &api.EtcdUser{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
-				u.Status.ObservedGeneration, u.Status.Conditions = 2, conditions(before, 2, tc.args)
+				u.Status.ObservedGeneration, u.Status.Conditions = 2, conditions(before, 2, args)
 				sorted := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 				if diff := cmp.Diff(tc.want, u.Status.Conditions, sorted, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
