@@ -62,10 +62,10 @@ func namedBy(c *api.EtcdCluster) []string {
 
 // mayHaveFound reports whether the snapshot of an EtcdBackup may be the one that a restore in place
 // has found. It names none yet, and may wait for long, such as for a quota. Nothing says which one
-// it has found, so all that fit are kept until it has begun.
+// it has found, so all that fit are kept until it has begun, or has a plan, which names it.
 func mayHaveFound(c *api.EtcdCluster, b *api.EtcdBackup) bool {
 	r := c.Status.Restore
-	if !r.Asked() || r.Survivor != nil || r.Source.Snapshot != "" {
+	if !r.Asked() || r.Plan != nil || r.Survivor != nil || r.Source.Snapshot != "" {
 		return false
 	}
 	of := b.Namespace + "/" + b.Spec.ClusterRef.Name

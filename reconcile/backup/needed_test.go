@@ -78,6 +78,9 @@ func TestNeeded(t *testing.T) {
 		"OtherCluster": {reason: "It looks for one of another cluster", args: carries(api.RestorePending, from(api.BootstrapRestore{Cluster: "team-b/db"}))},
 		"OtherID":      {reason: "It looks for one of another etcd cluster", args: carries(api.RestorePending, from(api.BootstrapRestore{ClusterID: "ce"}))},
 		"OtherName":    {reason: "It names another one", args: carries(api.RestoreBlocked, from(api.BootstrapRestore{Cluster: "team-a/db", Snapshot: "other"}))},
+		"FoundAndPlanned": {reason: "The plan names the one that it takes", args: carries(api.RestorePending, func(r *api.ClusterRestore) {
+			r.Source.Cluster, r.Plan = "team-a/db", &api.RestorePlan{From: api.RestoredSnapshot{Name: "another"}}
+		})},
 		"FoundMember": {reason: "It takes the data of a member", args: carries(api.RestorePending, func(r *api.ClusterRestore) {
 			r.Survivor = &api.Survivor{}
 		})},

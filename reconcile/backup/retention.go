@@ -1,7 +1,9 @@
 package backup
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	api "quorate.dev/api/v1alpha1"
@@ -28,8 +30,10 @@ func dropped(o Scheduled, zone *time.Location) []api.EtcdBackup {
 		}
 		rules.MaxAge = age
 	}
-	newestFirst := slices.Clone(o.Backups) // by the API server's clock: one is made at a time
-	slices.SortStableFunc(newestFirst, func(a, b api.EtcdBackup) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	newestFirst := slices.Clone(o.Backups) // by the API server's clock, which has no part of a second, and then by the time in the name
+	slices.SortFunc(newestFirst, func(a, b api.EtcdBackup) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(b.Name, a.Name))
+	})
 	byName := map[string]api.EtcdBackup{}
 	var stored []snapshot.Stored
 	next := o.Now // when the one after it was made

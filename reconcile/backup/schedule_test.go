@@ -362,6 +362,12 @@ func TestRetention(t *testing.T) {
 			},
 			want: []string{"b", "a"},
 		},
+		"SameSecond": {
+			reason: "The API server says of both that they were made in the same second: the name has the time that each is for",
+			rules:  &api.BackupRetention{Last: 1},
+			args:   []api.EtcdBackup{takenAt(good("nightly-1", days(1)), days(-1)), takenAt(good("nightly-2", days(1)), days(-1))},
+			want:   []string{"nightly-1"},
+		},
 		"NodeALittleAhead": {
 			reason: "The clock is two hours ahead, and what it says is over by now",
 			rules:  &api.BackupRetention{Last: 1},
