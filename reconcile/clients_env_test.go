@@ -218,7 +218,8 @@ func TestClientsOut(t *testing.T) {
 			return ready.ObservedGeneration == c.Generation && ready.Reason == api.ReasonSuspended && strings.HasSuffix(ready.Message, end)
 		})
 	}
-	out := "; meanwhile Service db-client does not lead to " + first
+	out := "; meanwhile Service db-client does not lead to " + first +
+		"; meanwhile PodDisruptionBudget db keeps all 3 members, and no node with one is drained: set spec.suspend to false, or minAvailable of the budget to 2"
 	tells(out)
 	s.change(c, func() { c.Spec.Version = etcd35 })
 	tells("suspended by spec.suspend" + out)
