@@ -50,6 +50,15 @@ func (a AuthAct) String() string {
 	}
 }
 
+// JoinActs says what acts do, in one line.
+func JoinActs(acts []AuthAct) string {
+	texts := make([]string, 0, len(acts))
+	for _, act := range acts {
+		texts = append(texts, act.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
 // Carry makes one change.
 func Carry(ctx context.Context, etcd Auth, a AuthAct) error {
 	switch a.Verb {

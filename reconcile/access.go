@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -292,11 +291,7 @@ func (l *authLook) tell(acts []membership.AuthAct) {
 
 // told is what acts do, in one line.
 func told(acts []membership.AuthAct) string {
-	texts := make([]string, 0, len(acts))
-	for _, act := range acts {
-		texts = append(texts, act.String())
-	}
-	return podstatus.Within(strings.Join(texts, ", "), mostSaid)
+	return podstatus.Within(membership.JoinActs(acts), mostSaid)
 }
 
 // say what the status reports.

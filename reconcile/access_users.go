@@ -19,7 +19,7 @@ import (
 )
 
 // waits reports whether etcd is not to authenticate clients yet, because an EtcdRole or an EtcdUser
-// is not applied: who is to be that user would be refused.
+// is not applied: its client would be refused.
 func (l *authLook) waits(ctx context.Context) (bool, error) {
 	if l.c.HasAuth() {
 		return false, nil

@@ -7,7 +7,7 @@ import (
 
 // RestoreAfterLoss is the EtcdRestore that is created where a majority is lost for good: of the one
 // member that is left, or of the newest snapshot of this very etcd cluster: without a person,
-// nobody can know that the data of an earlier one of this name is wanted. It goes with the
+// nothing tells that the data of an earlier one of this name is wanted. It goes with the
 // EtcdCluster.
 func RestoreAfterLoss(c *api.EtcdCluster, policy api.QuorumLossPolicy) *apiac.EtcdRestoreApplyConfiguration {
 	labels := Labels(c, "")

@@ -39,7 +39,7 @@ type Recovery struct {
 
 	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried
 	// out, from 10s to 24h. It is counted since the operator that leads has seen that itself: one
-	// that takes over begins anew. Default 10m.
+	// that takes over begins again. Default 10m.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,3})?(s|m|h)|[0-9]{1,6}ms)+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="spec.recovery.quorumLossAfter must be a duration from 10s to 24h, for example 10m or 1m30s"
 	QuorumLossAfter *Duration `json:"quorumLossAfter,omitempty"`

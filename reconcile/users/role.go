@@ -93,7 +93,9 @@ func (r *RoleReconciler) take(ctx context.Context, e *api.EtcdRole, next *api.Et
 	case err != nil:
 		return said{}, err
 	case !e.DeletionTimestamp.IsZero():
-		return r.remove(ctx, e, c, taken != "")
+		return r.remove(ctx, e, c, taken == "" && e.Status.Applied != nil, func(etcd membership.Auth) error {
+			return etcd.DeleteRole(ctx, e.EtcdName())
+		})
 	case c == nil:
 		return r.missing(e, e.Spec.ClusterRef.Name), nil
 	case taken != "":
@@ -136,22 +138,6 @@ func (r *RoleReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 // drifted is said where spec.drift is Report.
 func drifted(acts []membership.AuthAct, after time.Duration) said {
 	return said{stalled: true, reason: api.ReasonDrifted, after: after, message: "it was changed in etcd itself, and is left so (spec.drift is Report). To be as the spec says, it would take: " + told(acts)}
-}
-
-// remove the role from etcd, and let the object go. With the cluster its roles go as well.
-func (r *RoleReconciler) remove(ctx context.Context, e *api.EtcdRole, c *api.EtcdCluster, taken bool) (said, error) {
-	if c == nil || taken || e.Status.Applied == nil {
-		return said{}, r.release(ctx, e)
-	}
-	etcd, what := r.connect(ctx, c)
-	if etcd == nil {
-		return what, nil
-	}
-	err := etcd.DeleteRole(ctx, e.EtcdName())
-	if err = errors.Join(err, etcd.Close()); err != nil {
-		return r.failed(c, err)
-	}
-	return said{}, r.release(ctx, e)
 }
 
 // taken says which other EtcdRole has the name; empty: none has.

@@ -111,7 +111,9 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 	case err != nil:
 		return said{}, err
 	case !e.DeletionTimestamp.IsZero():
-		return r.remove(ctx, e, c, taken != "")
+		return r.remove(ctx, e, c, taken == "" && e.Status.Applied != nil, func(etcd membership.Auth) error {
+			return etcd.DeleteUser(ctx, e.EtcdName())
+		})
 	case c == nil:
 		return r.missing(e, e.Spec.ClusterRef.Name), nil
 	case taken != "":
@@ -203,22 +205,6 @@ func (r *UserReconciler) before(ctx context.Context, e *api.EtcdUser, c *api.Etc
 		return nil, apply.ErrChanged
 	}
 	return live.Status.Applied, nil
-}
-
-// remove the user from etcd, and let the object go. With the cluster its users go as well.
-func (r *UserReconciler) remove(ctx context.Context, e *api.EtcdUser, c *api.EtcdCluster, taken bool) (said, error) {
-	if c == nil || taken || e.Status.Applied == nil {
-		return said{}, r.release(ctx, e)
-	}
-	etcd, what := r.connect(ctx, c)
-	if etcd == nil {
-		return what, nil
-	}
-	err := etcd.DeleteUser(ctx, e.EtcdName())
-	if err = errors.Join(err, etcd.Close()); err != nil {
-		return r.failed(c, err)
-	}
-	return said{}, r.release(ctx, e)
 }
 
 // taken says what else has the name; empty: nothing has.

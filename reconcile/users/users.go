@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -166,11 +165,7 @@ func rests(before []metav1.Condition, generation int64, what said) said {
 // told is what acts do, in one line.
 func told(acts []membership.AuthAct) string {
 	const most = 512
-	texts := make([]string, 0, len(acts))
-	for _, act := range acts {
-		texts = append(texts, act.String())
-	}
-	return podstatus.Within(strings.Join(texts, ", "), most)
+	return podstatus.Within(membership.JoinActs(acts), most)
 }
 
 // tell writes an event of what was done.
@@ -178,6 +173,22 @@ func (s Shared) tell(o client.Object, acts []membership.AuthAct) {
 	if len(acts) > 0 {
 		s.Recorder.Eventf(o, nil, corev1.EventTypeNormal, api.ReasonApplied, "Apply", "%s", "Changed etcd: "+told(acts))
 	}
+}
+
+// remove an object's role or user from etcd, unless etcd has none of it, and let the object go.
+// With the cluster they go as well, which is nil then.
+func (s Shared) remove(ctx context.Context, o client.Object, c *api.EtcdCluster, applied bool, remove func(membership.Auth) error) (said, error) {
+	if c == nil || !applied {
+		return said{}, s.release(ctx, o)
+	}
+	etcd, what := s.connect(ctx, c)
+	if etcd == nil {
+		return what, nil
+	}
+	if err := errors.Join(remove(etcd), etcd.Close()); err != nil {
+		return s.failed(c, err)
+	}
+	return said{}, s.release(ctx, o)
 }
 
 // hold writes the finalizer, under the condition that nothing else of the object has changed.

@@ -39,7 +39,7 @@ type RecoveryApplyConfiguration struct {
 	QuorumLoss *apiv1alpha1.QuorumLossPolicy `json:"quorumLoss,omitempty"`
 	// quorumLossAfter is how long the data of a majority must be gone before quorumLoss is carried
 	// out, from 10s to 24h. It is counted since the operator that leads has seen that itself: one
-	// that takes over begins anew. Default 10m.
+	// that takes over begins again. Default 10m.
 	QuorumLossAfter *apiv1alpha1.Duration `json:"quorumLossAfter,omitempty"`
 }
 
