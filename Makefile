@@ -4,7 +4,12 @@
 SHELL := bash -o pipefail
 .DEFAULT_GOAL := help
 
-sources   := api cmd crd docs e2e membership reconcile render snapshot templates
+# Everything is compiled as the operator is, so that tests, linters, images and the API server of tests share what the compiler has made. Only
+# the race detector needs cgo.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+
+sources   := module.go api cmd crd docs e2e membership reconcile render snapshot templates
 formatted  = unformatted=$$(gofmt -l $(sources)) && test -z "$$unformatted" || { echo "Not formatted (gofmt -w): $$unformatted"; exit 1; }; \
 	find $(sources) -name '*.go' ! -name 'zz_generated*' ! -path '*/applyconfiguration/*' -exec awk '{ gsub(/\t/, "    ") } \
 		length > 100 && /^ *\/\/ / && !/^ *\/\/ \+/ { print FILENAME ":" FNR ": a comment of more than 100 columns"; bad = 1 } END { exit bad }' {} +
@@ -40,7 +45,7 @@ host-clean: ## Undo what the demo and the tests have changed of the machine itse
 
 .PHONY: image
 image: ## Build the image of the operator (IMAGE=quorate:dev)
-	CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags='-s -w' -o bin/image/quorate ./cmd/quorate
+	GOOS=linux go build -ldflags='-s -w' -o bin/image/quorate ./cmd/quorate
 	docker build --tag $(IMAGE) --file cmd/quorate/Dockerfile bin/image
 
 ##### Change it
@@ -122,7 +127,7 @@ test-rest:
 
 .PHONY: test-race
 test-race: ## Unit tests of the operator under the race detector
-	@$(layer) race -- go test -vet=off -race -count=1 $(raced)
+	@$(layer) race -- env CGO_ENABLED=1 go test -vet=off -race -count=1 $(raced)
 
 # The node image is needed last: where it has to be built, that goes on behind these tests. The stories of TestSmoke are left to
 # test-fast and test-long: TestCrash plays them before it disturbs them.
@@ -214,14 +219,14 @@ long-explore: explore
 long-minors: test-minors
 long-oldest: test-oldest
 long-race:
-	@$(layer) race -- go test -race -count=1 -timeout 60m ./...
+	@$(layer) race -- env CGO_ENABLED=1 go test -race -count=1 -timeout 60m ./...
 long-env:
 	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk|Recovery)$$' ./reconcile -long -seed $(SEED)
 long-etcd:
 	@$(assets) && $(layer) etcd -- $(env) -timeout 30m ./api/v1alpha1 ./reconcile/backup ./e2e/hostlet/... ./cmd/... && \
 		$(layer) etcd-minors -- $(env) -timeout 30m -skip '^Test($(no_etcd))' ./membership ./snapshot -long -seed $(SEED)
 long-race-env:
-	@$(assets) && $(layer) race-env -- $(env) -race -timeout 2h ./reconcile -seed $(SEED)
+	@$(assets) && $(layer) race-env -- env CGO_ENABLED=1 $(env) -race -timeout 2h ./reconcile -seed $(SEED)
 long-kind:
 	@$(layer) kind -- $(kind) -long -seed $(SEED)
 long-chaos-%:

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -19,11 +20,14 @@ type recipe struct {
 	Name     string
 	Requires []module
 	// StagingOf names the requirement whose go.mod replaces its staging modules with local folders,
-	// which a module zip does not hold. They are taken at StagingVersion instead.
+	// which a module zip does not hold. They are required at StagingVersion instead.
 	StagingOf      string
 	StagingVersion string
-	Packages       []string
-	LinkerFlags    string
+	// AtLeast are the least versions of modules that StagingOf requires too. What two builds require
+	// at one version is compiled once for both.
+	AtLeast     []module `json:",omitempty"`
+	Packages    []string
+	LinkerFlags string
 	// Sources are files to put into the module, by path: programs of our own.
 	Sources map[string]string `json:",omitempty"`
 	// Renames maps the name that Go gives a program to the one it is known by.
@@ -73,7 +77,7 @@ func (r recipe) build(ctx context.Context) (string, error) {
 // goMod is the go.mod of the module that the programs are built in.
 func (r recipe) goMod(ctx context.Context, dir string) ([]byte, error) {
 	if r.StagingOf == "" {
-		return moduleFile(r.Requires, nil, ""), nil
+		return moduleFile(r.Requires, ""), nil
 	}
 	for _, m := range r.Requires {
 		if m.Path != r.StagingOf {
@@ -83,15 +87,23 @@ func (r recipe) goMod(ctx context.Context, dir string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		replaced, godebug, err := inherited(upstream)
+		staging, required, godebug, err := inherited(upstream)
 		if err != nil {
 			return nil, fmt.Errorf("read go.mod of %s: %w", m, err)
 		}
-		replaces := make([]module, 0, len(replaced))
-		for _, p := range replaced {
-			replaces = append(replaces, module{Path: p, Version: r.StagingVersion})
+		requires := slices.Clone(r.Requires)
+		for _, p := range required {
+			if slices.Contains(staging, p) {
+				requires = append(requires, module{Path: p, Version: r.StagingVersion})
+				continue
+			}
+			for _, least := range r.AtLeast {
+				if least.Path == p {
+					requires = append(requires, least)
+				}
+			}
 		}
-		return moduleFile(r.Requires, replaces, godebug), nil
+		return moduleFile(requires, godebug), nil
 	}
 	return nil, fmt.Errorf("recipe %s does not require %s", r.Name, r.StagingOf)
 }
@@ -121,42 +133,43 @@ func (m module) modJSON(ctx context.Context, dir string) ([]byte, error) {
 	return goTool(ctx, dir, "mod", "edit", "-json", download.GoMod)
 }
 
-// moduleFile writes a go.mod with these requirements and with each replaced module pinned to a
-// published version of itself. The programs behave as those of the Go version in godebug do; empty
-// is the version of the module.
-func moduleFile(requires, replaces []module, godebug string) []byte {
+// moduleFile writes a go.mod with these requirements: each is the least version. The programs behave
+// as those of the Go version in godebug do; empty is the version of the module.
+func moduleFile(requires []module, godebug string) []byte {
 	const goVersion = "1.26"
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "module quorate.dev/e2e/node/build\n\ngo %s.0\n", goVersion)
 	if godebug != "" && godebug != "go"+goVersion {
 		fmt.Fprintf(&b, "\ngodebug default=%s\n", godebug)
 	}
-	for _, m := range requires {
-		fmt.Fprintf(&b, "\nrequire %s %s\n", m.Path, m.Version)
-	}
-	if len(replaces) > 0 {
-		b.WriteString("\nreplace (\n")
-		for _, m := range replaces {
-			fmt.Fprintf(&b, "\t%s => %s %s\n", m.Path, m.Path, m.Version)
+	if len(requires) > 0 {
+		b.WriteString("\nrequire (\n")
+		for _, m := range requires {
+			fmt.Fprintf(&b, "\t%s %s\n", m.Path, m.Version)
 		}
 		b.WriteString(")\n")
 	}
 	return b.Bytes()
 }
 
-// inherited is what a go.mod says that holds only for the main module, and so is said once more:
-// the modules that it replaces with a folder, in the order of the file, and the default of GODEBUG.
-func inherited(modJSON []byte) (replaced []string, godebug string, err error) {
+// inherited is what a go.mod says that a module which requires it has to know: the modules that it
+// replaces with a folder, those that it requires, and the default of GODEBUG, which holds for the
+// main module alone. All are in the order of the file.
+func inherited(modJSON []byte) (staging, required []string, godebug string, err error) {
 	var mod struct {
+		Require []module
 		Replace []struct{ Old, New module }
 		Godebug []struct{ Key, Value string }
 	}
 	if err := json.Unmarshal(modJSON, &mod); err != nil {
-		return nil, "", err
+		return nil, nil, "", err
+	}
+	for _, m := range mod.Require {
+		required = append(required, m.Path)
 	}
 	for _, r := range mod.Replace {
 		if strings.HasPrefix(r.New.Path, "./") {
-			replaced = append(replaced, r.Old.Path)
+			staging = append(staging, r.Old.Path)
 		}
 	}
 	for _, setting := range mod.Godebug {
@@ -164,7 +177,7 @@ func inherited(modJSON []byte) (replaced []string, godebug string, err error) {
 			godebug = setting.Value
 		}
 	}
-	return replaced, godebug, nil
+	return staging, required, godebug, nil
 }
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)

@@ -9,8 +9,8 @@ import (
 func TestModuleFile(t *testing.T) {
 	t.Parallel()
 	type args struct {
-		requires, replaces []module
-		godebug            string
+		requires []module
+		godebug  string
 	}
 	cases := map[string]struct {
 		reason string
@@ -27,29 +27,16 @@ func TestModuleFile(t *testing.T) {
 
 go 1.26.0
 
-require go.etcd.io/etcd/server/v3 v3.6.16
-
-require go.etcd.io/etcd/etcdctl/v3 v3.6.16
-`,
-		},
-		"StagingModules": {
-			reason: "a folder that the module zip does not hold is replaced by the published module",
-			args: args{
-				requires: []module{{"k8s.io/kubernetes", "v1.37.1"}},
-				replaces: []module{{"k8s.io/api", "v0.37.1"}, {"k8s.io/kubelet", "v0.37.1"}},
-				godebug:  "go1.26", // that of the module, so it need not be said
-			},
-			want: `module quorate.dev/e2e/node/build
-
-go 1.26.0
-
-require k8s.io/kubernetes v1.37.1
-
-replace (
-	k8s.io/api => k8s.io/api v0.37.1
-	k8s.io/kubelet => k8s.io/kubelet v0.37.1
+require (
+	go.etcd.io/etcd/server/v3 v3.6.16
+	go.etcd.io/etcd/etcdctl/v3 v3.6.16
 )
 `,
+		},
+		"None": {
+			reason: "a program of our own may require nothing",
+			args:   args{godebug: "go1.26"}, // that of the module, so it need not be said
+			want:   "module quorate.dev/e2e/node/build\n\ngo 1.26.0\n",
 		},
 		"EarlierGo": {
 			reason: "a program that was released with an earlier Go behaves as it did then",
@@ -60,14 +47,16 @@ go 1.26.0
 
 godebug default=go1.24
 
-require k8s.io/kubernetes v1.33.5
+require (
+	k8s.io/kubernetes v1.33.5
+)
 `,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := string(moduleFile(tc.args.requires, tc.args.replaces, tc.args.godebug))
+			got := string(moduleFile(tc.args.requires, tc.args.godebug))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -77,12 +66,15 @@ require k8s.io/kubernetes v1.33.5
 
 func TestInherited(t *testing.T) {
 	t.Parallel()
+	type want struct {
+		Staging, Required []string
+		Godebug           string
+		Err               bool
+	}
 	cases := map[string]struct {
 		reason  string
 		modJSON string
-		want    []string
-		godebug string
-		wantErr bool
+		want    want
 	}{
 		"FoldersOnly": {
 			reason: "a replacement by another module keeps its meaning in the module that is required",
@@ -90,12 +82,17 @@ func TestInherited(t *testing.T) {
 				{"Old": {"Path": "k8s.io/api"}, "New": {"Path": "./staging/src/k8s.io/api"}},
 				{"Old": {"Path": "example.org/fork"}, "New": {"Path": "example.org/forked", "Version": "v1.0.0"}},
 				{"Old": {"Path": "k8s.io/kubelet"}, "New": {"Path": "./staging/src/k8s.io/kubelet"}}]}`,
-			want: []string{"k8s.io/api", "k8s.io/kubelet"},
+			want: want{Staging: []string{"k8s.io/api", "k8s.io/kubelet"}},
 		},
 		"Godebug": {
 			reason:  "settings of a module that is required count for nothing unless the main module has them",
 			modJSON: `{"Godebug": [{"Key": "panicnil", "Value": "1"}, {"Key": "default", "Value": "go1.24"}]}`,
-			godebug: "go1.24",
+			want:    want{Godebug: "go1.24"},
+		},
+		"Required": {
+			reason:  "least versions are for modules that are required, directly or not",
+			modJSON: `{"Require": [{"Path": "go.uber.org/zap", "Version": "v1.27.1"}, {"Path": "golang.org/x/net", "Version": "v0.57.0", "Indirect": true}]}`,
+			want:    want{Required: []string{"go.uber.org/zap", "golang.org/x/net"}},
 		},
 		"NoReplacements": {
 			reason:  "most modules replace nothing",
@@ -104,19 +101,14 @@ func TestInherited(t *testing.T) {
 		"NotJSON": {
 			reason:  "output that is not understood is an error, not an empty list",
 			modJSON: `module k8s.io/kubernetes`,
-			wantErr: true,
+			want:    want{Err: true},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, godebug, err := inherited([]byte(tc.modJSON))
-			if (err != nil) != tc.wantErr {
-				t.Fatalf("%s: error %v", tc.reason, err)
-			}
-			if godebug != tc.godebug {
-				t.Errorf("%s: GODEBUG %q, want %q", tc.reason, godebug, tc.godebug)
-			}
+			staging, required, godebug, err := inherited([]byte(tc.modJSON))
+			got := want{staging, required, godebug, err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

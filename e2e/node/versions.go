@@ -9,8 +9,8 @@ import (
 // recipe that carries it is built under another name.
 const (
 	// Kubernetes is the newest one, of the same minor as the node image that the kind library
-	// defaults to.
-	Kubernetes = "1.37.1"
+	// defaults to, and of the patch whose libraries the project is compiled with.
+	Kubernetes = "1.37.2"
 
 	// Etcd35, Etcd36 and Etcd37 are the newest patches of the supported minors.
 	Etcd35 = "3.5.35"

@@ -21,6 +21,14 @@ func TestOneKubernetesMinor(t *testing.T) {
 	}
 }
 
+// The newest Kubernetes shares what the compiler has made of the project's own dependencies.
+func TestSharesWithTheProject(t *testing.T) {
+	t.Parallel()
+	if want := (module{"k8s.io/client-go", newest.staging()}); !slices.Contains(projectRequires, want) {
+		t.Errorf("the project does not require %s: write the Kubernetes of its libraries into versions.go", want)
+	}
+}
+
 // TestReleases: every minor from the oldest that the README claims to the newest has a release,
 // each with an etcd that is built.
 func TestReleases(t *testing.T) {
