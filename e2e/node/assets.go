@@ -27,9 +27,8 @@ var projectRequires = func() []module {
 }()
 
 // programs builds programs of the Kubernetes repository. Recipes of different programs share what
-// the compiler made: only linking is done twice. The newest Kubernetes shares what the project is
-// compiled of as well, which is newer there than Kubernetes has it, or the same. It is 3 of 7
-// minutes of the processors.
+// the compiler made: only linking is done twice. The newest Kubernetes is built with libraries of
+// the project's own versions, which are the same or newer, so that they are compiled once as well.
 func (r release) programs(name string, programs ...string) recipe {
 	packages := make([]string, 0, len(programs))
 	for _, p := range programs {

@@ -23,8 +23,8 @@ type recipe struct {
 	// which a module zip does not hold. They are required at StagingVersion instead.
 	StagingOf      string
 	StagingVersion string
-	// AtLeast are the least versions of modules that StagingOf requires too. What two builds require
-	// at one version is compiled once for both.
+	// AtLeast are the least versions of modules that StagingOf requires too. What two builds
+	// require at one version is compiled once for both.
 	AtLeast     []module `json:",omitempty"`
 	Packages    []string
 	LinkerFlags string
@@ -133,8 +133,8 @@ func (m module) modJSON(ctx context.Context, dir string) ([]byte, error) {
 	return goTool(ctx, dir, "mod", "edit", "-json", download.GoMod)
 }
 
-// moduleFile writes a go.mod with these requirements: each is the least version. The programs behave
-// as those of the Go version in godebug do; empty is the version of the module.
+// moduleFile writes a go.mod with these requirements: each is the least version. The programs
+// behave as those of the Go version in godebug do; empty is the version of the module.
 func moduleFile(requires []module, godebug string) []byte {
 	const goVersion = "1.26"
 	var b bytes.Buffer
