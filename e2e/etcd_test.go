@@ -29,22 +29,28 @@ import (
 // wherever the tests run, and finds each again after its Pod has been recreated.
 func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
 	s.Helper()
-	var endpoints []string
-	for _, pod := range s.pods(c) {
-		endpoints = append(endpoints, net.JoinHostPort(pod.Name, strconv.Itoa(api.PortClient)))
-	}
-	cli, err := clientv3.New(clientv3.Config{
-		Endpoints: endpoints,
-		Logger:    zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return dialPod(ctx, s.ns, address)
-		})},
-	})
+	cli, err := s.connect(c, clientv3.Config{})
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() { _ = cli.Close() }) // a test that fails here has failed before
 	return cli
+}
+
+// connect as this configuration says.
+func (s *stage) connect(c *api.EtcdCluster, as clientv3.Config) (*clientv3.Client, error) {
+	s.Helper()
+	for _, pod := range s.pods(c) {
+		as.Endpoints = append(as.Endpoints, net.JoinHostPort(pod.Name, strconv.Itoa(api.PortClient)))
+	}
+	as.Logger = zap.NewNop()
+	as.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		return dialPod(ctx, s.ns, address)
+	})}
+	cli, err := clientv3.New(as)
+	if err == nil {
+		s.Cleanup(func() { _ = cli.Close() }) // a test that fails here has failed before
+	}
+	return cli, err
 }
 
 // insist asks until there is an answer, as clients do: a request may be lost with the connection

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -24,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/yaml"
 
 	api "quorate.dev/api/v1alpha1"
 	awaiting "quorate.dev/e2e/await"
@@ -165,6 +168,23 @@ func (s *stage) create(o client.Object) {
 	s.Helper()
 	if err := s.Create(s.Context(), o); err != nil {
 		s.Fatal(err)
+	}
+}
+
+// sample creates the objects of a sample of the documents.
+func (s *stage) sample(file string) {
+	s.Helper()
+	sample, err := os.ReadFile("../templates/samples/" + file)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(sample), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			s.Fatal(err)
+		}
+		object.SetNamespace(s.ns)
+		s.create(object)
 	}
 }
 

@@ -34,14 +34,8 @@ var unseen = map[right]string{
 	{"etcd.quorate.dev", "etcdrestores", "get"}:               "whether one was deleted that is carried out, where the cache does not have it",
 	{"etcd.quorate.dev", "etcdrestores", "list"}:              lists,
 	{"batch", "jobs", "list"}:                                 lists,
-	{"etcd.quorate.dev", "etcdroles", "get"}:                  users,
 	{"etcd.quorate.dev", "etcdroles", "list"}:                 lists,
-	{"etcd.quorate.dev", "etcdroles", "patch"}:                users,
-	{"etcd.quorate.dev", "etcdroles/status", "patch"}:         users,
-	{"etcd.quorate.dev", "etcdusers", "get"}:                  users,
 	{"etcd.quorate.dev", "etcdusers", "list"}:                 lists,
-	{"etcd.quorate.dev", "etcdusers", "patch"}:                users,
-	{"etcd.quorate.dev", "etcdusers/status", "patch"}:         users,
 	{"events.k8s.io", "events", "patch"}:                      "an event that repeats is counted up, minutes later",
 	{"", "events", "patch"}:                                   "an event that repeats is counted up",
 	{"etcd.quorate.dev", "etcdclusters", "list"}:              lists,
@@ -50,8 +44,6 @@ var unseen = map[right]string{
 	{"", "services", "list"}:                                  lists,
 	{"policy", "poddisruptionbudgets", "list"}:                lists,
 }
-
-const users = "no story of this suite has users of etcd: TestUsers in reconcile has"
 
 const lists = "an API server that cannot stream a list through a watch is asked for it"
 

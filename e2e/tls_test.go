@@ -3,15 +3,11 @@
 package e2e
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/e2e-framework/pkg/features"
-	"sigs.k8s.io/yaml"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -23,18 +19,7 @@ func TestTLS(t *testing.T) {
 	c := &api.EtcdCluster{}
 	testenv.Test(t, features.New("TLS on both ports").
 		Setup(step(func(s *stage) {
-			sample, err := os.ReadFile("../templates/samples/tls.yaml")
-			if err != nil {
-				s.Fatal(err)
-			}
-			for document := range strings.SplitSeq(string(sample), "\n---\n") {
-				object := &unstructured.Unstructured{}
-				if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-					s.Fatal(err)
-				}
-				object.SetNamespace(s.ns)
-				s.create(object)
-			}
+			s.sample("tls.yaml")
 			c.ObjectMeta = metav1.ObjectMeta{Namespace: s.ns, Name: "secure"}
 		})).
 		Assess("an application writes with its Secret", step(func(s *stage) {
