@@ -81,11 +81,15 @@ var rollBounds = map[string]exploration[rollBound]{
 	},
 	"OneMute": {
 		reason: "One member, and options with which etcd runs and never serves",
-		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, mute: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1, delays: 1}},
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, mute: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1, delays: 1}},
 	},
 	"Mute": {
 		reason: "Three members, and options with which etcd runs and never serves",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, mute: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"MuteVersion": {
+		reason: "Three members, such options, and another minor",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll37}, options: true, wrong: true, mute: true, states: 1_500_000, budget: rollBudget{specs: 2}},
 	},
 	"OnePassing": {
 		reason: "One member, and options with which etcd answers now and then, and ends again",

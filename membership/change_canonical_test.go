@@ -38,6 +38,7 @@ func (s *rollState) pack() rollKey {
 	if w.unpulled {
 		k[4] |= 1 << guardBits
 	}
+	k[4] |= uint64(s.late.action>>3) << (guardBits + 1) // where its word has three bits
 	var g ringBits
 	g.put(3, w.size)
 	g.put(3, uint8(w.spec))
@@ -61,7 +62,7 @@ func (s *rollState) pack() rollKey {
 	g.put(1, s.budget.delays)
 	g.put(1, s.budget.moves)
 	g.put(2, s.budget.alarms)
-	g.put(3, uint8(s.late.action))
+	g.put(3, uint8(s.late.action&7))
 	g.put(2, uint8(s.late.change))
 	g.put(3, s.late.seat)
 	g.put(3, uint8(s.late.to))
@@ -117,6 +118,7 @@ func (k rollKey) unpack() rollState {
 	w.unseen = k[3]>>guardBits&1 == 1
 	k[3] &= 1<<guardBits - 1
 	w.unpulled = k[4]>>guardBits&1 == 1
+	s.late.action |= rollAct(k[4]>>(guardBits+1)) << 3
 	k[4] &= 1<<guardBits - 1
 	for i := range w.seats {
 		w.seats[i] = rollSeatOf(k[i])

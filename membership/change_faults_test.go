@@ -165,6 +165,12 @@ func (b *rollBound) etcd(s *rollState, visit rollVisit) {
 		visit("etcd ends the downgrade", to, "")
 	}
 	for i := range w.seats {
+		if w.takesData(i) {
+			to := *s
+			to.roll.cluster++
+			to.roll.seats[i].storage = to.roll.cluster
+			visit(seatName(i)+" never serves, and the cluster's version rises", to, "")
+		}
 		if w.migrates(i) {
 			to := *s
 			to.roll.seats[i].storage = w.cluster

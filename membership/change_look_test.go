@@ -164,7 +164,7 @@ func (s *rollSeat) pod(i int, mute bool) Pod {
 	if s.early {
 		p.Outgrown = int(s.image.minor()) + 1
 	}
-	if s.failing && mute {
+	if s.failing && mute && !s.early {
 		p.Failing, p.Idle, p.IdleLong = false, true, true
 		return p
 	}

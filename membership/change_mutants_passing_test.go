@@ -38,6 +38,20 @@ var passingMutants = map[string]rollMutant{
 			return rollback(d, each(o, func(i *Instance) { i.Pod.Idle, i.Pod.IdleLong = false, false }))
 		}), want: "L",
 	},
+	"WaitsForMuteVersion": {
+		reason: "A member whose etcd runs and never serves is waited for if its version was changed as well",
+		bound:  "OneMute", mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
+			return rollback(d, each(o, func(i *Instance) {
+				if i.Volume.changes() {
+					i.Pod.Idle, i.Pod.IdleLong = false, false
+				}
+			}))
+		}), want: "L",
+	},
+	"ForgetsLaterMinor": {
+		reason: "It is not written down that a later minor has taken the data, though etcd says so",
+		bound:  "OneMute", mutant: rollReplace("recordLaterMinor", func(Desired, Observed) (Step, bool) { return Step{}, false }), want: "L",
+	},
 	"ForgetsTrial": {
 		reason: "A member whose Pod is deleted while it is on trial gets what it served with, and another one is tried",
 		bound:  "Passing", safety: true, mutant: rollPlanner{operator: rollCareless{forgetsTrial: true}, phases: replaced(Phases, "recordMembers", func(d Desired, o Observed) (Step, bool) {

@@ -73,7 +73,7 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 			return "what does not come up touches a second member"
 		}
 	}
-	if bad {
+	if bad && !w.mutes(s) {
 		return ""
 	}
 	if why := w.refuses(i, w.holds(s.image)); why != "" {
@@ -82,6 +82,9 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 			return ""
 		}
 		return fmt.Sprintf("S13: %s is started with %s, which %s", seatName(i), rollVersions[s.image], why)
+	}
+	if bad {
+		return ""
 	}
 	s.runs, s.failing, s.served, s.ours = w.holds(s.image), false, true, false
 	s.trial = s.trial && s.next != rollNone && s.next != s.runs
@@ -97,6 +100,26 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 	}
 	w.elect()
 	return ""
+}
+
+// mutes reports whether etcd runs in a Pod, if it starts on the data, and never serves.
+func (w *roll) mutes(s *rollSeat) bool {
+	return w.mute && w.wronglyMade(s) && w.broken>>s.image&1 == 0
+}
+
+// takesData reports whether a member that never serves may make its data its own: its peers know
+// its version, so that the cluster's version may rise.
+func (w *roll) takesData(i int) bool {
+	s := &w.seats[i]
+	if !s.voter() || !s.failing || s.early || !w.mutes(s) || w.holds(s.image).minor() <= w.cluster {
+		return false
+	}
+	for j := range w.seats {
+		if other := &w.seats[j]; j != i && other.member() && other.runs.minor() <= w.cluster {
+			return false
+		}
+	}
+	return w.running()+1 >= Quorum(w.voters())
 }
 
 // vanish takes a Pod away.

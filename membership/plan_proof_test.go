@@ -181,10 +181,22 @@ func TestPlanProof(t *testing.T) {
 			},
 		},
 		"IdleVersion": {
-			reason: "Another version may have made the data its own",
+			reason: "Another version may have made the data its own: then the earlier one ends at once, and says so",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{onAll(same), on(1, answers), on(1, mute), on(1, next(etcd37))},
-			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 runs and does not serve"},
+			want: Step{
+				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
+				Message: "rolling m-1 back: with the new spec.resources it runs and does not serve",
+			},
+		},
+		"IdleVersionRisen": {
+			reason: "The data of other members is of the later minor: so is its own",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(same), on(1, answers), on(1, mute), on(1, next(etcd37)), on(0, func(i *Instance) { i.Endpoint.Storage = Version{3, 7, 0} })},
+			want: Step{
+				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
+				Message: "recording that etcd 3.7.3 has run on the volume of m-1: the data of other members is of that minor, so it is not rolled back to 3.6.16",
+			},
 		},
 		"IdleUnchanged": {
 			reason: "It has served with what it has: there is nothing to go back to",

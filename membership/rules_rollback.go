@@ -61,10 +61,10 @@ func (i Instance) inVain() bool {
 }
 
 // idle reports whether etcd runs after an update and does not serve: for long, or the spec has been
-// corrected since. It is false for another version: that may have changed the data already, and is
-// not rolled back.
+// corrected since. Another version may have changed the data already. Then the earlier etcd ends at
+// once, and recordLaterMinor follows.
 func (i Instance) idle() bool {
-	return i.changing() && !i.Volume.changes() && (i.Pod.IdleLong || i.Pod.Idle && i.Pod.Outdated)
+	return i.changing() && (i.Pod.IdleLong || i.Pod.Idle && i.Pod.Outdated)
 }
 
 // Asked reports whether what a member was changed to is what the spec asks for still: all of it but

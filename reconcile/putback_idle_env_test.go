@@ -3,6 +3,7 @@
 package reconcile_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -21,11 +22,14 @@ func TestPutBackIdle(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		size       int32
+		version    string // that is asked for as well
 		stallAfter time.Duration
 		reverted   bool
 	}{
 		"Three":         {reason: "the others serve all along", size: 3, stallAfter: 15 * time.Second},
 		"One":           {reason: "no member serves until it is rolled back", size: 1, stallAfter: 15 * time.Second},
+		"ThreeVersion":  {reason: "the version goes back as well: the cluster is of the earlier minor", size: 3, version: etcd37, stallAfter: 15 * time.Second},
+		"OneVersion":    {reason: "etcd has taken no data that the earlier one cannot read", size: 1, version: etcd37, stallAfter: time.Hour, reverted: true},
 		"ThreeReverted": {reason: "nothing waits for what the spec does not ask for any more", size: 3, stallAfter: time.Hour, reverted: true},
 	}
 	for name, tc := range cases {
@@ -36,14 +40,22 @@ func TestPutBackIdle(t *testing.T) {
 			load := s.laden(c)
 			before, _ := s.lives(c)
 			who := identityOf(c)
-			s.change(c, func() { muted(c) })
+			spec := *c.Spec.DeepCopy()
+			s.change(c, func() {
+				muted(c)
+				c.Spec.Version = cmp.Or(tc.version, c.Spec.Version)
+			})
 			if tc.reverted {
 				s.awaitIdle(c)
-				s.change(c, func() { c.Spec.Options = nil })
+				s.change(c, func() { c.Spec = spec })
 				s.ready(c)
 			} else {
 				message := s.stalled(c, api.ReasonChangeFailed)
-				if says := "with the new spec.options it runs and does not serve"; !strings.Contains(message, says) {
+				says := "with the new spec.options it runs and does not serve"
+				if tc.version != "" {
+					says = "with etcd " + tc.version + " and the new spec.options it runs and does not serve"
+				}
+				if !strings.Contains(message, says) {
 					t.Errorf("%s: the message does not say %q: %s", tc.reason, says, message)
 				}
 				s.whole(c)

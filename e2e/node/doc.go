@@ -6,7 +6,11 @@
 // does not pin. What is built is kept in a cache, named after its recipe: the same recipe is never
 // built twice, and a changed one never finds the old result.
 //
+// The newest Kubernetes is built with the same or newer versions of its libraries than it was
+// released with: those of the project's go.mod. So the compiler's work is shared with the project's
+// own packages. Every other program is built with the versions that it was released with.
+//
 // Read Assets for the binaries, Image for the node image and Up for the cluster. The package knows
-// nothing of Quorate itself, and it touches no container, image or cluster that it was not asked
-// for by name.
+// nothing of Quorate itself but that file, and it touches no container, image or cluster that it
+// was not asked for by name.
 package node
