@@ -21,13 +21,16 @@ type Stored struct {
 	// Damaged is why it is of no use, as far as that shows without reading its data. Of the
 	// manifest, the name alone is sure then.
 	Damaged error `json:"-"`
+	// Modified is when the store got the manifest, by the store's clock; zero: it does not tell.
+	Modified time.Time `json:"-"`
 }
 
 // readAtOnce is how many manifests are read at a time: they are small, and far away.
 const readAtOnce = 8
 
 // List reads the manifests and verifications of a store: the newest first, and those that cannot be
-// read last.
+// read last. Of one cluster ID, the newest is the one with the highest revision, whatever the times
+// in the manifests say.
 func List(ctx context.Context, store Store) ([]Stored, error) { return listOf(ctx, store, "") }
 
 // Named is the List of the one snapshot of that name, and empty where there is none. Nothing of
@@ -72,10 +75,40 @@ func listOf(ctx context.Context, store Store, only string) ([]Stored, error) {
 	if err := all.Wait(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(stored, func(a, b Stored) int {
-		return cmp.Or(b.Manifest.TakenAt.Compare(a.Manifest.TakenAt), strings.Compare(a.Manifest.Name, b.Manifest.Name))
-	})
+	slices.SortFunc(stored, func(a, b Stored) int { return strings.Compare(a.Manifest.Name, b.Manifest.Name) })
+	newestFirst(stored)
 	return stored, nil
+}
+
+// newestFirst sorts snapshots. Those of one cluster ID are in the order of their revisions, for
+// which no clock is needed. Those of different ones are in the order of the times when they were
+// taken. That is by the clock of a node: where it is after a later revision was taken, or after the
+// store got the snapshot, that earlier time counts.
+func newestFirst(stored []Stored) {
+	slices.SortStableFunc(stored, func(a, b Stored) int {
+		return cmp.Or(cmp.Compare(b.Manifest.Revision, a.Manifest.Revision), b.Manifest.TakenAt.Compare(a.Manifest.TakenAt))
+	})
+	type times struct{ known, said time.Time } // with the store's clock, and without
+	taken, next := map[string]times{}, map[string]times{}
+	for _, s := range stored {
+		later := next[s.Manifest.ClusterID]
+		at := times{known: earliest(s.Manifest.TakenAt, later.known, s.Modified), said: earliest(s.Manifest.TakenAt, later.said)}
+		taken[s.Manifest.Name], next[s.Manifest.ClusterID] = at, at
+	}
+	slices.SortStableFunc(stored, func(a, b Stored) int {
+		x, y := taken[a.Manifest.Name], taken[b.Manifest.Name]
+		return cmp.Or(y.known.Compare(x.known), y.said.Compare(x.said)) // a store may have one time for all
+	})
+}
+
+// earliest of times; those that are zero, after the first one, do not count.
+func earliest(t time.Time, others ...time.Time) time.Time {
+	for _, other := range others {
+		if !other.IsZero() && other.Before(t) {
+			t = other
+		}
+	}
+	return t
 }
 
 func readStored(ctx context.Context, store Store, name string, objects map[string]Object) (Stored, error) {
@@ -86,7 +119,7 @@ func readStored(ctx context.Context, store Store, name string, objects map[strin
 	case err != nil:
 		return Stored{Manifest: Manifest{Name: name}, Damaged: err}, nil //nolint:nilerr // it is listed, with what is wrong with it
 	}
-	s := Stored{Manifest: manifest}
+	s := Stored{Manifest: manifest, Modified: objects[manifestKey(name)].Modified}
 	switch data, there := objects[manifest.Object]; {
 	case !there:
 		s.Damaged = &Damage{Name: name, Check: CheckStoredSize, Detail: "the object " + store.Location(manifest.Object) + " is not there"}

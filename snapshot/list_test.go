@@ -38,6 +38,48 @@ func encode(t *testing.T, document any) []byte {
 	return text
 }
 
+// at gives a snapshot its revision, and stored the time when the store got it.
+func at(revision int64, s Stored) Stored {
+	s.Manifest.Revision = revision
+	return s
+}
+
+func stored(modified time.Time, s Stored) Stored {
+	s.Modified = modified
+	return s
+}
+
+// TestNewestFirst: which snapshot is the newest does not depend on the clocks of nodes, as far as
+// that is possible.
+func TestNewestFirst(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		args   []Stored
+		want   string
+	}{
+		"Times":          {"without revisions the times tell", []Stored{ok("a", noon(1)), ok("b", noon(2))}, "b a"},
+		"Ahead":          {"the clock of a node was ahead", []Stored{at(5, ok("a", noon(9))), at(6, ok("b", noon(2)))}, "b a"},
+		"Behind":         {"the clock of a node was behind", []Stored{at(5, ok("a", noon(3))), at(6, ok("b", noon(2)))}, "b a"},
+		"SameRevision":   {"nothing was written: the times tell", []Stored{at(5, ok("a", noon(3))), at(5, ok("b", noon(2)))}, "a b"},
+		"AnotherID":      {"revisions of different clusters are not compared", []Stored{at(9, ok("a", noon(1))), at(5, of("bbbb", ok("b", noon(2))))}, "b a"},
+		"AheadOfStore":   {"it was not taken after the store got it", []Stored{stored(noon(1), at(9, ok("a", noon(9)))), stored(noon(2), at(5, of("bbbb", ok("b", noon(2)))))}, "b a"},
+		"AheadOfLater":   {"nor after a later revision of its cluster", []Stored{at(8, ok("a", noon(9))), at(9, ok("b", noon(1))), at(5, of("bbbb", ok("c", noon(2))))}, "c b a"},
+		"CopiedToStore":  {"a copy of a store has later times, all about the same", []Stored{stored(noon(20), at(9, ok("a", noon(1)))), stored(noon(19), at(5, of("bbbb", ok("b", noon(2)))))}, "b a"},
+		"StoreKnowsNone": {"a store has one time for all", []Stored{stored(noon(0), at(9, ok("a", noon(1)))), stored(noon(0), at(5, of("bbbb", ok("b", noon(2)))))}, "b a"},
+		"Damaged":        {"of one that cannot be read nothing is known", []Stored{{Manifest: Manifest{Name: "x"}, Damaged: errSyntax}, at(5, ok("a", noon(1)))}, "a x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := slices.Clone(tc.args)
+			newestFirst(got)
+			if diff := cmp.Diff(tc.want, called(got)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestList: what cannot be read is in the list, with the reason, and hides nothing else.
 func TestList(t *testing.T) {
 	t.Parallel()

@@ -96,7 +96,7 @@ func TestCredentialsEnd(t *testing.T) {
 			if _, err := Save(t.Context(), from, store, options); err != nil {
 				t.Errorf("%s: the next attempt: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff([]string{"new", "good"}, whole(t, store)); diff != "" {
+			if diff := cmp.Diff([]string{"good", "new"}, whole(t, store)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -23,14 +23,15 @@ type Retention struct {
 	Location *time.Location
 }
 
-// Retain divides snapshots, each cluster ID by itself. Only those that were verified are counted.
+// Retain divides snapshots, each cluster ID by itself, in the order of List. Only those that were
+// verified are counted.
 // The newest verified one always stays, and so do all that are newer than it: one of them may be
 // the next. A damaged one stays until it is deleted by its name.
 func Retain(stored []Stored, r Retention, now time.Time) (keep, drop []Stored) {
-	newestFirst := slices.Clone(stored)
-	slices.SortStableFunc(newestFirst, func(a, b Stored) int { return b.Manifest.TakenAt.Compare(a.Manifest.TakenAt) })
+	stored = slices.Clone(stored)
+	newestFirst(stored)
 	rules := map[string]*counted{} // by cluster ID
-	for _, s := range newestFirst {
+	for _, s := range stored {
 		if s.Damaged != nil {
 			keep = append(keep, s)
 			continue

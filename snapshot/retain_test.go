@@ -65,6 +65,8 @@ func TestRetain(t *testing.T) {
 		"Damaged":      {"it is not counted, and it is not known what it is", []Stored{damaged(ok("c", noon(25))), ok("b", noon(24)), ok("a", noon(23))}, Retention{Last: 1}, "c b"},
 		"TwoClusters":  {"each by itself", []Stored{ok("d", noon(25)), ok("c", noon(24)), of("bbbb", ok("b", noon(3))), of("bbbb", ok("a", noon(2)))}, Retention{Last: 1}, "d b"},
 		"Unordered":    {"in any order", []Stored{ok("a", noon(20)), ok("c", noon(22)), ok("b", noon(21))}, Retention{Last: 2}, "c b"},
+		"ClockAhead":   {"the clock of a node was ahead: the revision tells", []Stored{at(1, ok("b", noon(28))), at(2, ok("c", noon(24))), at(0, ok("a", noon(23)))}, Retention{Last: 1}, "c"},
+		"ClockBehind":  {"the clock of a node was behind: the revision tells", []Stored{at(2, ok("c", noon(20))), at(1, ok("b", noon(24)))}, Retention{Last: 1}, "c"},
 		"FromTomorrow": {"a clock was wrong", []Stored{ok("b", noon(28)), ok("a", noon(24))}, Retention{Last: 2, MaxAge: 48 * time.Hour}, "b a"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,6 +56,10 @@ var importRules = map[string]struct {
 		reason: "nothing that ships is only for tests",
 		banned: []string{"go.etcd.io", "quorate.dev/e2e"},
 	},
+	"module.go": {
+		reason: "it has the go.mod of the module, and nothing else",
+		banned: []string{"quorate.dev", "k8s.io", "sigs.k8s.io", "go.etcd.io"},
+	},
 	"docs": {
 		reason: "docs reads documents for the tests of every other package",
 		banned: []string{"quorate.dev", "k8s.io", "sigs.k8s.io", "go.etcd.io"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -149,10 +150,23 @@ func summaries(there map[types.NamespacedName]*api.EtcdCluster, backups []api.Et
 
 // later is the one of two whose snapshot was taken later; one that has none does not count.
 func later(a, b *api.EtcdBackup) *api.EtcdBackup {
-	if b.Status.TakenAt == nil || (a != nil && !a.Status.TakenAt.Before(b.Status.TakenAt)) {
+	if b.Status.TakenAt == nil || (a != nil && !snapshotTime(a).Before(snapshotTime(b))) {
 		return a
 	}
 	return b
+}
+
+// snapshotTime is when the snapshot of an EtcdBackup was taken. The clock of its node may be wrong: what
+// is before the EtcdBackup was made, or after it was ready, does not count, and the time when it was
+// made does.
+func snapshotTime(b *api.EtcdBackup) time.Time {
+	made, taken := b.CreationTimestamp.Time, b.Status.TakenAt.Time
+	ready := meta.FindStatusCondition(b.Status.Conditions, api.ConditionReady)
+	late := ready != nil && ready.Status == metav1.ConditionTrue && taken.After(ready.LastTransitionTime.Time)
+	if late || taken.Before(made) {
+		return made
+	}
+	return taken
 }
 
 func (s *summary) send(to chan<- prometheus.Metric, key types.NamespacedName) {
@@ -167,7 +181,7 @@ func (s *summary) send(to chan<- prometheus.Metric, key types.NamespacedName) {
 		return
 	}
 	good := s.good.Status
-	gauge(lastGoodTime, float64(good.TakenAt.Unix()))
+	gauge(lastGoodTime, float64(snapshotTime(s.good).Unix()))
 	gauge(lastGoodSize, float64(good.Size))
 	gauge(lastGoodStored, float64(good.StoredSize))
 	if good.StartedAt != nil {

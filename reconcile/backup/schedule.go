@@ -234,9 +234,12 @@ func scheduleStatus(o Scheduled, step ScheduleStep) api.EtcdBackupScheduleStatus
 	}
 	s.NextScheduleTime = instant(step.Next)
 	for i := range o.Backups {
-		taken := o.Backups[i].Status.TakenAt
-		if o.Backups[i].Status.VerifiedAt != nil && taken != nil && (s.LastSuccessfulTime == nil || s.LastSuccessfulTime.Before(taken)) {
-			s.LastSuccessfulTime = taken.DeepCopy()
+		b := &o.Backups[i]
+		if b.Status.VerifiedAt == nil || b.Status.TakenAt == nil {
+			continue
+		}
+		if taken := snapshotTime(b); s.LastSuccessfulTime == nil || s.LastSuccessfulTime.Time.Before(taken) {
+			s.LastSuccessfulTime = instant(taken)
 		}
 	}
 	ready := metav1.ConditionTrue
