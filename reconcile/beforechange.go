@@ -61,7 +61,7 @@ func earlierBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, read
 		case serves && (found.State == membership.BackupVerified || found.State == membership.BackupRuns || found.State == membership.BackupStalled):
 			seen.Backup, seen.earlier = found, nil
 			return nil
-		case found.State == membership.BackupRuns && seen.earlier == nil && asEncrypted(c, b):
+		case found.State == membership.BackupRuns && seen.earlier == nil && asAsked(c, b):
 			seen.Backup, seen.earlier = found, b
 			seen.Backup.State = membership.BackupEarlier
 		}
@@ -69,10 +69,11 @@ func earlierBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, read
 	return nil
 }
 
-// asEncrypted reports whether the snapshot of an EtcdBackup is, or will be, encrypted as the spec
-// of the cluster asks now.
-func asEncrypted(c *api.EtcdCluster, b *api.EtcdBackup) bool {
-	return b.Status.Attempt == 0 || equality.Semantic.DeepEqual(b.Encryption(), b.EncryptionFor(c))
+// asAsked reports whether the snapshot of an EtcdBackup is, or will be, in the store that the spec of
+// the cluster names now, and encrypted as it asks now.
+func asAsked(c *api.EtcdCluster, b *api.EtcdBackup) bool {
+	return b.Status.Attempt == 0 ||
+		equality.Semantic.DeepEqual(b.Status.Store, b.StoreFor(c)) && equality.Semantic.DeepEqual(b.Encryption(), b.EncryptionFor(c))
 }
 
 // backupFacts is what the planner needs to know of it; nil where there is none.

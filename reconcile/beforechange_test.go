@@ -68,7 +68,14 @@ func running(c *api.EtcdCluster) *api.EtcdBackup {
 // plainly is one whose first attempt is under way, and is not encrypted.
 func plainly(c *api.EtcdCluster) *api.EtcdBackup {
 	b := running(c)
-	b.Status.Attempt = 1
+	b.Status.Attempt, b.Status.Store = 1, c.Spec.Backup.Store.DeepCopy()
+	return b
+}
+
+// toFormerStore is one that saves to another store.
+func toFormerStore(c *api.EtcdCluster) *api.EtcdBackup {
+	b := plainly(c)
+	b.Status.Store.S3.Bucket = "former"
 	return b
 }
 
@@ -271,8 +278,15 @@ func TestBeforeChange(t *testing.T) {
 			}, 7),
 			want: result{Ready: "BackupFailed: EtcdBackup " + before + " cannot go on: Job x has no Pod yet. No member is changed. Mend that, and it goes on by itself; or " + without},
 		},
-		"EarlierVerified": {reason: "it may be of last year", backup: earlier(verified, 0), want: another},
-		"EarlierFailed":   {reason: "the edit may have mended why", backup: earlier(unsaved, 0), want: another},
+		"EarlierBegun": {
+			reason: "its first attempt is under way, and goes to the store of the spec", backup: earlier(plainly, 0),
+			want: result{
+				Created: []write{{"apply", "EtcdBackup", before, "backup", "5"}}, Ready: "BackingUp: waiting for EtcdBackup " + before + " (saving), before " + change,
+			},
+		},
+		"EarlierElsewhere": {reason: "the spec names another store by now", backup: earlier(toFormerStore, 0), want: another},
+		"EarlierVerified":  {reason: "it may be of last year", backup: earlier(verified, 0), want: another},
+		"EarlierFailed":    {reason: "the edit may have mended why", backup: earlier(unsaved, 0), want: another},
 		"EarlierFailedForThis": {
 			reason: "it was never made for this spec: another one is", backup: earlier(unsaved, 7), want: another,
 		},
