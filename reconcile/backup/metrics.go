@@ -156,9 +156,9 @@ func later(a, b *api.EtcdBackup) *api.EtcdBackup {
 	return b
 }
 
-// snapshotTime is when the snapshot of an EtcdBackup was taken. The clock of its node may be wrong: what
-// is before the EtcdBackup was made, or after it was ready, does not count, and the time when it was
-// made does.
+// snapshotTime is when the snapshot of an EtcdBackup was taken. The clock of its node may be wrong:
+// what is before the EtcdBackup was made, or after it was ready, does not count, and the time when
+// it was made does.
 func snapshotTime(b *api.EtcdBackup) time.Time {
 	made, taken := b.CreationTimestamp.Time, b.Status.TakenAt.Time
 	ready := meta.FindStatusCondition(b.Status.Conditions, api.ConditionReady)
