@@ -69,8 +69,8 @@ func earlierBackup(ctx context.Context, c *api.EtcdCluster, seen *observed, read
 	return nil
 }
 
-// asAsked reports whether the snapshot of an EtcdBackup is, or will be, in the store that the spec of
-// the cluster names now, and encrypted as it asks now.
+// asAsked reports whether the snapshot of an EtcdBackup is, or will be, in the store that the spec
+// of the cluster names now, and encrypted as it asks now.
 func asAsked(c *api.EtcdCluster, b *api.EtcdBackup) bool {
 	return b.Status.Attempt == 0 ||
 		equality.Semantic.DeepEqual(b.Status.Store, b.StoreFor(c)) && equality.Semantic.DeepEqual(b.Encryption(), b.EncryptionFor(c))

@@ -10,8 +10,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestSnapshotTime: a node whose clock is wrong neither hides that there has been no good snapshot for
-// long, nor makes an old one the newest.
+// TestSnapshotTime: a node whose clock is wrong neither hides that there has been no good snapshot
+// for long, nor makes an old one the newest.
 func TestSnapshotTime(t *testing.T) {
 	t.Parallel()
 	made := clock(9, 0)
