@@ -80,7 +80,8 @@ func applied(conditions []metav1.Condition, generation int64) bool {
 	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == generation
 }
 
-// Users of the sample: one is what the certificate of an application names, the other has a password.
+// Users of the sample: one is what the certificate of an application names, the other has a
+// password.
 const (
 	application = ""
 	reporting   = "reporting"
