@@ -54,11 +54,10 @@ func TestUsersBad(t *testing.T) {
 	s.create(twin)
 	s.saysOf(twin, true, api.ReasonNameTaken, "EtcdUser lost is for the user lost of the same cluster")
 	s.stalledWith(c, api.ReasonAuthBlocked, "while EtcdUser twin is not applied")
-	s.must(s.Delete(t.Context(), lost))
-	s.gone(lost)
-	s.applied(twin) // the name is its own now
 	s.must(s.Delete(t.Context(), twin))
 	s.gone(twin)
+	s.must(s.Delete(t.Context(), lost))
+	s.gone(lost)
 	s.populate(c)
 	s.authenticates(c, true)
 	s.permitted(c)

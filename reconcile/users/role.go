@@ -64,7 +64,7 @@ func (r *RoleReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 	next := *e.Status.DeepCopy()
 	what, err := r.take(ctx, e, &next)
 	switch {
-	case apierrors.IsConflict(err), errors.Is(err, apply.ErrChanged):
+	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	case err != nil:
 		return ctrl.Result{}, err
@@ -93,13 +93,16 @@ func (r *RoleReconciler) take(ctx context.Context, e *api.EtcdRole, next *api.Et
 	case err != nil:
 		return said{}, err
 	case !e.DeletionTimestamp.IsZero():
-		return r.remove(ctx, e, c, taken, func(etcd membership.Auth) error {
+		return r.remove(ctx, e, c, taken == "" && e.Status.Applied != nil, func(etcd membership.Auth) error {
 			return etcd.DeleteRole(ctx, e.EtcdName())
 		})
 	case c == nil:
 		return r.missing(e, e.Spec.ClusterRef.Name), nil
 	case taken != "":
-		return said{stalled: true, reason: api.ReasonNameTaken, message: taken, after: r.soon()}, nil
+		return said{stalled: true, reason: api.ReasonNameTaken, message: taken}, nil
+	}
+	if err := r.hold(ctx, e); err != nil {
+		return said{}, err
 	}
 	etcd, what := r.connect(ctx, c)
 	if etcd == nil {
@@ -121,9 +124,6 @@ func (r *RoleReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 	applied := api.Applied{Generation: e.Generation, ClusterID: c.Status.ClusterID}
 	if len(acts) > 0 && e.Spec.Drift == api.DriftReport && e.Status.Applied != nil && *e.Status.Applied == applied {
 		return drifted(acts, r.every()), nil
-	}
-	if err := r.hold(ctx, e); err != nil {
-		return said{}, err
 	}
 	for _, act := range acts {
 		if err := membership.Carry(ctx, etcd, act); err != nil {

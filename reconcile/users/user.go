@@ -111,13 +111,13 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 	case err != nil:
 		return said{}, err
 	case !e.DeletionTimestamp.IsZero():
-		return r.remove(ctx, e, c, taken, func(etcd membership.Auth) error {
+		return r.remove(ctx, e, c, taken == "" && e.Status.Applied != nil, func(etcd membership.Auth) error {
 			return etcd.DeleteUser(ctx, e.EtcdName())
 		})
 	case c == nil:
 		return r.missing(e, e.Spec.ClusterRef.Name), nil
 	case taken != "":
-		return said{stalled: true, reason: api.ReasonNameTaken, message: taken, after: r.soon()}, nil
+		return said{stalled: true, reason: api.ReasonNameTaken, message: taken}, nil
 	}
 	password, version := "", ""
 	if ref := e.Spec.PasswordSecretRef; ref != nil {
@@ -128,6 +128,9 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 		if wrong != "" {
 			return said{stalled: true, reason: api.ReasonPasswordInvalid, message: wrong + " (spec.passwordSecretRef). The user stays as it is", after: r.soon()}, nil
 		}
+	}
+	if err := r.hold(ctx, e); err != nil {
+		return said{}, err
 	}
 	etcd, what := r.connect(ctx, c)
 	if etcd == nil {
@@ -164,9 +167,6 @@ func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 	if len(acts) > 0 && e.Spec.Drift == api.DriftReport && before != nil && *before == applied && !wanted.SetPassword {
 		return drifted(acts, r.every()), nil
 	}
-	if err := r.hold(ctx, e); err != nil {
-		return said{}, err
-	}
 	var unknown []string
 	done := make([]membership.AuthAct, 0, len(acts))
 	for _, act := range acts {
@@ -198,7 +198,7 @@ func (r *UserReconciler) before(ctx context.Context, e *api.EtcdUser, c *api.Etc
 		return e.Status.Applied, nil
 	}
 	live := &api.EtcdUser{}
-	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(e), live); client.IgnoreNotFound(err) != nil {
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(e), live); err != nil {
 		return nil, fmt.Errorf("look at the EtcdUser again: %w", err)
 	}
 	if live.UID != e.UID || live.Generation != e.Generation {

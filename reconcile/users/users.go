@@ -23,7 +23,6 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
-	"quorate.dev/reconcile/apply"
 	"quorate.dev/reconcile/fair"
 	"quorate.dev/reconcile/podstatus"
 )
@@ -176,11 +175,10 @@ func (s Shared) tell(o client.Object, acts []membership.AuthAct) {
 	}
 }
 
-// remove an object's role or user from etcd, and let the object go. An object without the finalizer
-// has changed nothing in etcd, and one whose name another one has leaves it to that. With the cluster
-// they go as well, which is nil then.
-func (s Shared) remove(ctx context.Context, o client.Object, c *api.EtcdCluster, taken string, remove func(membership.Auth) error) (said, error) {
-	if c == nil || taken != "" || !controllerutil.ContainsFinalizer(o, api.FinalizerUsers) {
+// remove an object's role or user from etcd, unless etcd has none of it, and let the object go.
+// With the cluster they go as well, which is nil then.
+func (s Shared) remove(ctx context.Context, o client.Object, c *api.EtcdCluster, applied bool, remove func(membership.Auth) error) (said, error) {
+	if c == nil || !applied {
 		return said{}, s.release(ctx, o)
 	}
 	etcd, what := s.connect(ctx, c)
@@ -193,19 +191,14 @@ func (s Shared) remove(ctx context.Context, o client.Object, c *api.EtcdCluster,
 	return said{}, s.release(ctx, o)
 }
 
-// hold writes the finalizer, before anything is changed in etcd, and under the condition that the
-// object is there and nothing else of it has changed.
+// hold writes the finalizer, under the condition that nothing else of the object has changed.
 func (s Shared) hold(ctx context.Context, o client.Object) error {
-	err := s.finalize(ctx, o, func(next client.Object) bool { return controllerutil.AddFinalizer(next, api.FinalizerUsers) })
-	if apierrors.IsNotFound(err) {
-		return apply.ErrChanged
-	}
-	return err
+	return s.finalize(ctx, o, func(next client.Object) bool { return controllerutil.AddFinalizer(next, api.FinalizerUsers) })
 }
 
 // release removes the finalizer.
 func (s Shared) release(ctx context.Context, o client.Object) error {
-	return client.IgnoreNotFound(s.finalize(ctx, o, func(next client.Object) bool { return controllerutil.RemoveFinalizer(next, api.FinalizerUsers) }))
+	return s.finalize(ctx, o, func(next client.Object) bool { return controllerutil.RemoveFinalizer(next, api.FinalizerUsers) })
 }
 
 func (s Shared) finalize(ctx context.Context, o client.Object, change func(client.Object) bool) error {
@@ -214,7 +207,7 @@ func (s Shared) finalize(ctx context.Context, o client.Object, change func(clien
 		return nil
 	}
 	err := s.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(api.Manager))
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch the finalizers: %w", err)
 	}
 	return nil
