@@ -131,6 +131,32 @@ func TestClientAuth(t *testing.T) {
 	})
 }
 
+// TestClientShrinks: a role that shrinks keeps nothing of what it had, also where two of its
+// permissions begin with one key.
+func TestClientShrinks(t *testing.T) {
+	anyVersion(t, 1, func(c *etcds, version Version) {
+		m := c.members[0]
+		m.bootstrapAlone()
+		etcd := m.as("", "")
+		for _, want := range [][]Permission{
+			{Single("/a", AccessRead), Prefixed("/a", AccessReadWrite)},
+			{Single("/a", AccessRead), Prefixed("/a", AccessRead)},
+			{Single("/a", AccessWrite), Prefixed("/a", AccessRead), Between("/a", "", AccessWrite)},
+			{Prefixed("/a", AccessWrite)},
+		} {
+			has, err := etcd.Permissions(c.Context(), "r")
+			for _, act := range PlanRole("r", want, has, !errors.Is(err, ErrUnknown)) {
+				m.made(act.String(), func(ctx context.Context) error { return Carry(ctx, etcd, act) })
+			}
+			got, err := etcd.Permissions(c.Context(), "r")
+			SortPermissions(want)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				c.Fatalf("etcd %s: permissions of a role: %v; -want +got:\n%s", version, err, diff)
+			}
+		}
+	})
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // isDenied reports whether etcd has denied access. Some calls of etcd 3.5 say so in words alone.
