@@ -30,6 +30,7 @@ type RoleReconciler struct{ Shared }
 func (r *RoleReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.EtcdRole{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.EtcdRole{}, handler.EnqueueRequestsFromMapFunc(r.twins), builder.WithPredicates(goes)).
 		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(matters)).
 		WithOptions(options(workers)).
 		Named("etcdrole").
@@ -45,6 +46,22 @@ func (r *RoleReconciler) ofCluster(ctx context.Context, cluster client.Object) [
 	requests := make([]reconcile.Request, 0, len(all))
 	for i := range all {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+	}
+	return requests
+}
+
+// twins are the other EtcdRoles for the same role.
+func (r *RoleReconciler) twins(ctx context.Context, o client.Object) []reconcile.Request {
+	role, _ := o.(*api.EtcdRole)
+	all, err := r.all(ctx, role.Namespace, role.Spec.ClusterRef.Name)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Could not list EtcdRoles")
+	}
+	var requests []reconcile.Request
+	for i := range all {
+		if all[i].UID != role.UID && all[i].EtcdName() == role.EtcdName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+		}
 	}
 	return requests
 }

@@ -32,6 +32,7 @@ type UserReconciler struct{ Shared }
 func (r *UserReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.EtcdUser{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.EtcdUser{}, handler.EnqueueRequestsFromMapFunc(r.twins), builder.WithPredicates(goes)).
 		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(matters)).
 		Watches(&api.EtcdRole{}, handler.EnqueueRequestsFromMapFunc(r.withRole)).
 		WithOptions(options(workers)).
@@ -50,6 +51,14 @@ func (r *UserReconciler) withRole(ctx context.Context, o client.Object) []reconc
 	return r.requests(ctx, role.Namespace, role.Spec.ClusterRef.Name, func(e *api.EtcdUser) bool {
 		return slices.Contains(e.Spec.Roles, api.EtcdName(role.EtcdName())) &&
 			(!role.DeletionTimestamp.IsZero() || !meta.IsStatusConditionTrue(e.Status.Conditions, api.ConditionReady))
+	})
+}
+
+// twins are the other EtcdUsers for the same user.
+func (r *UserReconciler) twins(ctx context.Context, o client.Object) []reconcile.Request {
+	user, _ := o.(*api.EtcdUser)
+	return r.requests(ctx, user.Namespace, user.Spec.ClusterRef.Name, func(e *api.EtcdUser) bool {
+		return e.UID != user.UID && e.EtcdName() == user.EtcdName()
 	})
 }
 

@@ -238,3 +238,11 @@ var matters = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return before.Status.ClusterID != now.Status.ClusterID || unasked(before) != unasked(now) || before.HasAuth() != now.HasAuth() ||
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
 }}
+
+// goes are the events of an object that leaves its name in etcd to another one.
+var goes = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() && !e.ObjectNew.GetDeletionTimestamp().IsZero()
+	},
+}
