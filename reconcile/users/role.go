@@ -89,14 +89,34 @@ func (r *RoleReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{}, nil
 	}
 	next.ObservedGeneration, next.Conditions = e.Generation, conditions(e.Status.Conditions, e.Generation, what)
-	if !equality.Semantic.DeepEqual(e.Status, next) {
-		desired := apiac.EtcdRole(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
-		err = client.IgnoreNotFound(apply.Status(ctx, r.Client, next, desired.WithStatus))
-	}
+	err = r.report(ctx, e, next)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
-	return ctrl.Result{RequeueAfter: what.after}, err
+	return ctrl.Result{RequeueAfter: what.after}, client.IgnoreNotFound(err)
+}
+
+// report writes the status where it is another one.
+func (r *RoleReconciler) report(ctx context.Context, e *api.EtcdRole, next api.EtcdRoleStatus) error {
+	if equality.Semantic.DeepEqual(e.Status, next) {
+		return nil
+	}
+	desired := apiac.EtcdRole(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
+	if err := apply.Status(ctx, r.Client, next, desired.WithStatus); err != nil {
+		return err
+	}
+	e.Status, e.ResourceVersion = next, *desired.ResourceVersion
+	return nil
+}
+
+// begin writes down that etcd may have something of the object from now on, which is deleted with
+// it. What is known already is not written again.
+func (r *RoleReconciler) begin(ctx context.Context, e *api.EtcdRole, next *api.EtcdRoleStatus) error {
+	if next.Applied != nil {
+		return nil
+	}
+	next.Applied = &api.Applied{}
+	return r.report(ctx, e, *next.DeepCopy())
 }
 
 // take one look, and do what it shows. Nothing is said of what is gone.
@@ -141,6 +161,11 @@ func (r *RoleReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 	applied := api.Applied{Generation: e.Generation, ClusterID: c.Status.ClusterID}
 	if len(acts) > 0 && e.Spec.Drift == api.DriftReport && e.Status.Applied != nil && *e.Status.Applied == applied {
 		return drifted(acts, r.every()), nil
+	}
+	if len(acts) > 0 {
+		if err := r.begin(ctx, e, next); err != nil {
+			return said{}, err
+		}
 	}
 	for _, act := range acts {
 		if err := membership.Carry(ctx, etcd, act); err != nil {

@@ -99,14 +99,34 @@ func (r *UserReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{}, nil
 	}
 	next.ObservedGeneration, next.Conditions = e.Generation, conditions(e.Status.Conditions, e.Generation, what)
-	if !equality.Semantic.DeepEqual(e.Status, next) {
-		desired := apiac.EtcdUser(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
-		err = client.IgnoreNotFound(apply.Status(ctx, r.Client, next, desired.WithStatus))
-	}
+	err = r.report(ctx, e, next)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
-	return ctrl.Result{RequeueAfter: what.after}, err
+	return ctrl.Result{RequeueAfter: what.after}, client.IgnoreNotFound(err)
+}
+
+// report writes the status where it is another one.
+func (r *UserReconciler) report(ctx context.Context, e *api.EtcdUser, next api.EtcdUserStatus) error {
+	if equality.Semantic.DeepEqual(e.Status, next) {
+		return nil
+	}
+	desired := apiac.EtcdUser(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
+	if err := apply.Status(ctx, r.Client, next, desired.WithStatus); err != nil {
+		return err
+	}
+	e.Status, e.ResourceVersion = next, *desired.ResourceVersion
+	return nil
+}
+
+// begin writes down that etcd may have something of the object from now on, which is deleted with
+// it. What is known already is not written again.
+func (r *UserReconciler) begin(ctx context.Context, e *api.EtcdUser, next *api.EtcdUserStatus) error {
+	if next.Applied != nil {
+		return nil
+	}
+	next.Applied = &api.Applied{}
+	return r.report(ctx, e, *next.DeepCopy())
 }
 
 // take one look, and do what it shows. Nothing is said of what is gone.
@@ -186,6 +206,11 @@ func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 			continue
 		case err != nil:
 			return r.failed(c, err)
+	if len(acts) > 0 {
+		if err := r.begin(ctx, e, next); err != nil {
+			return said{}, err
+		}
+	}
 		}
 		done = append(done, act)
 	}
