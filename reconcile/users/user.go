@@ -148,29 +148,33 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 	case taken != "":
 		return said{stalled: true, reason: api.ReasonNameTaken, message: taken}, nil
 	}
-	password, version := "", ""
+	var s secret
 	if ref := e.Spec.PasswordSecretRef; ref != nil {
-		wrong := ""
-		if password, version, wrong, err = r.Password(ctx, r.Reader, e.Namespace, ref.Name); err != nil {
+		if s.password, s.version, s.wrong, err = r.Password(ctx, r.Reader, e.Namespace, ref.Name); err != nil {
 			return said{}, err
-		}
-		if wrong != "" {
-			return said{stalled: true, reason: api.ReasonPasswordInvalid, message: wrong + " (spec.passwordSecretRef). The user stays as it is", after: r.soon()}, nil
 		}
 	}
 	if err := r.hold(ctx, e); err != nil {
 		return said{}, err
 	}
 	etcd, what := r.connect(ctx, c)
-	if etcd == nil {
+	switch {
+	case etcd == nil && s.wrong != "":
+		return r.unusable(s), nil
+	case etcd == nil:
 		return rests(e.Status.Conditions, e.Generation, what), nil
 	}
-	what, err = r.settle(ctx, etcd, e, c, next, secret{password, version})
+	what, err = r.settle(ctx, etcd, e, c, next, s)
 	return what, errors.Join(err, etcd.Close())
 }
 
-// secret is a password, and which one that is.
-type secret struct{ password, version string }
+// secret is a password, which one that is, and why it cannot be used.
+type secret struct{ password, version, wrong string }
+
+// unusable is what is said where the password cannot be used.
+func (s Shared) unusable(of secret) said {
+	return said{stalled: true, reason: api.ReasonPasswordInvalid, message: of.wrong + " (spec.passwordSecretRef). A password that etcd has stays", after: s.soon()}
+}
 
 // settle makes the user as it is wanted.
 func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *api.EtcdUser, c *api.EtcdCluster, next *api.EtcdUserStatus, s secret) (said, error) {
@@ -192,9 +196,20 @@ func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 	for _, role := range e.Spec.Roles {
 		wanted.Roles = append(wanted.Roles, string(role))
 	}
+	if s.wrong != "" {
+		if !exists || wanted.Recreate { // there is no password to add it with
+			return r.unusable(s), nil
+		}
+		wanted.SetPassword, s.version = false, e.Status.Password // its roles are as the spec says all the same
+	}
 	acts := membership.PlanUser(wanted, has, exists)
 	if len(acts) > 0 && e.Spec.Drift == api.DriftReport && before != nil && *before == applied && !wanted.SetPassword {
 		return drifted(acts, r.every()), nil
+	}
+	if len(acts) > 0 {
+		if err := r.begin(ctx, e, next); err != nil {
+			return said{}, err
+		}
 	}
 	var unknown []string
 	done := make([]membership.AuthAct, 0, len(acts))
@@ -206,17 +221,15 @@ func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 			continue
 		case err != nil:
 			return r.failed(c, err)
-	if len(acts) > 0 {
-		if err := r.begin(ctx, e, next); err != nil {
-			return said{}, err
-		}
-	}
 		}
 		done = append(done, act)
 	}
 	r.tell(e, done)
 	next.Applied, next.Password = &applied, s.version
-	if len(unknown) > 0 {
+	switch {
+	case s.wrong != "":
+		return r.unusable(s), nil
+	case len(unknown) > 0:
 		// That a role is not granted yet is no drift. The watch of EtcdRoles tells when it can be,
 		// but for roles that others add.
 		applied.Generation = 0
