@@ -90,8 +90,11 @@ func TestSettleAuth(t *testing.T) {
 	type args struct {
 		cluster []func(*api.EtcdCluster)
 		objects []client.Object
+		u.Status.Applied = &api.Applied{Generation: 1, ClusterID: "c0"}
 		etcd    authFake
 	}
+	before := user(metav1.ConditionTrue)
+	before.Status.Applied.ClusterID = "before"
 	type want struct {
 		did    []string
 		before *api.AuthStatus // written before
@@ -124,6 +127,20 @@ func TestSettleAuth(t *testing.T) {
 		},
 		"Password": {
 			reason: "it is that of the Secret", args: args{cluster: []func(*api.EtcdCluster){withSecret}, objects: []client.Object{secret("p")}},
+		"UserOfBefore": {
+			reason: "it was Ready in another etcd, such as that of before a restore: this one may not have it",
+			args:   args{cluster: []func(*api.EtcdCluster){on}, objects: []client.Object{before}},
+			want: want{status: &api.AuthStatus{}, said: membership.Step{
+				Action: membership.Wait, Reason: membership.Reason(api.ReasonEnablingAuth), Message: "before etcd authenticates clients, EtcdUser app is applied",
+			}},
+		},
+		"RestoredNoPassword": {
+			reason: "etcd is not left open for it: root gets one that is stored nowhere", args: args{cluster: []func(*api.EtcdCluster){withSecret, known("u/3"), func(c *api.EtcdCluster) { c.Status.Auth.ClusterID = "before" }}},
+			want: want{did: begins, before: enabled(""), status: enabled(""), said: membership.Step{
+				Action: membership.Stall, Reason: membership.Reason(api.ReasonAuthBlocked),
+				Message: "the password of root cannot be used: Secret root does not exist: create it with the key password (spec.auth.rootSecretRef). root keeps the password that it has, or has one that is stored nowhere",
+			}},
+		},
 			want: want{did: begins, before: enabled("u/3"), status: enabled("u/3")},
 		},
 		"AtRest": {
@@ -142,7 +159,7 @@ func TestSettleAuth(t *testing.T) {
 			reason: "root keeps what it has", args: args{cluster: []func(*api.EtcdCluster){withSecret, known("u/2")}, objects: []client.Object{secret("p\n")}, etcd: authFake{ObservedAuth: both}},
 			want: want{status: enabled("u/2"), said: membership.Step{
 				Action: membership.Stall, Reason: membership.Reason(api.ReasonAuthBlocked),
-				Message: "the password of root cannot be used: the key password of Secret root ends with a line break, which clients would have to send as well: write it without one (printf instead of echo) (spec.auth.rootSecretRef). root keeps the password that it has",
+				Message: "the password of root cannot be used: the key password of Secret root ends with a line break, which clients would have to send as well: write it without one (printf instead of echo) (spec.auth.rootSecretRef). root keeps the password that it has, or has one that is stored nowhere",
 			}},
 		},
 		"OwnLost": {
