@@ -329,7 +329,8 @@ func (l *authLook) wanted(ctx context.Context, own string) (w membership.WantedA
 		}
 	}
 	w.RootPassword, w.SetRoot = password, password != "" && version != rootPassword(c)
-	if password == "" { // root keeps the one that it has
+	if password == "" { // root keeps the one that it has; what a restore has left open is not left so
+		w.RootPassword, w.Ready = rand.Text(), c.HasAuth()
 		return w, rootPassword(c), nil
 	}
 	waits, err := l.waits(ctx)
@@ -340,7 +341,7 @@ func (l *authLook) wanted(ctx context.Context, own string) (w membership.WantedA
 // goesOn says what stays as it is.
 func goesOn(c *api.EtcdCluster) string {
 	if c.HasAuth() {
-		return "root keeps the password that it has"
+		return "root keeps the password that it has, or has one that is stored nowhere"
 	}
 	return "etcd does not authenticate clients until it can"
 }
