@@ -148,15 +148,25 @@ func PlanAuth(w WantedAuth, o ObservedAuth) []AuthAct {
 
 // PlanRole decides how a role gets the permissions that are wanted. What it keeps it has
 // throughout: it is given the new ones first.
+//
+// To grant a permission replaces the one for the same range only where etcd finds that one first
+// among those with its key. Else etcd adds another one, and the role may do what both allow. So
+// where there are several of one key, those for the range are revoked before one is granted.
 func PlanRole(name string, want, has []Permission, exists bool) []AuthAct {
 	var acts []AuthAct
 	if !exists {
 		acts = append(acts, AuthAct{Verb: AddRole, Name: name})
 	}
+	all := slices.Concat(want, has)
 	for _, p := range want {
-		if !slices.Contains(has, p) {
-			acts = append(acts, AuthAct{Verb: Grant, Name: name, Permission: p})
+		differs := slices.ContainsFunc(has, func(h Permission) bool { return h.sameRange(p) && h != p })
+		if !differs && slices.Contains(has, p) {
+			continue
 		}
+		if differs && (slices.Contains(has, p) || slices.ContainsFunc(all, func(o Permission) bool { return o.Key == p.Key && o.End != p.End })) {
+			acts = append(acts, AuthAct{Verb: Revoke, Name: name, Permission: p})
+		}
+		acts = append(acts, AuthAct{Verb: Grant, Name: name, Permission: p})
 	}
 	for _, p := range has {
 		if !slices.ContainsFunc(want, p.sameRange) {

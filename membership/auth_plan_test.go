@@ -78,6 +78,8 @@ func TestPlanAuth(t *testing.T) {
 func TestPlanRole(t *testing.T) {
 	t.Parallel()
 	read, all := Prefixed("/app/", AccessRead), Prefixed("", AccessReadWrite)
+	key, both := Single("/app/", AccessWrite), Prefixed("/app/", AccessReadWrite)
+	replaces := []AuthAct{{Verb: Revoke, Name: "r", Permission: read}, {Verb: Grant, Name: "r", Permission: read}}
 	type args struct {
 		want, has []Permission
 		exists    bool
@@ -97,6 +99,18 @@ func TestPlanRole(t *testing.T) {
 		"Narrowed": {
 			reason: "what is kept holds throughout", args: args{want: []Permission{read}, has: []Permission{all}, exists: true},
 			want: []AuthAct{{Verb: Grant, Name: "r", Permission: read}, {Verb: Revoke, Name: "r", Permission: all}},
+		},
+		"SameKey": {
+			reason: "of two permissions with one key etcd replaces the first one alone, and adds another one to the second",
+			args:   args{want: []Permission{key, read}, has: []Permission{key, both}, exists: true}, want: replaces,
+		},
+		"SameKeyNew": {
+			reason: "the one with the same key is there by then", args: args{want: []Permission{key, read}, has: []Permission{both}, exists: true},
+			want: append([]AuthAct{{Verb: Grant, Name: "r", Permission: key}}, replaces...),
+		},
+		"Twice": {
+			reason: "etcd has two permissions for one range, of which one allows too much",
+			args:   args{want: []Permission{read}, has: []Permission{both, read}, exists: true}, want: replaces,
 		},
 	}
 	for name, tc := range cases {

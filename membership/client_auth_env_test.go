@@ -131,6 +131,79 @@ func TestClientAuth(t *testing.T) {
 	})
 }
 
+// TestClientShrinks: a role that shrinks keeps nothing of what it had, also where two of its
+// permissions begin with one key.
+func TestClientShrinks(t *testing.T) {
+	anyVersion(t, 1, func(c *etcds, version Version) {
+		m := c.members[0]
+		m.bootstrapAlone()
+		etcd := m.as("", "")
+		for _, want := range [][]Permission{
+			{Single("/a", AccessRead), Prefixed("/a", AccessReadWrite)},
+			{Single("/a", AccessRead), Prefixed("/a", AccessRead)},
+			{Single("/a", AccessWrite), Prefixed("/a", AccessRead), Between("/a", "", AccessWrite)},
+			{Prefixed("/a", AccessWrite)},
+		} {
+			has, err := etcd.Permissions(c.Context(), "r")
+			for _, act := range PlanRole("r", want, has, !errors.Is(err, ErrUnknown)) {
+				m.made(act.String(), func(ctx context.Context) error { return Carry(ctx, etcd, act) })
+			}
+			got, err := etcd.Permissions(c.Context(), "r")
+			SortPermissions(want)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				c.Fatalf("etcd %s: permissions of a role: %v; -want +got:\n%s", version, err, diff)
+			}
+		}
+	})
+}
+
+// TestClientWatches: etcd asks whether a watch is permitted when it begins, and not again. The
+// documents say so.
+func TestClientWatches(t *testing.T) {
+	anyVersion(t, 1, func(c *etcds, version Version) {
+		m := c.members[0]
+		m.bootstrapAlone()
+		anonymous, root := m.as("", ""), m.as(RootName, "toor")
+		ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+		defer cancel()
+		act := func(etcd *authClient, acts ...AuthAct) {
+			c.Helper()
+			for _, act := range acts {
+				m.made(act.String(), func(ctx context.Context) error { return Carry(ctx, etcd, act) })
+			}
+		}
+		watch := func(etcd *authClient) clientv3.WatchChan {
+			c.Helper()
+			events := etcd.etcd.Watch(ctx, "/a/key", clientv3.WithCreatedNotify())
+			if r := <-events; r.Err() != nil || !r.Created {
+				c.Fatalf("etcd %s: a watch does not begin: %+v", version, r)
+			}
+			return events
+		}
+		goesOn := func(what string, events clientv3.WatchChan) {
+			c.Helper()
+			if _, err := root.etcd.Put(ctx, "/a/key", what); err != nil {
+				c.Fatal(err)
+			}
+			if r := <-events; r.Err() != nil || len(r.Events) != 1 || string(r.Events[0].Kv.Value) != what {
+				c.Errorf("etcd %s: the watch of %s has ended: %+v", version, what, r)
+			}
+		}
+		stranger := watch(anonymous)
+		act(anonymous,
+			AuthAct{Verb: AddUser, Name: RootName, Password: "toor"}, AuthAct{Verb: GrantRole, Name: RootName, Role: RootName},
+			AuthAct{Verb: AddRole, Name: "a"}, AuthAct{Verb: Grant, Name: "a", Permission: Prefixed("/a/", AccessRead)},
+			AuthAct{Verb: AddUser, Name: "app", Password: "p"}, AuthAct{Verb: GrantRole, Name: "app", Role: "a"}, AuthAct{Verb: EnableAuth})
+		goesOn("a client that is no user", stranger)
+		user := watch(m.as("app", "p"))
+		act(root, AuthAct{Verb: DeleteUser, Name: "app"})
+		goesOn("a user that was deleted", user)
+		if r := <-anonymous.etcd.Watch(ctx, "/a/key"); r.Err() == nil {
+			c.Errorf("etcd %s: a client that is no user begins a watch", version)
+		}
+	})
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // isDenied reports whether etcd has denied access. Some calls of etcd 3.5 say so in words alone.

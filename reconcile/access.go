@@ -34,6 +34,8 @@ type access struct {
 	// said is the step that the status reports in place of the one of a healthy cluster; zero:
 	// nothing is to be said.
 	said membership.Step
+	// settled: etcd was as this spec says when it was looked at last.
+	settled bool
 
 	cluster    types.UID
 	generation int64
@@ -68,6 +70,13 @@ func (a *accesses) of(c *api.EtcdCluster, now time.Time) *access {
 	return last
 }
 
+// isSettled reports whether etcd was as the spec says when it was looked at last.
+func (a *accesses) isSettled(c *api.EtcdCluster) bool {
+	known, _ := a.known.Load(client.ObjectKeyFromObject(c))
+	last, ok := known.(*access)
+	return ok && last.settled && last.cluster == c.UID && last.generation == c.Generation && last.clusterID == c.Status.ClusterID
+}
+
 // authenticate makes spec.auth true, as far as that is possible now, and returns what there is to
 // report; nil: nothing, as where the cluster has never had spec.auth. Its only error is a conflict.
 func (r *Reconciler) authenticate(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) (*access, error) {
@@ -84,6 +93,7 @@ func (r *Reconciler) authenticate(ctx context.Context, c *api.EtcdCluster, seen 
 		return last, nil
 	}
 	found := &access{status: c.Status.Auth.DeepCopy(), cluster: c.UID, generation: c.Generation, clusterID: c.Status.ClusterID, again: now.Add(r.nextLook(c))}
+	found.settled = r.accesses.isSettled(c)
 	l := &authLook{r: r, c: c, seen: seen, step: step, now: now, found: found}
 	err := l.look(ctx)
 	switch {
@@ -92,6 +102,7 @@ func (r *Reconciler) authenticate(ctx context.Context, c *api.EtcdCluster, seen 
 	case err != nil: // the members are seen to all the same
 		log.FromContext(ctx).Info("Users of etcd cannot be seen to", "error", err.Error())
 		found.again = now.Add(whileWaiting)
+		l.failed(err)
 	}
 	r.accesses.known.Store(key, found)
 	return found, nil
@@ -162,6 +173,14 @@ func (l *authLook) look(ctx context.Context) error {
 	return err
 }
 
+// failed says that the spec is not carried out, unless it is known to have been.
+func (l *authLook) failed(err error) {
+	if l.found.settled || l.found.said.Action != "" || !l.c.WantsAuth() && !l.c.HasAuth() {
+		return
+	}
+	l.say(membership.Wait, api.ReasonAuthBlocked, podstatus.Within("spec.auth is not known to be carried out, and this is tried again: "+podstatus.FirstLine(err.Error()), mostSaid))
+}
+
 // begins reports whether etcd is to authenticate clients, and does not yet as far as is known.
 func (l *authLook) begins() bool {
 	return l.c.WantsAuth() && !l.c.HasAuth() && !l.r.accesses.isDenied(l.c)
@@ -223,6 +242,7 @@ func (l *authLook) settle(ctx context.Context, etcd membership.Auth, own string)
 	if err != nil {
 		return err
 	}
+	l.found.settled = l.found.settled && has.Enabled == wanted.Enabled
 	acts := membership.PlanAuth(wanted, has)
 	if slices.ContainsFunc(acts, func(a membership.AuthAct) bool { return a.Verb == membership.EnableAuth }) {
 		// The schema keeps spec.tls.client.mode as it is from now on. Where the spec has changed
@@ -232,6 +252,7 @@ func (l *authLook) settle(ctx context.Context, etcd membership.Auth, own string)
 		if err := l.r.report(ctx, c, next); err != nil {
 			return err
 		}
+		l.found.status = next.Auth.DeepCopy() // also where no answer tells whether it was done
 	}
 	for _, act := range acts {
 		if err := membership.Carry(ctx, etcd, act); err != nil {
@@ -241,12 +262,13 @@ func (l *authLook) settle(ctx context.Context, etcd membership.Auth, own string)
 	l.tell(acts)
 	switch {
 	case c.Spec.Auth == nil:
-		l.found.status = nil
+		l.found.status, l.found.settled = nil, true
 		return nil
 	case !wanted.Enabled, !has.Enabled && !wanted.Ready:
-		l.found.status = &api.AuthStatus{}
+		l.found.status, l.found.settled = &api.AuthStatus{}, !wanted.Enabled
 		return nil
 	}
+	l.found.settled = true
 	l.found.status = &api.AuthStatus{Enabled: true, User: own, RootPassword: version, ClusterID: c.Status.ClusterID}
 	l.found.status.Unmanaged, err = l.unmanaged(ctx, etcd, own)
 	return err
@@ -329,7 +351,8 @@ func (l *authLook) wanted(ctx context.Context, own string) (w membership.WantedA
 		}
 	}
 	w.RootPassword, w.SetRoot = password, password != "" && version != rootPassword(c)
-	if password == "" { // root keeps the one that it has
+	if password == "" { // root keeps the one that it has; what a restore has left open is not left so
+		w.RootPassword, w.Ready = rand.Text(), c.HasAuth()
 		return w, rootPassword(c), nil
 	}
 	waits, err := l.waits(ctx)
@@ -340,7 +363,7 @@ func (l *authLook) wanted(ctx context.Context, own string) (w membership.WantedA
 // goesOn says what stays as it is.
 func goesOn(c *api.EtcdCluster) string {
 	if c.HasAuth() {
-		return "root keeps the password that it has"
+		return "root keeps the password that it has, or has one that is stored nowhere"
 	}
 	return "etcd does not authenticate clients until it can"
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -18,9 +19,14 @@ import (
 type authFake struct {
 	membership.Auth
 	membership.ObservedAuth
-	others []string
-	did    []string
+	others  []string
+	did     []string
+	refuses membership.AuthVerb
 }
+
+var errNoReply = errors.New("no reply")
+
+func (f *authFake) Close() error { return nil }
 
 func (f *authFake) Enabled(context.Context) (bool, error) { return f.ObservedAuth.Enabled, nil }
 func (f *authFake) UserRoles(_ context.Context, name string) ([]string, error) {
@@ -36,6 +42,9 @@ func (f *authFake) UserNames(context.Context) ([]string, error) {
 }
 
 func (f *authFake) take(a membership.AuthAct) error {
+	if a.Verb == f.refuses {
+		return errNoReply
+	}
 	f.did = append(f.did, a.String())
 	return nil
 }
@@ -81,8 +90,11 @@ func TestSettleAuth(t *testing.T) {
 		u := &api.EtcdUser{ObjectMeta: metav1.ObjectMeta{Name: "app", Namespace: "ns", Generation: 1}}
 		u.Spec.ClusterRef.Name = "db"
 		u.Status.Conditions = []metav1.Condition{{Type: api.ConditionReady, Status: ready, ObservedGeneration: 1}}
+		u.Status.Applied = &api.Applied{Generation: 1, ClusterID: "c0"}
 		return u
 	}
+	before := user(metav1.ConditionTrue)
+	before.Status.Applied.ClusterID = "before"
 	begins := []string{"add user quorate", "grant to user quorate: role root", "add user root", "grant to user root: role root", "enable authentication"}
 	enabled := func(password string) *api.AuthStatus {
 		return &api.AuthStatus{Enabled: true, User: api.Manager, RootPassword: password, ClusterID: "c0"}
@@ -115,6 +127,20 @@ func TestSettleAuth(t *testing.T) {
 				Action: membership.Wait, Reason: membership.Reason(api.ReasonEnablingAuth), Message: "before etcd authenticates clients, EtcdUser app is applied",
 			}},
 		},
+		"UserOfBefore": {
+			reason: "it was Ready in another etcd, such as that of before a restore: this one may not have it",
+			args:   args{cluster: []func(*api.EtcdCluster){on}, objects: []client.Object{before}},
+			want: want{status: &api.AuthStatus{}, said: membership.Step{
+				Action: membership.Wait, Reason: membership.Reason(api.ReasonEnablingAuth), Message: "before etcd authenticates clients, EtcdUser app is applied",
+			}},
+		},
+		"RestoredNoPassword": {
+			reason: "etcd is not left open for it: root gets one that is stored nowhere", args: args{cluster: []func(*api.EtcdCluster){withSecret, known("u/3"), func(c *api.EtcdCluster) { c.Status.Auth.ClusterID = "before" }}},
+			want: want{did: begins, before: enabled(""), status: enabled(""), said: membership.Step{
+				Action: membership.Stall, Reason: membership.Reason(api.ReasonAuthBlocked),
+				Message: "the password of root cannot be used: Secret root does not exist: create it with the key password (spec.auth.rootSecretRef). root keeps the password that it has, or has one that is stored nowhere",
+			}},
+		},
 		"NoPassword": {
 			reason: "root would have none", args: args{cluster: []func(*api.EtcdCluster){withSecret}},
 			want: want{status: &api.AuthStatus{}, said: membership.Step{
@@ -142,7 +168,7 @@ func TestSettleAuth(t *testing.T) {
 			reason: "root keeps what it has", args: args{cluster: []func(*api.EtcdCluster){withSecret, known("u/2")}, objects: []client.Object{secret("p\n")}, etcd: authFake{ObservedAuth: both}},
 			want: want{status: enabled("u/2"), said: membership.Step{
 				Action: membership.Stall, Reason: membership.Reason(api.ReasonAuthBlocked),
-				Message: "the password of root cannot be used: the key password of Secret root ends with a line break, which clients would have to send as well: write it without one (printf instead of echo) (spec.auth.rootSecretRef). root keeps the password that it has",
+				Message: "the password of root cannot be used: the key password of Secret root ends with a line break, which clients would have to send as well: write it without one (printf instead of echo) (spec.auth.rootSecretRef). root keeps the password that it has, or has one that is stored nowhere",
 			}},
 		},
 		"OwnLost": {
@@ -236,6 +262,55 @@ func TestDeniedAuth(t *testing.T) {
 				want = rest
 			}
 			if diff := cmp.Diff(want, withAccess(seen, rest)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUnansweredAuth: what was written before etcd authenticates clients is not taken back where it
+// is not known whether it does. That the spec is not carried out is said.
+func TestUnansweredAuth(t *testing.T) {
+	t.Parallel()
+	on := &api.AuthStatus{Enabled: true, User: api.Manager, RootPassword: generated, ClusterID: "c0"}
+	both := map[string][]string{api.Manager: {membership.RootName}, membership.RootName: {membership.RootName}}
+	const notKnown = "spec.auth is not known to be carried out, and this is tried again: no reply"
+	says := membership.Step{Action: membership.Wait, Reason: membership.Reason(api.ReasonAuthBlocked)}
+	cases := map[string]struct {
+		reason  string
+		spec    *api.Auth
+		etcd    authFake
+		before  *api.AuthStatus
+		want    *api.AuthStatus
+		message string
+	}{
+		"Enables": {
+			reason: "etcd may authenticate clients by now", spec: &api.Auth{Enabled: true}, etcd: authFake{refuses: membership.EnableAuth},
+			want: on, message: notKnown,
+		},
+		"Disables": {
+			reason: "it may still do so", etcd: authFake{refuses: membership.DisableAuth, ObservedAuth: membership.ObservedAuth{Enabled: true, Users: both}}, before: on,
+			want: on, message: notKnown,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster()
+			c.Status.ClusterID, c.Spec.Auth, c.Status.Auth = "c0", tc.spec, tc.before
+			l := &authLook{r: newStub(t, nil).Reconciler, c: c, seen: healthy(), found: &access{status: c.Status.Auth}}
+			etcd := tc.etcd
+			err := l.settle(t.Context(), &etcd, api.Manager)
+			if !errors.Is(err, errNoReply) {
+				t.Fatal(err)
+			}
+			l.failed(err)
+			if diff := cmp.Diff(tc.want, l.found.status); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			want := says
+			want.Message = tc.message
+			if diff := cmp.Diff(want, l.found.said); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

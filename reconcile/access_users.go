@@ -30,20 +30,21 @@ func (l *authLook) waits(ctx context.Context) (bool, error) {
 	}
 	waits := false
 	for i := range roles {
-		waits = l.waitsFor("EtcdRole", &roles[i], roles[i].Status.Conditions) || waits
+		waits = l.waitsFor("EtcdRole", &roles[i], roles[i].Status.Conditions, roles[i].Status.Applied) || waits
 	}
 	for i := range users {
-		waits = l.waitsFor("EtcdUser", &users[i], users[i].Status.Conditions) || waits
+		waits = l.waitsFor("EtcdUser", &users[i], users[i].Status.Conditions, users[i].Status.Applied) || waits
 	}
 	return waits, nil
 }
 
-// waitsFor reports whether an object is not Ready. The first one is said, or one that waits for a
-// person.
-func (l *authLook) waitsFor(kind string, o client.Object, conditions []metav1.Condition) bool {
+// waitsFor reports whether an object is not Ready, or is so in another etcd, such as that of before
+// a restore. The first one is said, or one that waits for a person.
+func (l *authLook) waitsFor(kind string, o client.Object, conditions []metav1.Condition, applied *api.Applied) bool {
 	ready := meta.FindStatusCondition(conditions, api.ConditionReady)
+	here := applied != nil && applied.ClusterID == l.c.Status.ClusterID
 	switch {
-	case !o.GetDeletionTimestamp().IsZero(), ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == o.GetGeneration():
+	case !o.GetDeletionTimestamp().IsZero(), here && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == o.GetGeneration():
 		return false
 	case meta.IsStatusConditionTrue(conditions, api.ConditionStalled):
 		l.say(membership.Stall, api.ReasonAuthBlocked, fmt.Sprintf("etcd does not authenticate clients while %s %s is not applied, because its users would be refused: do what its conditions say, or delete it", kind, o.GetName()))

@@ -72,7 +72,7 @@ func TestUsersBad(t *testing.T) {
 	secret := s.secret("alice")
 	s.change(secret, func() { secret.Data[api.SecretPassword] = []byte("two\n") })
 	alice := s.user(c, "alice")
-	s.saysOf(alice, true, api.ReasonPasswordInvalid, "ends with a line break", "The user stays as it is")
+	s.saysOf(alice, true, api.ReasonPasswordInvalid, "ends with a line break", "A password that etcd has stays")
 	s.permitted(c)
 	s.change(secret, func() { secret.Data[api.SecretPassword] = []byte("another") })
 	s.applied(alice)

@@ -157,7 +157,7 @@ type Applied struct {
 	Generation int64 `json:"generation"`
 
 	// clusterID is etcd's own ID of the cluster, in hexadecimal. After a restore it is another one,
-	// and all is applied again.
+	// and all is applied again. It is empty while the first spec is being applied.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	ClusterID string `json:"clusterID"`

@@ -30,6 +30,7 @@ type RoleReconciler struct{ Shared }
 func (r *RoleReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.EtcdRole{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.EtcdRole{}, handler.EnqueueRequestsFromMapFunc(r.twins), builder.WithPredicates(goes)).
 		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(matters)).
 		WithOptions(options(workers)).
 		Named("etcdrole").
@@ -45,6 +46,22 @@ func (r *RoleReconciler) ofCluster(ctx context.Context, cluster client.Object) [
 	requests := make([]reconcile.Request, 0, len(all))
 	for i := range all {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+	}
+	return requests
+}
+
+// twins are the other EtcdRoles for the same role.
+func (r *RoleReconciler) twins(ctx context.Context, o client.Object) []reconcile.Request {
+	role, _ := o.(*api.EtcdRole)
+	all, err := r.all(ctx, role.Namespace, role.Spec.ClusterRef.Name)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Could not list EtcdRoles")
+	}
+	var requests []reconcile.Request
+	for i := range all {
+		if all[i].UID != role.UID && all[i].EtcdName() == role.EtcdName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+		}
 	}
 	return requests
 }
@@ -72,14 +89,34 @@ func (r *RoleReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{}, nil
 	}
 	next.ObservedGeneration, next.Conditions = e.Generation, conditions(e.Status.Conditions, e.Generation, what)
-	if !equality.Semantic.DeepEqual(e.Status, next) {
-		desired := apiac.EtcdRole(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
-		err = client.IgnoreNotFound(apply.Status(ctx, r.Client, next, desired.WithStatus))
-	}
+	err = r.report(ctx, e, next)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
-	return ctrl.Result{RequeueAfter: what.after}, err
+	return ctrl.Result{RequeueAfter: what.after}, client.IgnoreNotFound(err)
+}
+
+// report writes the status where it is another one.
+func (r *RoleReconciler) report(ctx context.Context, e *api.EtcdRole, next api.EtcdRoleStatus) error {
+	if equality.Semantic.DeepEqual(e.Status, next) {
+		return nil
+	}
+	desired := apiac.EtcdRole(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
+	if err := apply.Status(ctx, r.Client, next, desired.WithStatus); err != nil {
+		return err
+	}
+	e.Status, e.ResourceVersion = next, *desired.ResourceVersion
+	return nil
+}
+
+// begin writes down that etcd may have something of the object from now on, which is deleted with
+// it. What is known already is not written again.
+func (r *RoleReconciler) begin(ctx context.Context, e *api.EtcdRole, next *api.EtcdRoleStatus) error {
+	if next.Applied != nil {
+		return nil
+	}
+	next.Applied = &api.Applied{}
+	return r.report(ctx, e, *next.DeepCopy())
 }
 
 // take one look, and do what it shows. Nothing is said of what is gone.
@@ -124,6 +161,11 @@ func (r *RoleReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 	applied := api.Applied{Generation: e.Generation, ClusterID: c.Status.ClusterID}
 	if len(acts) > 0 && e.Spec.Drift == api.DriftReport && e.Status.Applied != nil && *e.Status.Applied == applied {
 		return drifted(acts, r.every()), nil
+	}
+	if len(acts) > 0 {
+		if err := r.begin(ctx, e, next); err != nil {
+			return said{}, err
+		}
 	}
 	for _, act := range acts {
 		if err := membership.Carry(ctx, etcd, act); err != nil {

@@ -32,6 +32,7 @@ type UserReconciler struct{ Shared }
 func (r *UserReconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&api.EtcdUser{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&api.EtcdUser{}, handler.EnqueueRequestsFromMapFunc(r.twins), builder.WithPredicates(goes)).
 		Watches(&api.EtcdCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster), builder.WithPredicates(matters)).
 		Watches(&api.EtcdRole{}, handler.EnqueueRequestsFromMapFunc(r.withRole)).
 		WithOptions(options(workers)).
@@ -50,6 +51,14 @@ func (r *UserReconciler) withRole(ctx context.Context, o client.Object) []reconc
 	return r.requests(ctx, role.Namespace, role.Spec.ClusterRef.Name, func(e *api.EtcdUser) bool {
 		return slices.Contains(e.Spec.Roles, api.EtcdName(role.EtcdName())) &&
 			(!role.DeletionTimestamp.IsZero() || !meta.IsStatusConditionTrue(e.Status.Conditions, api.ConditionReady))
+	})
+}
+
+// twins are the other EtcdUsers for the same user.
+func (r *UserReconciler) twins(ctx context.Context, o client.Object) []reconcile.Request {
+	user, _ := o.(*api.EtcdUser)
+	return r.requests(ctx, user.Namespace, user.Spec.ClusterRef.Name, func(e *api.EtcdUser) bool {
+		return e.UID != user.UID && e.EtcdName() == user.EtcdName()
 	})
 }
 
@@ -90,14 +99,34 @@ func (r *UserReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{}, nil
 	}
 	next.ObservedGeneration, next.Conditions = e.Generation, conditions(e.Status.Conditions, e.Generation, what)
-	if !equality.Semantic.DeepEqual(e.Status, next) {
-		desired := apiac.EtcdUser(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
-		err = client.IgnoreNotFound(apply.Status(ctx, r.Client, next, desired.WithStatus))
-	}
+	err = r.report(ctx, e, next)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
-	return ctrl.Result{RequeueAfter: what.after}, err
+	return ctrl.Result{RequeueAfter: what.after}, client.IgnoreNotFound(err)
+}
+
+// report writes the status where it is another one.
+func (r *UserReconciler) report(ctx context.Context, e *api.EtcdUser, next api.EtcdUserStatus) error {
+	if equality.Semantic.DeepEqual(e.Status, next) {
+		return nil
+	}
+	desired := apiac.EtcdUser(e.Name, e.Namespace).WithResourceVersion(e.ResourceVersion)
+	if err := apply.Status(ctx, r.Client, next, desired.WithStatus); err != nil {
+		return err
+	}
+	e.Status, e.ResourceVersion = next, *desired.ResourceVersion
+	return nil
+}
+
+// begin writes down that etcd may have something of the object from now on, which is deleted with
+// it. What is known already is not written again.
+func (r *UserReconciler) begin(ctx context.Context, e *api.EtcdUser, next *api.EtcdUserStatus) error {
+	if next.Applied != nil {
+		return nil
+	}
+	next.Applied = &api.Applied{}
+	return r.report(ctx, e, *next.DeepCopy())
 }
 
 // take one look, and do what it shows. Nothing is said of what is gone.
@@ -119,29 +148,33 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 	case taken != "":
 		return said{stalled: true, reason: api.ReasonNameTaken, message: taken}, nil
 	}
-	password, version := "", ""
+	var s secret
 	if ref := e.Spec.PasswordSecretRef; ref != nil {
-		wrong := ""
-		if password, version, wrong, err = r.Password(ctx, r.Reader, e.Namespace, ref.Name); err != nil {
+		if s.password, s.version, s.wrong, err = r.Password(ctx, r.Reader, e.Namespace, ref.Name); err != nil {
 			return said{}, err
-		}
-		if wrong != "" {
-			return said{stalled: true, reason: api.ReasonPasswordInvalid, message: wrong + " (spec.passwordSecretRef). The user stays as it is", after: r.soon()}, nil
 		}
 	}
 	if err := r.hold(ctx, e); err != nil {
 		return said{}, err
 	}
 	etcd, what := r.connect(ctx, c)
-	if etcd == nil {
+	switch {
+	case etcd == nil && s.wrong != "":
+		return r.unusable(s), nil
+	case etcd == nil:
 		return rests(e.Status.Conditions, e.Generation, what), nil
 	}
-	what, err = r.settle(ctx, etcd, e, c, next, secret{password, version})
+	what, err = r.settle(ctx, etcd, e, c, next, s)
 	return what, errors.Join(err, etcd.Close())
 }
 
-// secret is a password, and which one that is.
-type secret struct{ password, version string }
+// secret is a password, which one that is, and why it cannot be used.
+type secret struct{ password, version, wrong string }
+
+// unusable is what is said where the password cannot be used.
+func (s Shared) unusable(of secret) said {
+	return said{stalled: true, reason: api.ReasonPasswordInvalid, message: of.wrong + " (spec.passwordSecretRef). A password that etcd has stays", after: s.soon()}
+}
 
 // settle makes the user as it is wanted.
 func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *api.EtcdUser, c *api.EtcdCluster, next *api.EtcdUserStatus, s secret) (said, error) {
@@ -163,9 +196,20 @@ func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 	for _, role := range e.Spec.Roles {
 		wanted.Roles = append(wanted.Roles, string(role))
 	}
+	if s.wrong != "" {
+		if !exists || wanted.Recreate { // there is no password to add it with
+			return r.unusable(s), nil
+		}
+		wanted.SetPassword, s.version = false, e.Status.Password // its roles are as the spec says all the same
+	}
 	acts := membership.PlanUser(wanted, has, exists)
 	if len(acts) > 0 && e.Spec.Drift == api.DriftReport && before != nil && *before == applied && !wanted.SetPassword {
 		return drifted(acts, r.every()), nil
+	}
+	if len(acts) > 0 {
+		if err := r.begin(ctx, e, next); err != nil {
+			return said{}, err
+		}
 	}
 	var unknown []string
 	done := make([]membership.AuthAct, 0, len(acts))
@@ -182,7 +226,10 @@ func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 	}
 	r.tell(e, done)
 	next.Applied, next.Password = &applied, s.version
-	if len(unknown) > 0 {
+	switch {
+	case s.wrong != "":
+		return r.unusable(s), nil
+	case len(unknown) > 0:
 		// That a role is not granted yet is no drift. The watch of EtcdRoles tells when it can be,
 		// but for roles that others add.
 		applied.Generation = 0

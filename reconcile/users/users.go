@@ -129,12 +129,17 @@ func unasked(c *api.EtcdCluster) string {
 	}
 }
 
+// withoutTLS reports whether the members serve clients in plain text.
+func withoutTLS(c *api.EtcdCluster) bool {
+	return c.Status.TLS != nil && c.Status.TLS.Client.Mode == api.TLSDisabled
+}
+
 // connect to the cluster. what is why that cannot be done; it is zero where it can.
 func (s Shared) connect(ctx context.Context, c *api.EtcdCluster) (_ membership.Auth, what said) {
 	if why := unasked(c); why != "" {
 		return nil, waiting("waiting: "+why, 0)
 	}
-	if c.Status.TLS != nil && c.Status.TLS.Client.Mode == api.TLSDisabled {
+	if withoutTLS(c) {
 		return nil, said{stalled: true, reason: api.ReasonInvalidSpec, message: "EtcdCluster " + c.Name + " has no TLS for clients, without which etcd cannot authenticate them: set its spec.tls.client.mode to Managed or Secret"}
 	}
 	etcd, err := s.Connect(ctx, c)
@@ -236,5 +241,13 @@ var matters = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, _ := e.ObjectOld.(*api.EtcdCluster)
 	now, _ := e.ObjectNew.(*api.EtcdCluster)
 	return before.Status.ClusterID != now.Status.ClusterID || unasked(before) != unasked(now) || before.HasAuth() != now.HasAuth() ||
-		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
+		withoutTLS(before) != withoutTLS(now) || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
 }}
+
+// goes are the events of an object that leaves its name in etcd to another one.
+var goes = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() && !e.ObjectNew.GetDeletionTimestamp().IsZero()
+	},
+}

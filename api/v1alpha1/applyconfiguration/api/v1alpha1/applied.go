@@ -10,7 +10,7 @@ type AppliedApplyConfiguration struct {
 	// generation of the spec; 0 while some of it is not applied.
 	Generation *int64 `json:"generation,omitempty"`
 	// clusterID is etcd's own ID of the cluster, in hexadecimal. After a restore it is another one,
-	// and all is applied again.
+	// and all is applied again. It is empty while the first spec is being applied.
 	ClusterID *string `json:"clusterID,omitempty"`
 }
 
