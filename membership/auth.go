@@ -94,5 +94,6 @@ type Permission struct {
 	Access   Access
 }
 
-// AuthDialer makes an Auth of one member with TLS, as SecureDialer makes a Client.
+// AuthDialer makes an Auth of one member with TLS, as SecureDialer makes a Client. A nil
+// configuration is for a member without TLS.
 type AuthDialer func(host string, port int, config *tls.Config) (Auth, error)

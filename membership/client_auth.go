@@ -15,7 +15,13 @@ import (
 
 // DialAuth is the AuthDialer for real members.
 func DialAuth(host string, port int, config *tls.Config) (Auth, error) {
-	c, err := DialTLS(host, port, config)
+	if config == nil {
+		return asAuth(Dial(host, port))
+	}
+	return asAuth(DialTLS(host, port, config))
+}
+
+func asAuth(c Client, err error) (Auth, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // Auth connects to a member of the cluster, the leader where it can be asked, for its users and
-// roles.
+// roles. Where the cluster has TLS for clients, so has the connection.
 func (r *Reconciler) Auth(ctx context.Context, c *api.EtcdCluster) (membership.Auth, error) {
 	all, err := podsOf(ctx, cached{r.Client, c.Name}, c)
 	if err != nil {
@@ -28,7 +28,7 @@ func (r *Reconciler) Auth(ctx context.Context, c *api.EtcdCluster) (membership.A
 	err = errors.New("no member can be asked")
 	for _, pod := range askable(c, all) {
 		config, noConfig := r.configFor(c, pod)
-		if config == nil {
+		if noConfig != nil || config == nil && c.ClientTLS() {
 			err = cmp.Or(noConfig, fmt.Errorf("%s serves without TLS", pod.Name))
 			continue
 		}
@@ -38,8 +38,10 @@ func (r *Reconciler) Auth(ctx context.Context, c *api.EtcdCluster) (membership.A
 }
 
 func (r *Reconciler) dialAuth(c *api.EtcdCluster, pod *corev1.Pod, config *tls.Config) (membership.Auth, error) {
-	config = config.Clone()
-	config.ServerName = c.MemberHost(pod.Name)
+	if config != nil {
+		config = config.Clone()
+		config.ServerName = c.MemberHost(pod.Name)
+	}
 	return r.DialAuth(pod.Status.PodIP, api.PortClient, config)
 }
 

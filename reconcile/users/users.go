@@ -134,13 +134,19 @@ func withoutTLS(c *api.EtcdCluster) bool {
 	return c.Status.TLS != nil && c.Status.TLS.Client.Mode == api.TLSDisabled
 }
 
-// connect to the cluster. what is why that cannot be done; it is zero where it can.
+// connect to the cluster, where roles and users are of use. what is why that cannot be done; it is
+// zero where it can.
 func (s Shared) connect(ctx context.Context, c *api.EtcdCluster) (_ membership.Auth, what said) {
+	if withoutTLS(c) && unasked(c) == "" {
+		return nil, said{stalled: true, reason: api.ReasonInvalidSpec, message: "EtcdCluster " + c.Name + " has no TLS for clients, without which etcd cannot authenticate them: set its spec.tls.client.mode to Managed or Secret"}
+	}
+	return s.reach(ctx, c)
+}
+
+// reach connects to the cluster, also without TLS. It says the same as connect.
+func (s Shared) reach(ctx context.Context, c *api.EtcdCluster) (_ membership.Auth, what said) {
 	if why := unasked(c); why != "" {
 		return nil, waiting("waiting: "+why, 0)
-	}
-	if withoutTLS(c) {
-		return nil, said{stalled: true, reason: api.ReasonInvalidSpec, message: "EtcdCluster " + c.Name + " has no TLS for clients, without which etcd cannot authenticate them: set its spec.tls.client.mode to Managed or Secret"}
 	}
 	etcd, err := s.Connect(ctx, c)
 	if err != nil {
@@ -186,7 +192,7 @@ func (s Shared) remove(ctx context.Context, o client.Object, c *api.EtcdCluster,
 	if c == nil || !applied {
 		return said{}, s.release(ctx, o)
 	}
-	etcd, what := s.connect(ctx, c)
+	etcd, what := s.reach(ctx, c)
 	if etcd == nil {
 		return what, nil
 	}
