@@ -119,6 +119,11 @@ func TestAdmitAuth(t *testing.T) {
 		},
 		"ModeWhileOn":  {reason: "Quorate would be locked out", args: args{before: secured + on, object: plain + on}, want: []string{mode}},
 		"ModeWhileOff": {reason: "etcd authenticates none any more", args: args{before: secured + off, object: plain + off}},
+		"NamedRoot": {
+			reason: "its members would be that user", args: args{object: `{metadata: {name: root}, spec: {auth: {enabled: true}}}`},
+			want: []string{`spec.auth.enabled: Invalid value: spec.auth.enabled: the certificates of the members have the name of the EtcdCluster, and root and quorate are users that may do everything. Create the EtcdCluster with another name, or leave spec.auth out`},
+		},
+		"NamedRootOff": {reason: "etcd authenticates none", args: args{object: `{metadata: {name: quorate}, spec: {auth: {enabled: false}}}`}},
 		"Off":          {reason: "it can be disabled", args: args{before: secured + on, object: `{spec: {auth: {enabled: false}}` + on}},
 		"Removed":      {reason: "which is the same", args: args{before: secured + on, object: `{spec: {}` + on}},
 	})
