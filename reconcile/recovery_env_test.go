@@ -369,6 +369,9 @@ func (w recovery) foretells(s *stage, c *api.EtcdCluster) func(*stage, *api.Etcd
 		if !is(c, api.ConditionReady, metav1.ConditionTrue) { // what could not be done is told by then
 			return
 		}
+		s.eventually("the Pods of members that were removed are gone", func() bool {
+			return !slices.ContainsFunc(s.pods(c), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+		})
 		now, again := s.lives(c)
 		s.resized(outlook, pods, now, asks, s.asked(c))
 		for member, uid := range now {
