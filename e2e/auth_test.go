@@ -145,7 +145,7 @@ func (s *stage) as(ctx context.Context, c *api.EtcdCluster, user string, ask fun
 	authorities := x509.NewCertPool()
 	authorities.AppendCertsFromPEM(secret.Data["ca.crt"])
 	config := clientv3.Config{
-		TLS:         &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authorities, ServerName: c.Name + "-client", MinVersion: tls.VersionTLS12},
+		TLS:         &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authorities, MinVersion: tls.VersionTLS12},
 		DialTimeout: 10 * time.Second,
 	}
 	if user != application {

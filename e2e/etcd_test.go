@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -39,8 +40,8 @@ func (s *stage) etcd(c *api.EtcdCluster) *clientv3.Client {
 // connect as this configuration says.
 func (s *stage) connect(c *api.EtcdCluster, as clientv3.Config) (*clientv3.Client, error) {
 	s.Helper()
-	for _, pod := range s.pods(c) {
-		as.Endpoints = append(as.Endpoints, net.JoinHostPort(pod.Name, strconv.Itoa(api.PortClient)))
+	for _, pod := range s.pods(c) { // by the names in their certificates
+		as.Endpoints = append(as.Endpoints, net.JoinHostPort(c.MemberHost(pod.Name), strconv.Itoa(api.PortClient)))
 	}
 	as.Logger = zap.NewNop()
 	as.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
@@ -145,10 +146,11 @@ func (f forwarded) Close() error {
 // dialPod connects to a port of a Pod through the API server; address is the Pod's name and the
 // port.
 func dialPod(ctx context.Context, namespace, address string) (net.Conn, error) {
-	pod, port, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
+	pod, _, _ := strings.Cut(host, ".")
 	// The connection outlives the dialling of it.
 	forwarding, stop := context.WithCancel(context.WithoutCancel(ctx))
 	conn, err := forward(ctx, forwarding, namespace, pod, port)
