@@ -93,7 +93,7 @@ const (
 func (s *stage) password() *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "reporting-password"},
-		StringData: map[string]string{"password": reportingPassword},
+		StringData: map[string]string{api.SecretPassword: reportingPassword},
 	}
 }
 
@@ -135,15 +135,15 @@ func (s *stage) refused(c *api.EtcdCluster, user string, ask func(context.Contex
 // as asks with the certificate for applications, and a user's name and password.
 func (s *stage) as(ctx context.Context, c *api.EtcdCluster, user string, ask func(context.Context, *clientv3.Client) error) error {
 	secret := &corev1.Secret{}
-	if err := s.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: c.Name + "-client-tls"}, secret); err != nil {
+	if err := s.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: c.ApplicationSecret()}, secret); err != nil {
 		return err
 	}
-	certificate, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	certificate, err := tls.X509KeyPair(secret.Data[api.SecretCert], secret.Data[api.SecretKey])
 	if err != nil {
 		return err
 	}
 	authorities := x509.NewCertPool()
-	authorities.AppendCertsFromPEM(secret.Data["ca.crt"])
+	authorities.AppendCertsFromPEM(secret.Data[api.SecretCA])
 	config := clientv3.Config{
 		TLS:         &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authorities, MinVersion: tls.VersionTLS12},
 		DialTimeout: 10 * time.Second,

@@ -143,8 +143,8 @@ func (f forwarded) Close() error {
 	return f.Conn.Close()
 }
 
-// dialPod connects to a port of a Pod through the API server; address is the Pod's name and the
-// port.
+// dialPod connects to a port of a Pod through the API server; address is the Pod's name, alone or
+// at the beginning of its host name, and the port.
 func dialPod(ctx context.Context, namespace, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

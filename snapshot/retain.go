@@ -24,9 +24,8 @@ type Retention struct {
 }
 
 // Retain divides snapshots, each cluster ID by itself, in the order of List. Only those that were
-// verified are counted.
-// The newest verified one always stays, and so do all that are newer than it: one of them may be
-// the next. A damaged one stays until it is deleted by its name.
+// verified are counted. The newest verified one always stays, and so do all that are newer than it:
+// one of them may be the next. A damaged one stays until it is deleted by its name.
 func Retain(stored []Stored, r Retention, now time.Time) (keep, drop []Stored) {
 	stored = slices.Clone(stored)
 	newestFirst(stored)

@@ -91,21 +91,23 @@ func (r recipe) goMod(ctx context.Context, dir string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read go.mod of %s: %w", m, err)
 		}
-		requires := slices.Clone(r.Requires)
-		for _, p := range required {
-			if slices.Contains(staging, p) {
-				requires = append(requires, module{Path: p, Version: r.StagingVersion})
-				continue
-			}
-			for _, least := range r.AtLeast {
-				if least.Path == p {
-					requires = append(requires, least)
-				}
-			}
-		}
-		return moduleFile(requires, godebug), nil
+		return moduleFile(r.requirements(staging, required), godebug), nil
 	}
 	return nil, fmt.Errorf("recipe %s does not require %s", r.Name, r.StagingOf)
+}
+
+// requirements are those of the module that the programs are built in, where StagingOf stages and
+// requires these.
+func (r recipe) requirements(staging, required []string) []module {
+	requires := slices.Clone(r.Requires)
+	for _, p := range required {
+		if slices.Contains(staging, p) {
+			requires = append(requires, module{Path: p, Version: r.StagingVersion})
+		} else if n := slices.IndexFunc(r.AtLeast, func(m module) bool { return m.Path == p }); n >= 0 {
+			requires = append(requires, r.AtLeast[n])
+		}
+	}
+	return requires
 }
 
 func (r recipe) programs() []string {

@@ -64,6 +64,40 @@ require (
 	}
 }
 
+func TestRequirements(t *testing.T) {
+	t.Parallel()
+	kubernetes := module{"k8s.io/kubernetes", "v1.37.2"}
+	r := recipe{
+		Requires: []module{kubernetes}, StagingVersion: "v0.37.2",
+		AtLeast: []module{{"golang.org/x/net", "v0.61.0"}, {"k8s.io/api", "v0.37.1"}, {"filippo.io/age", "v1.3.1"}},
+	}
+	type args struct{ staging, required []string }
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   []module
+	}{
+		"Staging": {
+			reason: "a folder that the module zip does not hold is the published module, of the same release",
+			args:   args{staging: []string{"k8s.io/api", "k8s.io/sample-cli-plugin"}, required: []string{"k8s.io/api"}},
+			want:   []module{kubernetes, {"k8s.io/api", "v0.37.2"}},
+		},
+		"AtLeast": {
+			reason: "a module that the programs do not need is not required for them",
+			args:   args{required: []string{"go.uber.org/zap", "golang.org/x/net"}},
+			want:   []module{kubernetes, {"golang.org/x/net", "v0.61.0"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, r.requirements(tc.args.staging, tc.args.required)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestInherited(t *testing.T) {
 	t.Parallel()
 	type want struct {
