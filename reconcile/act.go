@@ -313,8 +313,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		if seen.Formed() {
 			return r.prepare(ctx, c, seen, step)
 		}
-		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
-			return firstVolume(c, seen, step, name), nil
+		return r.create(ctx, c, step, func(name string) ([]runtime.ApplyConfiguration, error) {
+			return []runtime.ApplyConfiguration{firstVolume(c, seen, step, name)}, nil
 		})
 	case membership.Bootstrap:
 		// Looked at again: the member may serve by now, and its Pod be away for a moment. A Pod of
@@ -322,7 +322,7 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		if err := r.begin(ctx, c, seen, step, volumeUID); err != nil {
 			return err
 		}
-		return r.create(ctx, c, step, func(name string) (runtime.ApplyConfiguration, error) {
+		return r.create(ctx, c, step, func(name string) ([]runtime.ApplyConfiguration, error) {
 			m := firstMember(c, seen, step, name)
 			m.AgentImage = r.AgentImage
 			m.Again = seen.Bootstrapping[name] != "" // its Pod may have been there before

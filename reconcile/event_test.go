@@ -53,8 +53,8 @@ func TestEventsName(t *testing.T) {
 			s := newStub(t, nil, c, seen.pods["db-2"])
 			var err error
 			if tc.step.Action == membership.Provision {
-				err = s.create(t.Context(), c, tc.step, func(name string) (runtime.ApplyConfiguration, error) {
-					return render.Volume(c, member(c, seen, name)), nil
+				err = s.create(t.Context(), c, tc.step, func(name string) ([]runtime.ApplyConfiguration, error) {
+					return []runtime.ApplyConfiguration{render.Volume(c, member(c, seen, name))}, nil
 				})
 			} else {
 				err = s.deletePod(t.Context(), c, seen.pods["db-2"], tc.step)

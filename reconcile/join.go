@@ -43,8 +43,8 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 			return err
 		}
 	}
-	err := r.create(ctx, c, volumes, func(name string) (runtime.ApplyConfiguration, error) {
-		return render.Volume(c, spare(name)).WithResourceVersion(apply.OnlyIfAbsent), nil
+	err := r.create(ctx, c, volumes, func(name string) ([]runtime.ApplyConfiguration, error) {
+		return []runtime.ApplyConfiguration{render.Volume(c, spare(name)).WithResourceVersion(apply.OnlyIfAbsent)}, nil
 	})
 	if err != nil {
 		return err
@@ -56,11 +56,11 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		if err := refusedUnlessProved(of, seen, proved); err != nil {
 			return &invalidError{err}
 		}
-		pod, err := render.Provisioner(of, m)
+		forms, err := podForms(of, seen, m, render.Provisioner)
 		if err != nil {
 			return &invalidError{err}
 		}
-		_, err = r.createOne(ctx, c, pod.WithResourceVersion(apply.OnlyIfAbsent)) // one that is there may be a voter's by now
+		_, err = r.createOne(ctx, c, forms...)
 		return err
 	})
 }
@@ -94,16 +94,12 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 				return err
 			}
 		}
-		return r.create(ctx, c, step, func(string) (runtime.ApplyConfiguration, error) { return absentPod(of, seen, m) })
+		return r.create(ctx, c, step, func(string) ([]runtime.ApplyConfiguration, error) { return absentPod(of, seen, m) })
 	}
 	if len(render.Outdated(of, pod)) > 0 || render.AppliedImage(of, pod) != render.Image(of, m.Version) {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on
 	}
-	told, err := render.PodMetadata(pod, c, m)
-	if err != nil {
-		return &invalidError{err}
-	}
-	if err := r.applyPod(ctx, c, pod, told); err != nil {
+	if told, err := r.applyPodMetadata(ctx, c, seen, m); !told {
 		return err
 	}
 	r.event(c, step, "Started etcd in Pod "+name)

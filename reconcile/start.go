@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -43,7 +44,7 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 		changed = errors.Join(changed, err)
 		return err != nil
 	})
-	return errors.Join(r.create(ctx, c, same, func(name string) (runtime.ApplyConfiguration, error) {
+	return errors.Join(r.create(ctx, c, same, func(name string) ([]runtime.ApplyConfiguration, error) {
 		m := member(c, seen, name)
 		of, proved := seen.made(c, name)
 		m.Proved = proved
@@ -51,17 +52,18 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 	}), changed)
 }
 
-// create applies one object for each member of the step, all at once, and tells in one event for
-// which it was not there: the API server counts events that differ only in their words as one.
-func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step membership.Step, object func(string) (runtime.ApplyConfiguration, error)) error {
+// create applies one object for each member of the step, all at once, the first of its forms that
+// the API server takes. It tells in one event for which it was not there: the API server counts
+// events that differ only in their words as one.
+func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step membership.Step, forms func(string) ([]runtime.ApplyConfiguration, error)) error {
 	created := make([]string, len(step.Members)) // empty for what was there
 	err := each(step.Members, func(name string) error {
-		desired, err := object(name)
+		desired, err := forms(name)
 		if err != nil {
 			return &invalidError{err}
 		}
-		absent, err := r.createOne(ctx, c, desired)
-		if object, ok := desired.(configuration); ok && absent {
+		absent, err := r.createOne(ctx, c, desired...)
+		if object, ok := desired[0].(configuration); ok && absent {
 			created[slices.Index(step.Members, name)] = *object.GetKind() + " " + *object.GetName()
 		}
 		return err
@@ -76,9 +78,9 @@ func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step member
 // createOne applies one object of a member, and reports whether it had to be created. Where there
 // is one that is not as was seen, the next pass looks again. One of ours without our label never
 // shows in the cache, and gets that back: the next pass would be like this one otherwise, for ever.
-func (r *Reconciler) createOne(ctx context.Context, c *api.EtcdCluster, desired runtime.ApplyConfiguration) (bool, error) {
-	created, err := r.apply(ctx, c, desired)
-	want, ok := desired.(configuration)
+func (r *Reconciler) createOne(ctx context.Context, c *api.EtcdCluster, forms ...runtime.ApplyConfiguration) (bool, error) {
+	created, err := r.applyFirst(ctx, c, forms...)
+	want, ok := forms[0].(configuration)
 	if !ok || !apierrors.IsConflict(err) {
 		return created, err
 	}
@@ -89,6 +91,21 @@ func (r *Reconciler) createOne(ctx context.Context, c *api.EtcdCluster, desired 
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%q}}}`, live.GetUID(), api.LabelCluster, c.Name)
 	if patchErr := r.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(api.Manager)); patchErr != nil {
 		return created, fmt.Errorf("give %s %s its label back: %w", *want.GetKind(), *want.GetName(), patchErr)
+	}
+	return created, err
+}
+
+// applyFirst applies the first of several forms of one object that the API server takes. Where it
+// takes none, the error is what it says of the first.
+func (r *Reconciler) applyFirst(ctx context.Context, c *api.EtcdCluster, forms ...runtime.ApplyConfiguration) (created bool, err error) {
+	created, err = r.apply(ctx, c, forms[0])
+	for _, other := range forms[1:] {
+		if !refuses(err) {
+			return created, err
+		}
+		if made, refused := r.apply(ctx, c, other); !refuses(refused) {
+			return made, refused
+		}
 	}
 	return created, err
 }
@@ -122,14 +139,30 @@ func firstVolume(c *api.EtcdCluster, seen observed, step membership.Step, name s
 	return volume.WithResourceVersion(apply.OnlyIfAbsent)
 }
 
-// absentPod is the Pod of a member, to be created where there is none.
-func absentPod(c *api.EtcdCluster, seen observed, m render.Member) (runtime.ApplyConfiguration, error) {
+// absentPod is the Pod of a member, to be created where there is none, in the forms that it may
+// have.
+func absentPod(c *api.EtcdCluster, seen observed, m render.Member) ([]runtime.ApplyConfiguration, error) {
 	if err := refusedUnlessProved(c, seen, m.Proved); err != nil {
 		return nil, err
 	}
-	pod, err := render.Pod(c, m)
-	if err != nil {
-		return nil, err
+	return podForms(c, seen, m, render.Pod)
+}
+
+// podForms are the Pod of a member with the labels and annotations of the spec and, where other
+// ones are known with which the API server took Pods of this cluster, with those: of a member that
+// comes, those of another one.
+func podForms(c *api.EtcdCluster, seen observed, m render.Member, pod func(*api.EtcdCluster, render.Member) (*corev1ac.PodApplyConfiguration, error)) ([]runtime.ApplyConfiguration, error) {
+	all := []*api.EtcdCluster{c}
+	if before, ok := render.WithServedMetadata(c, seen.record(m.Name)); ok {
+		all = append(all, before)
 	}
-	return pod.WithResourceVersion(apply.OnlyIfAbsent), nil
+	var forms []runtime.ApplyConfiguration
+	for _, of := range all {
+		form, err := pod(of, m)
+		if err != nil {
+			return nil, err
+		}
+		forms = append(forms, form.WithResourceVersion(apply.OnlyIfAbsent)) // one that is there may be a voter's by now
+	}
+	return forms, nil
 }

@@ -24,6 +24,9 @@ type served struct {
 	Pod        *api.Pod        `json:"pod,omitempty"` // without its metadata, which comes to a Pod that runs
 	Scheduling *api.Scheduling `json:"scheduling,omitempty"`
 	TLS        *api.ClientTLS  `json:"tls,omitempty"` // the clients' port, without what goes into certificates
+
+	// Metadata are the labels and annotations of the spec with which the API server took the Pod.
+	Metadata *api.Metadata `json:"metadata,omitempty"`
 }
 
 // mostServed bounds what is kept of a spec. All annotations of an object together may have four
@@ -37,7 +40,12 @@ func Served(c *api.EtcdCluster, said string) string {
 	if before, ok := AsServed(c, said); ok && saysPort(said) && sameVersion(before.Spec.Version, c.Spec.Version) && slices.Equal(revision(before), revision(c)) {
 		return said
 	}
-	raw, err := json.Marshal(recorded(c))
+	now := recorded(c)
+	now.Metadata = servedMetadata(said)
+	raw, err := json.Marshal(now)
+	if len(raw) > mostServed {
+		raw, err = json.Marshal(recorded(c))
+	}
 	if err != nil || len(raw) > mostServed { // ValidateServed refuses it: what was proved before is what there is to go back to
 		return said
 	}

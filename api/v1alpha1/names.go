@@ -88,7 +88,9 @@ const (
 	AnnotationNextWith = "etcd.quorate.dev/next-with"
 
 	// AnnotationServed says, on a PersistentVolumeClaim, with which parts of the spec its member
-	// has served last, as JSON. When the member is not being changed its Pod is made of these.
+	// has served last, as JSON. When the member is not being changed its Pod is made of these. It
+	// also names the labels and annotations of the spec with which the Pod was created. A Pod is
+	// created with those only where the API server refuses the ones that the spec asks for.
 	AnnotationServed = "etcd.quorate.dev/served-with"
 
 	// AnnotationTLS says, on a PersistentVolumeClaim, which modes of TLS are in force on the two
@@ -151,7 +153,8 @@ const (
 	AnnotationApplied = "etcd.quorate.dev/applied"
 
 	// AnnotationRevision says, on a Pod, of which parts of the spec it was made, as a hash for
-	// each.
+	// each. That of "metadata" tells with which labels and annotations it was created; it may have
+	// others by now.
 	AnnotationRevision = "etcd.quorate.dev/revision"
 )
 

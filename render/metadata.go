@@ -1,0 +1,91 @@
+package render
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	api "quorate.dev/api/v1alpha1"
+)
+
+// Labels and annotations of the spec come to Pods that run, so they make no Pod outdated. A policy
+// of the API server may refuse them all the same, and then no Pod can be made with them. So a
+// volume also remembers those with which the API server took the Pod of its member
+// (AnnotationServed), for Pods that have to be made until the spec is reverted. What it took for a
+// Pod that was there already proves nothing: many policies look at new Pods alone.
+
+// partMetadata is the name that the labels and annotations of the spec have in the revision of a
+// Pod (AnnotationRevision). They are those with which it was created, and never outdated.
+const partMetadata = "metadata"
+
+// askedMetadata are the labels and annotations of the spec that a Pod gets; nil for none.
+func askedMetadata(c *api.EtcdCluster) *api.Metadata {
+	m := &api.Metadata{Labels: api.Labels{}, Annotations: map[string]string{}}
+	for _, from := range []*api.Metadata{c.Spec.AdditionalMetadata, podMetadata(c)} {
+		if from != nil {
+			maps.Copy(m.Labels, from.Labels)
+			maps.Copy(m.Annotations, from.Annotations)
+		}
+	}
+	if len(m.Labels)+len(m.Annotations) == 0 {
+		return nil
+	}
+	return m
+}
+
+// metadataHash is that of what askedMetadata says; empty for none, as on the Pods of builds that
+// did not tell.
+func metadataHash(c *api.EtcdCluster) string {
+	if m := askedMetadata(c); m != nil {
+		return hash(m)
+	}
+	return ""
+}
+
+// servedMetadata are the labels and annotations that a record names (AnnotationServed); nil for
+// none. A person may have written there what only Quorate writes on a Pod.
+func servedMetadata(record string) *api.Metadata {
+	var s served
+	if len(record) > mostServed || json.Unmarshal([]byte(record), &s) != nil || s.Metadata == nil {
+		return nil
+	}
+	ours := func(key, _ string) bool { return strings.HasPrefix(key, api.GroupName+"/") }
+	maps.DeleteFunc(s.Metadata.Labels, ours)
+	maps.DeleteFunc(s.Metadata.Annotations, ours)
+	return s.Metadata
+}
+
+// NameMetadata is a record (AnnotationServed) that also names the labels and annotations of the
+// spec, where the Pod was created with them. One that has no room for them stays as it is.
+func NameMetadata(record string, c *api.EtcdCluster, pod *corev1.Pod) string {
+	asked := askedMetadata(c)
+	var s served
+	if revisionOf(pod).hashOf(partMetadata) != metadataHash(c) || json.Unmarshal([]byte(record), &s) != nil || equality.Semantic.DeepEqual(s.Metadata, asked) {
+		return record
+	}
+	s.Metadata = asked
+	raw, err := json.Marshal(s)
+	if err != nil || len(raw) > mostServed {
+		return record
+	}
+	return string(raw)
+}
+
+// WithServedMetadata is the EtcdCluster as it would be with the labels and annotations with which
+// the API server took the Pod of a member, as the record on its volume has it (AnnotationServed);
+// false where they are what the spec asks for.
+func WithServedMetadata(c *api.EtcdCluster, record string) (*api.EtcdCluster, bool) {
+	before := servedMetadata(record)
+	if record == "" || equality.Semantic.DeepEqual(before, askedMetadata(c)) {
+		return c, false
+	}
+	c = c.DeepCopy()
+	c.Spec.AdditionalMetadata = before
+	if c.Spec.Pod != nil {
+		c.Spec.Pod.Metadata = nil
+	}
+	return c, true
+}
