@@ -18,8 +18,8 @@ import (
 )
 
 // An answer is not yet success. etcd may answer from what its member was changed to, and end a
-// moment later: a limit of memory shows when the database is read, and clients come back. So a
-// member has to stay ready for a while before the next one is changed, and before its volume says
+// moment later: a limit of memory shows when the database is read, and clients come back. With a
+// limit of cpu it may answer now and then. So a member has to stay ready for a while before the next one is changed, and before its volume says
 // that it has served with what it has.
 
 // How long a member has to be ready.
@@ -35,11 +35,15 @@ const (
 	// provesNew is after a new Pod, which may have other flags and another node: three probes of
 	// its readiness, one a second.
 	provesNew = 3 * time.Second
-	// provesTried is with a lower limit of memory, or after a crash: longer than the first back-off
-	// of a kubelet, 10 s, and the second, 20 s. etcd that crashes again and again is seen to wait
-	// by then.
+	// provesTried is with a lower limit of cpu or memory, or after a crash: longer than the first
+	// back-off of a kubelet, 10 s, and the second, 20 s. etcd that crashes again and again is seen
+	// to wait by then.
 	provesTried = 30 * time.Second
 )
+
+// whileProving is the longest time between two looks at a member that is to stay ready: it has to
+// answer in each of them.
+const whileProving = provesNew + rounding
 
 // rounding is what a time in the API may be too early: it is kept in whole seconds.
 const rounding = time.Second
@@ -154,7 +158,7 @@ func containers(seen observed) (all []string) {
 }
 
 // doWell are the members and containers in which etcd does well now: the kubelet finds it ready or,
-// before its probes, etcd itself answers.
+// before its probes, etcd itself answers. One that has something new has to do both.
 func doWell(c *api.EtcdCluster, seen observed, first map[string]time.Time, now time.Time) (well []string) {
 	for _, i := range seen.Instances {
 		pod := seen.pods[i.Name]
@@ -162,7 +166,7 @@ func doWell(c *api.EtcdCluster, seen observed, first map[string]time.Time, now t
 			continue
 		}
 		id := i.Name + "/" + ptr.Deref(containerStatus(pod), corev1.ContainerStatus{}).ContainerID
-		does := i.Pod.Ready
+		does := i.Pod.Ready && (i.Serves() || len(i.Pod.Untried) == 0 && i.Volume.Next == (membership.Version{}))
 		if beforeProbes(c, seen.claims[i.Name], pod, i, first[id], now) {
 			does = i.Serves()
 		}
@@ -214,7 +218,7 @@ func readySince(pod *corev1.Pod) time.Time {
 func provesAfter(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, i membership.Instance) time.Duration {
 	s := containerStatus(pod)
 	switch {
-	case endedByItself(s), slices.Contains(i.Pod.Untried, "resources") && lowersMemory(c, claim, pod):
+	case endedByItself(s), slices.Contains(i.Pod.Untried, "resources") && lowersLimit(c, claim, pod):
 		return provesTried
 	case s.RestartCount == 0:
 		return provesNew
@@ -231,17 +235,20 @@ func endedByItself(s *corev1.ContainerStatus) bool {
 	return exit != nil && (exit.ExitCode != 0 && exit.ExitCode != terminated || exit.Reason == podstatus.OOMKilled)
 }
 
-// lowersMemory reports whether a Pod may use less memory than its member has served with.
-func lowersMemory(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) bool {
+// lowersLimit reports whether a Pod may use less cpu or memory than its member has served with.
+func lowersLimit(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) bool {
 	served, ok := render.AsServed(c, said(claim))
-	limit := memoryLimit(pod)
-	if !ok || limit.IsZero() {
+	if !ok {
 		return false
 	}
-	if served.Spec.Resources == nil || served.Spec.Resources.Limits.Memory().IsZero() {
-		return true
+	before := ptr.Deref(served.Spec.Resources, api.Resources{}).Limits
+	for _, of := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		now, limited := etcdContainer(pod).Resources.Limits[of]
+		if had, bounded := before[of]; limited && (!bounded || now.Cmp(had) < 0) {
+			return true
+		}
 	}
-	return limit.Cmp(*served.Spec.Resources.Limits.Memory()) < 0
+	return false
 }
 
 // resizedAt is when the cpu and memory of a running Pod were changed, where its member has not
@@ -276,7 +283,7 @@ func again(seen observed, step membership.Step, lately bool) time.Duration {
 	case seen.proves == 0:
 		return wait
 	case only:
-		return seen.proves
+		return min(seen.proves, whileProving)
 	default:
 		return min(wait, seen.proves)
 	}

@@ -34,6 +34,8 @@ func TestProves(t *testing.T) {
 		seen     time.Duration // ago that this process has seen it do well first; 0: now
 		limit    string        // of memory
 		served   string        // limit of memory with which it has served
+		cpu      string        // limit
+		ran      string        // limit of cpu with which it has served
 	}
 	type facts struct {
 		Unproved, Crashed bool
@@ -74,6 +76,17 @@ func TestProves(t *testing.T) {
 			reason: "nothing bounded it before",
 			pod:    pod{untried: []string{"resources"}, limit: "1Gi", started: 8 * time.Second, ready: 6 * time.Second}, want: facts{Unproved: true, Next: 25 * time.Second},
 		},
+		"LessCPU": {
+			reason: "etcd may answer now and then",
+			pod:    pod{untried: []string{"resources"}, cpu: "1m", ran: "1", started: 8 * time.Second, ready: 6 * time.Second}, want: facts{Unproved: true, Next: 25 * time.Second},
+		},
+		"MoreCPU": {reason: "more does no harm", pod: pod{untried: []string{"resources"}, cpu: "2", ran: "1000m", started: 8 * time.Second, ready: 6 * time.Second}},
+		"NoLimit": {reason: "nor does none", pod: pod{untried: []string{"resources"}, ran: "1", started: 8 * time.Second, ready: 6 * time.Second}},
+		"TriedSilent": {
+			reason: "its kubelet finds it ready, and it does not answer the operator",
+			pod:    pod{untried: []string{"resources"}, silent: true, started: time.Hour, ready: time.Hour, seen: time.Minute}, want: facts{Unproved: true},
+		},
+		"OldSilent":  {reason: "it has proved itself with what it has", pod: pod{silent: true, started: time.Hour, ready: time.Hour}},
 		"MoreMemory": {reason: "more does no harm", pod: pod{untried: []string{"resources"}, limit: "2Gi", served: "1Gi", started: 8 * time.Second, ready: 6 * time.Second}},
 		"MemoryOfPolicy": {
 			reason: "a limit that was not changed is on no trial",
@@ -100,6 +113,12 @@ func TestProves(t *testing.T) {
 			live.Spec.Containers = []corev1.Container{{Name: render.Container}}
 			if tc.pod.limit != "" {
 				live.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(tc.pod.limit)}
+			}
+			if tc.pod.cpu != "" {
+				live.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(tc.pod.cpu)}
+			}
+			if tc.pod.ran != "" {
+				claim.Annotations[api.AnnotationServed] = `{"version":"3.6.16","resources":{"limits":{"cpu":"` + tc.pod.ran + `"}}}`
 			}
 			if tc.pod.applied != 0 {
 				live.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: api.Manager, Time: new(ago(tc.pod.applied))}}
@@ -225,7 +244,8 @@ func TestAgain(t *testing.T) {
 		want   time.Duration
 	}{
 		"Nothing":  {reason: "no member is about to prove itself", step: proving, want: whileForming},
-		"Proving":  {reason: "time alone is waited for", step: proving, proves: 25 * time.Second, want: 25 * time.Second},
+		"Proving":  {reason: "time alone is waited for", step: proving, proves: 3500 * time.Millisecond, want: 3500 * time.Millisecond},
+		"Trying":   {reason: "it has to answer each time", step: proving, proves: 25 * time.Second, want: 4 * time.Second},
 		"Healthy":  {reason: "what it has served with is written down then", step: membership.Step{Action: membership.None, Reason: membership.Healthy}, proves: 3 * time.Second, want: 3 * time.Second},
 		"Changing": {reason: "no watch tells that another one answers", step: proving, proves: 25 * time.Second, given: func(seen *observed) { seen.Instances[1].Pod.Changing = true }, want: whileForming},
 		"Starting": {reason: "the watch of Pods tells when there is a member to ask", step: forming, want: whileWaiting},
