@@ -19,8 +19,8 @@ import (
 
 // An answer is not yet success. etcd may answer from what its member was changed to, and end a
 // moment later: a limit of memory shows when the database is read, and clients come back. With a
-// limit of cpu it may answer now and then. So a member has to stay ready for a while before the next one is changed, and before its volume says
-// that it has served with what it has.
+// limit of cpu it may answer now and then. So a member has to stay ready for a while before the
+// next one is changed, and before its volume says that it has served with what it has.
 
 // How long a member has to be ready.
 const (

@@ -135,7 +135,7 @@ type EtcdBackupStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// attempt is which attempt is under way, or was the last one: 1 to 3. It is written down before
+	// attempt is which attempt is under way, or was the last one: 1 to 5. It is written down before
 	// the attempt's Job is created.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`

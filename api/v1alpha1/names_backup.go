@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// JobName is the Job of an attempt: <name>, <name>-2, <name>-3.
+// JobName is the Job of an attempt: <name>, <name>-2 and so on.
 func (b *EtcdBackup) JobName(attempt int32) string { return b.Name + suffix(attempt) }
 
 // DeletionJobName is the Job that deletes what is stored.

@@ -37,16 +37,16 @@ func TestDeadNode(t *testing.T) {
 		"Hangs": {
 			reason: "The attempt counts as failed, like that of a Pod which was evicted",
 			args:   begun, job: "nightly", since: patience, phase: corev1.PodRunning,
-			want: Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 1 of 3 failed: " + hangs, After: 10 * time.Second},
+			want: Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 1 of 5 failed, the next one begins at 2026-11-25T07:52:10Z: " + hangs, After: 10 * time.Second},
 		},
 		"Again": {
 			reason: "The next attempt runs on another node, and stores under another name",
 			args:   begun, job: "nightly", since: time.Hour, phase: corev1.PodRunning,
-			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "no snapshot was taken; beginning attempt 2 of 3"},
+			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "no snapshot was taken; beginning attempt 2 of 5"},
 		},
-		"ThreeTimes": {
+		"FiveTimes": {
 			reason: "It is given up, and the schedule makes the next one",
-			args:   all(begun, func(o *Observed) { o.Backup.Status.Attempt = 3 }), job: "nightly", since: time.Hour, phase: corev1.PodRunning,
+			args:   all(begun, func(o *Observed) { o.Backup.Status.Attempt = 5 }), job: "nightly", since: time.Hour, phase: corev1.PodRunning,
 			want: Step{Action: GiveUp, Reason: api.ReasonTerminating, Message: "no snapshot was taken: " + hangs + "; when that is mended, make another EtcdBackup: this one is not tried again"},
 		},
 		"Deleted": {

@@ -83,7 +83,7 @@ type Step struct {
 
 const (
 	// attempts is how often a backup is tried.
-	attempts = 3
+	attempts = 5
 	// whileRunning is between two looks at a Pod: no watch tells of it.
 	whileRunning = 2 * time.Second
 	// betweenDeletions is how long a failed deletion rests at least before it is tried again, and
@@ -92,8 +92,9 @@ const (
 	longestRest      = time.Hour
 )
 
-// retryAfter is how long an attempt that has failed rests before the next one.
-var retryAfter = []time.Duration{10 * time.Second, time.Minute}
+// retryAfter is how long an attempt that has failed rests before the next one. All of them outlast
+// a store or a cluster that is away for a quarter of an hour.
+var retryAfter = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute}
 
 // lasting are the reasons of agents that another attempt would only repeat: a person must act.
 var lasting = []string{
@@ -292,10 +293,11 @@ func planEnded(o Observed) Step {
 		return giveUp(failed, what, "when that is mended, make another EtcdBackup: this one is not tried again")
 	}
 	rest := retryAfter[min(int(b.Status.Attempt), len(retryAfter))-1]
-	if left := rest - o.Now.Sub(o.Take.Ended); left > 0 {
+	next := o.Take.Ended.Add(rest)
+	if left := next.Sub(o.Now); left > 0 {
 		return Step{
 			Action: Wait, Reason: api.ReasonRetrying, After: left,
-			Message: fmt.Sprintf("%s; attempt %d of %d failed: %s", what, b.Status.Attempt, attempts, failed.Message),
+			Message: fmt.Sprintf("%s; attempt %d of %d failed, the next one begins at %s: %s", what, b.Status.Attempt, attempts, next.UTC().Format(time.RFC3339), failed.Message),
 		}
 	}
 	if step, ok := missing(o); ok {

@@ -264,21 +264,28 @@ func TestPlan(t *testing.T) {
 		"Retrying": {
 			reason: "What may mend itself is waited for",
 			args:   failed("Unreachable", "no member answers"),
-			want:   Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 1 of 3 failed: no member answers", After: 10 * time.Second},
+			want:   Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 1 of 5 failed, the next one begins at 2026-11-25T07:52:10Z: no member answers", After: 10 * time.Second},
 		},
 		"RetryingLonger": {
 			reason: "The second time longer",
 			args: all(failed("Unreachable", "no member answers"), func(o *Observed) {
 				o.Backup.Status.Attempt = 2
 			}),
-			want: Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 2 of 3 failed: no member answers", After: time.Minute},
+			want: Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 2 of 5 failed, the next one begins at 2026-11-25T07:53:00Z: no member answers", After: time.Minute},
+		},
+		"RetryingLast": {
+			reason: "A store may be away for a quarter of an hour",
+			args: all(failed("Unreachable", "no member answers"), func(o *Observed) {
+				o.Backup.Status.Attempt = 4
+			}),
+			want: Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 4 of 5 failed, the next one begins at 2026-11-25T08:07:00Z: no member answers", After: 15 * time.Minute},
 		},
 		"Again": {
 			reason: "The next attempt is written down first, like every one",
 			args: all(failed("Unreachable", "no member answers"), func(o *Observed) {
 				o.Take.Ended = o.Now.Add(-10 * time.Second)
 			}),
-			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "no snapshot was taken; beginning attempt 2 of 3"},
+			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "no snapshot was taken; beginning attempt 2 of 5"},
 		},
 		"AgainWithoutCluster": {
 			reason: "What a Job cannot be made without is waited for",
@@ -287,30 +294,30 @@ func TestPlan(t *testing.T) {
 			}),
 			want: Step{Action: Stall, Reason: api.ReasonClusterNotFound, Message: noCluster},
 		},
-		"ThreeTimes": {
+		"FiveTimes": {
 			reason: "It is not tried for ever",
 			args: all(failed("Unreachable", "no member answers"), func(o *Observed) {
-				o.Backup.Status.Attempt = 3
+				o.Backup.Status.Attempt = 5
 			}),
 			want: Step{Action: GiveUp, Reason: "Unreachable", Message: "no snapshot was taken: no member answers" + again},
 		},
 		"PodGone": {
 			reason: "A drained node takes the result with it",
 			args:   all(failed("", ""), func(o *Observed) { o.Take.Pod = nil }),
-			want:   Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 1 of 3 failed: the Pod of Job nightly is gone, and with it what came of it", After: 10 * time.Second},
+			want:   Step{Action: Wait, Reason: api.ReasonRetrying, Message: "no snapshot was taken; attempt 1 of 5 failed, the next one begins at 2026-11-25T07:52:10Z: the Pod of Job nightly is gone, and with it what came of it", After: 10 * time.Second},
 		},
 		"Overran": {
 			reason: "One that hangs comes to an end, and its containers know only that they were killed",
 			args:   all(failed("AgentFailed", "container save exited with code 137"), func(o *Observed) { o.Take.Overran = true }),
 			want: Step{
 				Action: Wait, Reason: api.ReasonRetrying, After: 10 * time.Second,
-				Message: "no snapshot was taken; attempt 1 of 3 failed: Job nightly had not ended 6 hours after it had begun, and was ended: a container hangs, or its Pod could not start",
+				Message: "no snapshot was taken; attempt 1 of 5 failed, the next one begins at 2026-11-25T07:52:10Z: Job nightly had not ended 6 hours after it had begun, and was ended: a container hangs, or its Pod could not start",
 			},
 		},
 		"VerifyAgain": {
 			reason: "What is stored is not taken again",
 			args:   all(failed("TimedOut", "etcd does not serve"), func(o *Observed) { o.Backup.Status.SHA256 = "6b86" }),
-			want:   Step{Action: Wait, Reason: api.ReasonRetrying, Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified; attempt 1 of 3 failed: etcd does not serve", After: 10 * time.Second},
+			want:   Step{Action: Wait, Reason: api.ReasonRetrying, Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified; attempt 1 of 5 failed, the next one begins at 2026-11-25T07:52:10Z: etcd does not serve", After: 10 * time.Second},
 		},
 		"Damaged": {
 			reason: "What is damaged stays damaged",
@@ -322,26 +329,26 @@ func TestPlan(t *testing.T) {
 			args: all(failed("Evicted", "the node was drained"), func(o *Observed) {
 				o.Backup.Status.SHA256, o.Backup.Spec.Encryption, o.Take.Ended = "6b86", &api.BackupEncryption{}, born
 			}),
-			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified (its plain copy is gone with the Pod); beginning attempt 2 of 3"},
+			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified (its plain copy is gone with the Pod); beginning attempt 2 of 5"},
 		},
 		"EncryptedHash": {
 			reason: "What is stored can be read again without a key",
 			args: all(failed("TimedOut", "the store does not answer"), func(o *Observed) {
 				o.Backup.Status.SHA256, o.Backup.Spec.Encryption, o.Backup.Spec.Verify, o.Take.Ended = "6b86", &api.BackupEncryption{}, api.VerifyHash, born
 			}),
-			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified; beginning attempt 2 of 3"},
+			want: Step{Action: Begin, Reason: api.ReasonRetrying, Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified; beginning attempt 2 of 5"},
 		},
 		"EncryptedUnverified": {
 			reason: "It is not tried for ever",
 			args: all(failed("TimedOut", "etcd does not serve"), func(o *Observed) {
-				o.Backup.Status.SHA256, o.Backup.Spec.Encryption, o.Backup.Status.Attempt = "6b86", &api.BackupEncryption{}, 3
+				o.Backup.Status.SHA256, o.Backup.Spec.Encryption, o.Backup.Status.Attempt = "6b86", &api.BackupEncryption{}, 5
 			}),
 			want: Step{Action: GiveUp, Reason: "TimedOut", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: etcd does not serve; its plain copy is gone with the Pod: verify it by hand with its private key (quorate snapshot verify), or make another EtcdBackup"},
 		},
 		"EncryptedByCluster": {
 			reason: "The same, where the cluster asked for it",
 			args: all(failed("TimedOut", "etcd does not serve"), func(o *Observed) {
-				o.Backup.Status.SHA256, o.Backup.Status.Encryption, o.Backup.Status.Attempt = "6b86", &api.BackupEncryption{}, 3
+				o.Backup.Status.SHA256, o.Backup.Status.Encryption, o.Backup.Status.Attempt = "6b86", &api.BackupEncryption{}, 5
 			}),
 			want: Step{Action: GiveUp, Reason: "TimedOut", Message: "the snapshot is stored as team-a-nightly-20261125t075000z-1a2b3c4d, and is not verified: etcd does not serve; its plain copy is gone with the Pod: verify it by hand with its private key (quorate snapshot verify), or make another EtcdBackup"},
 		},

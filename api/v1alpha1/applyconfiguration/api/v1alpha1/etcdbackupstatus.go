@@ -18,7 +18,7 @@ type EtcdBackupStatusApplyConfiguration struct {
 	// conditions are Ready, always: True once the snapshot is stored and verified; and Reconciling
 	// and Stalled, only while True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// attempt is which attempt is under way, or was the last one: 1 to 3. It is written down before
+	// attempt is which attempt is under way, or was the last one: 1 to 5. It is written down before
 	// the attempt's Job is created.
 	Attempt *int32 `json:"attempt,omitempty"`
 	// store is the store that the first attempt went to; the others and the deletion use it too.
