@@ -48,8 +48,8 @@ func metadataHash(c *api.EtcdCluster) string {
 // servedMetadata are the labels and annotations that a record names (AnnotationServed); nil for
 // none. A person may have written there what only Quorate writes on a Pod.
 func servedMetadata(record string) *api.Metadata {
-	var s served
-	if len(record) > mostServed || json.Unmarshal([]byte(record), &s) != nil || s.Metadata == nil {
+	s, _ := readServed(record)
+	if s.Metadata == nil {
 		return nil
 	}
 	ours := func(key, _ string) bool { return strings.HasPrefix(key, api.GroupName+"/") }
@@ -62,8 +62,8 @@ func servedMetadata(record string) *api.Metadata {
 // spec, where the Pod was created with them. One that has no room for them stays as it is.
 func NameMetadata(record string, c *api.EtcdCluster, pod *corev1.Pod) string {
 	asked := askedMetadata(c)
-	var s served
-	if revisionOf(pod).hashOf(partMetadata) != metadataHash(c) || json.Unmarshal([]byte(record), &s) != nil || equality.Semantic.DeepEqual(s.Metadata, asked) {
+	s, ok := readServed(record)
+	if !ok || revisionOf(pod).hashOf(partMetadata) != metadataHash(c) || equality.Semantic.DeepEqual(s.Metadata, asked) {
 		return record
 	}
 	s.Metadata = asked

@@ -83,6 +83,10 @@ func TestServedMetadata(t *testing.T) {
 			reason: "what has to be there to go back to comes first", args: args{record: with(`{"labels":{"a":"x"}}`), created: noted, spec: noted},
 			want: want{record: with(`{"labels":{"a":"x"}}`), labels: api.Labels{"a": "x"}},
 		},
+		"Costly": {
+			reason: "a quantity that takes a minute to parse is nothing that Quorate wrote", args: args{record: `{"resources":{"limits":{"cpu":"1e-100000000"}},"metadata":{"labels":{"a":"x"}}}`, created: labelled("", ""), spec: labelled("", "")},
+			want: want{record: `{"resources":{"limits":{"cpu":"1e-100000000"}},"metadata":{"labels":{"a":"x"}}}`, no: true},
+		},
 		"NoRecord": {
 			reason: "nothing is known", args: args{record: "", created: labelled("x", ""), spec: labelled("z", "")},
 			want: want{no: true},

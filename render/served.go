@@ -122,8 +122,8 @@ func Differing(a, b *api.EtcdCluster) []string {
 // AsServed is the EtcdCluster as the Pod of a member was made of it that served with what its claim
 // says (Said); false where that says nothing.
 func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
-	var s served
-	if said == "" || len(said) > mostServed || json.Unmarshal([]byte(said), &servedQuantities{}) != nil || json.Unmarshal([]byte(said), &s) != nil {
+	s, ok := readServed(said)
+	if !ok {
 		return nil, false
 	}
 	port := c.ClientPort() // where none is named, the one in force
@@ -141,6 +141,12 @@ func AsServed(c *api.EtcdCluster, said string) (*api.EtcdCluster, bool) {
 		c.Spec.Pod.Metadata = metadata // also where the annotation says something else
 	}
 	return c, true
+}
+
+// readServed reads a record; false where it says nothing, or what Quorate never wrote.
+func readServed(record string) (s served, ok bool) {
+	ok = record != "" && len(record) <= mostServed && json.Unmarshal([]byte(record), &servedQuantities{}) == nil && json.Unmarshal([]byte(record), &s) == nil
+	return s, ok
 }
 
 // servedQuantities are those of served, of which only the form is read. A person who may write
