@@ -462,3 +462,27 @@ func TestRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestHighestMinor: which minor reads what a stopped member has.
+func TestHighestMinor(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason   string
+		versions []string
+		want     string
+	}{
+		"None":      {"nothing is known", nil, ""},
+		"Differ":    {"the cluster is being upgraded", []string{"3.5.0", "3.6.0"}, "3.6"},
+		"Undecided": {"etcd writes this until its leader knows the versions of all members", []string{"3.0.0"}, ""},
+		"Decided":   {"a moment later", []string{"3.0.0", "3.6.0"}, "3.6"},
+		"NoVersion": {"something else", []string{"main"}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, highestMinor(tc.versions)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

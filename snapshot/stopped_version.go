@@ -48,7 +48,9 @@ func (s StoppedState) Refuses(etcdVersion string) error {
 }
 
 // highestMinor is the minor that reads it all: the versions of the cluster and of the storage
-// differ while a cluster is upgraded or downgraded.
+// differ while a cluster is upgraded or downgraded. 3.0 says nothing: every etcd has it for the
+// version of its cluster until the leader knows those of all members (MinClusterVersion in
+// api/version/version.go).
 func highestMinor(versions []string) string {
 	highest := minor{}
 	for _, version := range versions {
@@ -56,7 +58,7 @@ func highestMinor(versions []string) string {
 			highest = m
 		}
 	}
-	if highest == (minor{}) {
+	if highest == (minor{}) || highest == (minor{3, 0}) {
 		return ""
 	}
 	return highest.String()
