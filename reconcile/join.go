@@ -99,11 +99,30 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	if len(render.Outdated(of, pod)) > 0 || render.AppliedImage(of, pod) != render.Image(of, m.Version) {
 		return r.deletePod(ctx, c, pod, step) // the next pass goes on
 	}
-	if told, err := r.applyPodMetadata(ctx, c, seen, m); !told {
+	if err := r.openGate(ctx, c, seen, m); err != nil {
 		return err
 	}
 	r.event(c, step, "Started etcd in Pod "+name)
 	return nil
+}
+
+// openGate tells the Pod of a learner, in which nothing has run yet, of the others; with the labels
+// and annotations that the API server took for a Pod before, where it refuses those of the spec.
+func (r *Reconciler) openGate(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
+	pod := seen.pods[m.Name]
+	told, err := render.PodMetadata(pod, c, m)
+	if err != nil {
+		return &invalidError{err}
+	}
+	refused := r.applyPod(ctx, c, pod, told)
+	before, ok := render.WithServedMetadata(c, seen.record(m.Name))
+	if !ok || !refuses(refused) {
+		return refused
+	}
+	if told, err = render.PodMetadata(pod, before, m); err != nil {
+		return &invalidError{err}
+	}
+	return r.applyPod(ctx, c, pod, told)
 }
 
 // stillAs looks at a claim past the cache, and reports apply.ErrChanged where it is not as it was

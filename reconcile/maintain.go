@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -169,35 +168,16 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 			}
 		}
 	}
-	_, err := r.applyPodMetadata(ctx, c, seen, m)
-	return err
-}
-
-// applyPodMetadata changes labels and annotations of the Pod of a member, if it has one, and
-// reports whether it has those that Quorate writes itself. Where the API server refuses those of
-// the spec, that is the error, and Quorate's own are applied with the ones that it took before.
-func (r *Reconciler) applyPodMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) (told bool, refused error) {
 	pod := seen.pods[m.Name]
 	if pod == nil {
-		return false, nil
+		return nil
 	}
-	forms := []*api.EtcdCluster{c}
-	if before, ok := render.WithServedMetadata(c, seen.record(m.Name)); ok {
-		forms = append(forms, before)
+	metadata, err := render.PodMetadata(pod, c, m)
+	if err != nil {
+		return &invalidError{err}
 	}
-	for _, of := range forms {
-		metadata, err := render.PodMetadata(pod, of, m)
-		if err != nil {
-			return false, &invalidError{err}
-		}
-		if metadata == nil {
-			return true, refused
-		}
-		if err := r.applyPod(ctx, c, pod, metadata); !refuses(err) {
-			return err == nil, cmp.Or(refused, err)
-		} else if refused == nil {
-			refused = err
-		}
+	if metadata == nil {
+		return nil
 	}
-	return false, refused
+	return r.applyPod(ctx, c, pod, metadata)
 }

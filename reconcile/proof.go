@@ -189,7 +189,11 @@ func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1
 	}
 	left := since.Add(provesAfter(c, claim, pod, i)).Sub(now)
 	if resized, ok := resizedAt(pod, i); ok && !resized.After(now.Add(rounding)) { // else the clock of the API server is ahead
-		left = max(left, resized.Add(provesInPlace).Sub(now))
+		stays := provesInPlace
+		if lowersLimit(c, claim, pod) {
+			stays = provesTried
+		}
+		left = max(left, resized.Add(stays).Sub(now))
 	}
 	return left
 }

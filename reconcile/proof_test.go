@@ -80,6 +80,10 @@ func TestProves(t *testing.T) {
 			reason: "etcd may answer now and then",
 			pod:    pod{untried: []string{"resources"}, cpu: "1m", ran: "1", started: 8 * time.Second, ready: 6 * time.Second}, want: facts{Unproved: true, Next: 25 * time.Second},
 		},
+		"LessCPUInPlace": {
+			reason: "a container that runs was given less, and what it did before says nothing",
+			pod:    pod{untried: []string{"resources"}, cpu: "1m", ran: "1", started: time.Hour, ready: time.Hour, seen: time.Hour, applied: 2 * time.Second}, want: facts{Unproved: true, Next: 29 * time.Second},
+		},
 		"MoreCPU": {reason: "more does no harm", pod: pod{untried: []string{"resources"}, cpu: "2", ran: "1000m", started: 8 * time.Second, ready: 6 * time.Second}},
 		"NoLimit": {reason: "nor does none", pod: pod{untried: []string{"resources"}, ran: "1", started: 8 * time.Second, ready: 6 * time.Second}},
 		"TriedSilent": {
