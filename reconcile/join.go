@@ -110,19 +110,16 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 // and annotations that the API server took for a Pod before, where it refuses those of the spec.
 func (r *Reconciler) openGate(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
 	pod := seen.pods[m.Name]
-	told, err := render.PodMetadata(pod, c, m)
-	if err != nil {
-		return &invalidError{err}
+	var forms []runtime.ApplyConfiguration
+	for _, of := range seen.withTakenMetadata(c, m.Name) {
+		told, err := render.PodMetadata(pod, of, m)
+		if err != nil {
+			return &invalidError{err}
+		}
+		forms = append(forms, told.WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion))
 	}
-	refused := r.applyPod(ctx, c, pod, told)
-	before, ok := render.WithServedMetadata(c, seen.record(m.Name))
-	if !ok || !refuses(refused) {
-		return refused
-	}
-	if told, err = render.PodMetadata(pod, before, m); err != nil {
-		return &invalidError{err}
-	}
-	return r.applyPod(ctx, c, pod, told)
+	_, err := r.applyFirst(ctx, c, forms...)
+	return err
 }
 
 // stillAs looks at a claim past the cache, and reports apply.ErrChanged where it is not as it was

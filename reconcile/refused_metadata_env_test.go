@@ -14,9 +14,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestRefusedMetadata: a policy takes no object with the labels that the spec has by now. Members
-// whose Pods go get them back with the labels and annotations that the API server has taken, and so
-// do members that come.
+// TestRefusedMetadata: a policy takes no object with the labels that the spec has by now. A Pod
+// that is deleted is created again with labels and annotations that the API server has taken, and
+// so is that of a member that comes.
 func TestRefusedMetadata(t *testing.T) {
 	t.Parallel()
 	metadata := func(team string) *api.Metadata {

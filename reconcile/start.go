@@ -148,21 +148,27 @@ func absentPod(c *api.EtcdCluster, seen observed, m render.Member) ([]runtime.Ap
 	return podForms(c, seen, m, render.Pod)
 }
 
-// podForms are the Pod of a member with the labels and annotations of the spec and, where other
-// ones are known with which the API server took Pods of this cluster, with those: of a member that
-// comes, those of another one.
+// podForms are the Pod of a member, to be created where there is none, as withTakenMetadata has it.
 func podForms(c *api.EtcdCluster, seen observed, m render.Member, pod func(*api.EtcdCluster, render.Member) (*corev1ac.PodApplyConfiguration, error)) ([]runtime.ApplyConfiguration, error) {
-	all := []*api.EtcdCluster{c}
-	if before, ok := render.WithServedMetadata(c, seen.record(m.Name)); ok {
-		all = append(all, before)
-	}
 	var forms []runtime.ApplyConfiguration
-	for _, of := range all {
+	for _, of := range seen.withTakenMetadata(c, m.Name) {
 		form, err := pod(of, m)
 		if err != nil {
 			return nil, err
 		}
-		forms = append(forms, form.WithResourceVersion(apply.OnlyIfAbsent)) // one that is there may be a voter's by now
+		// One that is there may be a voter's by now.
+		forms = append(forms, form.WithResourceVersion(apply.OnlyIfAbsent))
 	}
 	return forms, nil
+}
+
+// withTakenMetadata is the EtcdCluster as it is and, where other labels and annotations are known
+// with which the API server took Pods of this cluster, with those: of a member that comes, those of
+// another one.
+func (seen observed) withTakenMetadata(c *api.EtcdCluster, name string) []*api.EtcdCluster {
+	all := []*api.EtcdCluster{c}
+	if before, ok := render.WithServedMetadata(c, seen.record(name)); ok {
+		all = append(all, before)
+	}
+	return all
 }

@@ -67,12 +67,7 @@ func Labels(c *api.EtcdCluster, member string) map[string]string { return labell
 
 // labelled are these, with those of one kind of object before Quorate's own.
 func labelled(c *api.EtcdCluster, member string, also ...*api.Metadata) map[string]string {
-	labels := map[string]string{}
-	for _, from := range append([]*api.Metadata{c.Spec.AdditionalMetadata}, also...) {
-		if from != nil {
-			maps.Copy(labels, from.Labels)
-		}
-	}
+	labels := added(c, also...).Labels
 	maps.Copy(labels, Selector(c))
 	labels["app.kubernetes.io/name"] = "etcd"
 	labels[labelInstance] = c.Name
@@ -81,6 +76,19 @@ func labelled(c *api.EtcdCluster, member string, also ...*api.Metadata) map[stri
 		labels[api.LabelMember] = member
 	}
 	return labels
+}
+
+// added are the labels and annotations that the spec adds to an object: spec.additionalMetadata,
+// and those of one kind of object, which take the place of these.
+func added(c *api.EtcdCluster, also ...*api.Metadata) api.Metadata {
+	all := api.Metadata{Labels: api.Labels{}, Annotations: map[string]string{}}
+	for _, from := range append([]*api.Metadata{c.Spec.AdditionalMetadata}, also...) {
+		if from != nil {
+			maps.Copy(all.Labels, from.Labels)
+			maps.Copy(all.Annotations, from.Annotations)
+		}
+	}
+	return all
 }
 
 // podMetadata is spec.pod.metadata; nil for none.
@@ -94,12 +102,7 @@ func podMetadata(c *api.EtcdCluster) *api.Metadata {
 // annotations are the annotations of spec.additionalMetadata, those of one kind of object, and then
 // those that Quorate writes itself.
 func annotations(c *api.EtcdCluster, own map[string]string, also ...*api.Metadata) map[string]string {
-	all := map[string]string{}
-	for _, from := range append([]*api.Metadata{c.Spec.AdditionalMetadata}, also...) {
-		if from != nil {
-			maps.Copy(all, from.Annotations)
-		}
-	}
+	all := added(c, also...).Annotations
 	maps.Copy(all, own)
 	return all
 }

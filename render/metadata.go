@@ -23,17 +23,11 @@ const partMetadata = "metadata"
 
 // askedMetadata are the labels and annotations of the spec that a Pod gets; nil for none.
 func askedMetadata(c *api.EtcdCluster) *api.Metadata {
-	m := &api.Metadata{Labels: api.Labels{}, Annotations: map[string]string{}}
-	for _, from := range []*api.Metadata{c.Spec.AdditionalMetadata, podMetadata(c)} {
-		if from != nil {
-			maps.Copy(m.Labels, from.Labels)
-			maps.Copy(m.Annotations, from.Annotations)
-		}
-	}
+	m := added(c, podMetadata(c))
 	if len(m.Labels)+len(m.Annotations) == 0 {
 		return nil
 	}
-	return m
+	return &m
 }
 
 // metadataHash is that of what askedMetadata says; empty for none, as on the Pods of builds that

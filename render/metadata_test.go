@@ -33,10 +33,10 @@ func TestServedMetadata(t *testing.T) {
 		released bool                   // the Pod is of a build that did not tell with what it was created
 	}
 	type want struct {
-		record   string
-		labels   api.Labels // of a and b, and of c as an annotation, on a Pod as it was before
-		no       bool       // there is no other Pod than the spec asks for
-		accounts string     // the ServiceAccount of that Pod
+		record  string
+		labels  api.Labels // a and b, on a Pod as it was before
+		no      bool       // there is no other Pod than the spec asks for
+		account string     // the ServiceAccount of that Pod
 	}
 	cases := map[string]struct {
 		reason string
@@ -57,7 +57,7 @@ func TestServedMetadata(t *testing.T) {
 		},
 		"Followed": {
 			reason: "a Pod that got others while it ran was not created with them", args: args{record: with(`{"labels":{"a":"x","b":"x"}}`), created: labelled("x", ""), spec: labelled("z", "z")},
-			want: want{record: with(`{"labels":{"a":"x","b":"x"}}`), labels: api.Labels{"a": "x", "b": "x"}, accounts: "members"},
+			want: want{record: with(`{"labels":{"a":"x","b":"x"}}`), labels: api.Labels{"a": "x", "b": "x"}, account: "members"},
 		},
 		"Added": {
 			reason: "the first ones may be refused too", args: args{record: bare, created: labelled("", ""), spec: labelled("x", "")},
@@ -107,7 +107,7 @@ func TestServedMetadata(t *testing.T) {
 			before, ok := WithServedMetadata(c, got.record)
 			if got.no = !ok; ok {
 				now := livePod(t, before, m)
-				got.accounts = now.Spec.ServiceAccountName
+				got.account = now.Spec.ServiceAccountName
 				for _, key := range []string{"a", "b"} {
 					if value, ok := now.Labels[key]; ok {
 						if got.labels == nil {

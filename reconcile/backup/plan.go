@@ -94,7 +94,7 @@ const (
 
 // retryAfter is how long an attempt that has failed rests before the next one. All of them outlast
 // a store or a cluster that is away for a quarter of an hour.
-var retryAfter = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute}
+var retryAfter = [attempts - 1]time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute}
 
 // lasting are the reasons of agents that another attempt would only repeat: a person must act.
 var lasting = []string{
@@ -292,7 +292,7 @@ func planEnded(o Observed) Step {
 	case slices.Contains(lasting, failed.Reason), b.Status.Attempt >= attempts:
 		return giveUp(failed, what, "when that is mended, make another EtcdBackup: this one is not tried again")
 	}
-	rest := retryAfter[min(int(b.Status.Attempt), len(retryAfter))-1]
+	rest := retryAfter[b.Status.Attempt-1]
 	next := o.Take.Ended.Add(rest)
 	if left := next.Sub(o.Now); left > 0 {
 		return Step{
