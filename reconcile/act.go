@@ -358,7 +358,7 @@ func (r *Reconciler) event(c *api.EtcdCluster, step membership.Step, note string
 
 // eventType is Warning where what a person has asked for does not work.
 func eventType(step membership.Step) string {
-	if step.Action == membership.PutBack {
+	if step.Action == membership.PutBack || step.Action == membership.Stall {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +75,7 @@ func (w world) look(t *testing.T) (*stub, observed) {
 	t.Helper()
 	s := newStub(t, nil, w.objects()...)
 	s.Dial = w.dial(nil)
+	s.proving.look(client.ObjectKeyFromObject(w.cluster), nil, time.Now().Add(-time.Hour)) // it has looked before
 	seen, err := s.observe(t.Context(), w.cluster, s.Client)
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,15 @@ func (e *meanwhileError) Unwrap() error { return e.error }
 // refuses reports whether the API server has something against what it was asked for.
 func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
+// refusalOf is what the API server says of what it refuses.
+func refusalOf(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return podstatus.FirstLine(status.Status().Message)
+	}
+	return podstatus.FirstLine(err.Error())
+}
+
 // obstacle is the step that is taken instead, where something stands against the planned one that
 // another try does not get past: something to wait for, or something that only a person can change.
 func obstacle(err error, planned membership.Step) (membership.Step, bool) {
@@ -48,7 +57,6 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	var meanwhile *meanwhileError
 	var queued queuedError
 	var draining *drainingError
-	var status apierrors.APIStatus
 	switch {
 	case err == nil:
 		return membership.Step{}, false
@@ -76,8 +84,8 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: terminating.Error()}, true
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return membership.Step{Action: membership.Wait, Reason: membership.Terminating, Message: "the namespace is being deleted"}, true
-	case refuses(err) && errors.As(err, &status):
-		message := "the API server refuses what the spec asks for: " + podstatus.FirstLine(status.Status().Message)
+	case refuses(err):
+		message := "the API server refuses what the spec asks for: " + refusalOf(err)
 		switch {
 		case planned.Reason == membership.Moving:
 			message += ", while " + planned.Message

@@ -140,6 +140,7 @@ func TestProves(t *testing.T) {
 				seen.Instances[0].Endpoint = membership.Endpoint{MemberID: 1, ClusterID: 1, Leader: 1}
 			}
 			r := &Reconciler{}
+			r.proving.look(client.ObjectKeyFromObject(c), nil, now.Add(-2*time.Hour)) // the operator is not new
 			r.proving.look(client.ObjectKeyFromObject(c), []string{"db-0/containerd://1"}, now.Add(-tc.pod.seen))
 			next := r.prove(c, &seen, now)
 			got := facts{seen.Instances[0].Pod.Unproved, seen.Instances[0].Pod.Crashed, next}
@@ -163,6 +164,7 @@ func TestProvesOnSlowNode(t *testing.T) {
 		before *corev1.ContainerStatus // in the look before, a second ago; nil where there was none
 		exit   *corev1.ContainerStateTerminated
 		silent bool          // etcd does not answer, while its kubelet finds it ready
+		trial  bool          // its member has not served with what it has
 		want   time.Duration // until it is proved; 0: it is, or that is not known
 		well   bool
 	}{
@@ -173,6 +175,10 @@ func TestProvesOnSlowNode(t *testing.T) {
 		"Crashed":       {reason: "it was another container", before: &corev1.ContainerStatus{ContainerID: "containerd://0", Ready: true, State: isRunning}, exit: killed, want: 29 * time.Second},
 		"Unready":       {reason: "it was not ready", before: &corev1.ContainerStatus{ContainerID: "containerd://1", State: isRunning}, want: 2 * time.Second},
 		"Started":       {reason: "this process was started a moment ago, and has only the word of the kubelet", well: true},
+		"StartedTrial": {
+			reason: "of one that has something new one answer is no proof, and what it answered before is not known",
+			trial:  true, want: 3 * time.Second,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -184,6 +190,9 @@ func TestProvesOnSlowNode(t *testing.T) {
 				pod.Status.ContainerStatuses = []corev1.ContainerStatus{s}
 				seen := observed{pods: map[string]*corev1.Pod{"db-0": pod}, claims: map[string]*corev1.PersistentVolumeClaim{"db-0": newClaim("db-0")}}
 				seen.Instances = []membership.Instance{{Name: "db-0", Pod: membership.Pod{Ready: s.Ready}, Endpoint: membership.Endpoint{MemberID: 1, ClusterID: 1, Leader: 1}}}
+				if tc.trial {
+					seen.Instances[0].Pod.Untried = []string{"options"}
+				}
 				if silent {
 					seen.Instances[0].Endpoint = membership.Endpoint{}
 				}

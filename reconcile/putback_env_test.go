@@ -4,6 +4,7 @@ package reconcile_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ func TestPutBackOptions(t *testing.T) {
 			if len(changed) != 1 || slices.Max(slices.Collect(maps.Values(restarts))) > 0 {
 				t.Fatalf("%s: the Pods of %v were recreated, and containers started again: %v", tc.reason, changed, restarts)
 			}
-			s.warned(c, "rolling "+changed[0]+" back")
+			s.warned(c, api.ReasonChangeFailed, "rolling "+changed[0]+" back")
 
 			for member, uid := range after { // the one that was rolled back, and those that were never touched
 				s.deletePod(member)
@@ -163,15 +164,14 @@ func TestPutBackAmongOthers(t *testing.T) {
 	}
 }
 
-// warned fails unless the cluster has an event of that kind.
-func (s *stage) warned(c *api.EtcdCluster, note string) {
+// warned waits until the cluster has a warning of that reason that says so.
+func (s *stage) warned(c *api.EtcdCluster, reason, note string) {
 	s.Helper()
-	events := s.events()
-	if !slices.ContainsFunc(events, func(e eventsv1.Event) bool {
-		return e.Regarding.Name == c.Name && e.Type == corev1.EventTypeWarning && e.Reason == api.ReasonChangeFailed && strings.Contains(e.Note, note)
-	}) {
-		s.Errorf("no warning says %q: %v", note, events)
-	}
+	s.await(c, fmt.Sprintf("warned with %q", note), func() bool {
+		return slices.ContainsFunc(s.events(), func(e eventsv1.Event) bool {
+			return e.Regarding.Name == c.Name && e.Type == corev1.EventTypeWarning && e.Reason == reason && strings.Contains(e.Note, note)
+		})
+	})
 }
 
 // TestPutBackScheduling: a place that no node fits is given up after a while, and the member comes

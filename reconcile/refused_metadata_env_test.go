@@ -76,6 +76,7 @@ func TestRefusedMetadata(t *testing.T) {
 				}
 				s.write(c, kept)
 			}
+			s.warned(c, api.ReasonRefused, named)
 			if tc.heals {
 				s.strip("db-2")
 				s.deletePod("db-2")

@@ -32,7 +32,7 @@ func TestRefused(t *testing.T) {
 	long, justNow := since(time.Hour, 7), since(time.Second, 7)
 	changing := func(w *world) {
 		other(w)
-		w.claims["db-0"].Annotations[api.AnnotationNext], w.claims["db-0"].Annotations[api.AnnotationNextWith] = "3.6.16", otherServed
+		w.claims["db-0"].Annotations[api.AnnotationNext], w.claims["db-0"].Annotations[api.AnnotationNextWith] = "3.6.16", otherNext
 	}
 	type result struct {
 		Action         membership.Action
@@ -65,7 +65,7 @@ func TestRefused(t *testing.T) {
 		},
 		"ServedMended": {
 			reason: "what it has served with cannot be had any more, and the spec asks for something else", given: []func(*world){other, long},
-			want: result{Action: membership.Start, Writes: []write{claim}, Next: "3.6.16", NextWith: otherServed, Changed: true},
+			want: result{Action: membership.Start, Writes: []write{claim}, Next: "3.6.16", NextWith: otherNext, Changed: true},
 		},
 		"ServedForAMoment": {
 			reason: "it may be had again in a moment", given: []func(*world){other, justNow},

@@ -13,8 +13,13 @@ import (
 )
 
 const (
-	firstServed = `{"version":"3.6.16","tls":{"mode":"Disabled"}}`
-	otherServed = `{"version":"3.6.16","options":{"snapshotCount":5000},"tls":{"mode":"Disabled"}}`
+	// What a member is being changed to (AnnotationNextWith): how its Pod is created shows later.
+	firstNext = `{"version":"3.6.16","tls":{"mode":"Disabled"}}`
+	otherNext = `{"version":"3.6.16","options":{"snapshotCount":5000},"tls":{"mode":"Disabled"}}`
+
+	// What a member has served with (AnnotationServed), in a Pod that was created without labels.
+	firstServed = `{"version":"3.6.16","tls":{"mode":"Disabled"},"metadata":{}}`
+	otherServed = `{"version":"3.6.16","options":{"snapshotCount":5000},"tls":{"mode":"Disabled"},"metadata":{}}`
 	digest      = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 )
 
@@ -49,7 +54,7 @@ func TestMade(t *testing.T) {
 		"NextWith": {
 			reason: "it is being changed to what the spec has said, and not to what it says by now",
 			given: func(w *world) {
-				w.claims["db-0"].Annotations[api.AnnotationNext], w.claims["db-0"].Annotations[api.AnnotationNextWith] = "3.6.16", otherServed
+				w.claims["db-0"].Annotations[api.AnnotationNext], w.claims["db-0"].Annotations[api.AnnotationNextWith] = "3.6.16", otherNext
 				w.cluster.Spec.Options.SnapshotCount = new(int64(6000))
 			},
 			want: specCount,
@@ -216,7 +221,7 @@ func TestAnnounceMended(t *testing.T) {
 			reason: "that was written down, and no more",
 			given: func(w *world) {
 				mended(w)
-				w.claims["db-0"].Annotations[api.AnnotationNext], w.claims["db-0"].Annotations[api.AnnotationNextWith] = "3.6.16", otherServed
+				w.claims["db-0"].Annotations[api.AnnotationNext], w.claims["db-0"].Annotations[api.AnnotationNextWith] = "3.6.16", otherNext
 			},
 			want: []write{{Verb: "apply", Kind: "status"}, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}},
 		},
@@ -224,7 +229,7 @@ func TestAnnounceMended(t *testing.T) {
 			reason: "the spec has asked for something else when that was written down, and it is stuck with that", next: "3.6.16",
 			given: func(w *world) {
 				mended(w)
-				w.claims["db-0"].Annotations[api.AnnotationNext], w.claims["db-0"].Annotations[api.AnnotationNextWith] = "3.6.16", firstServed
+				w.claims["db-0"].Annotations[api.AnnotationNext], w.claims["db-0"].Annotations[api.AnnotationNextWith] = "3.6.16", firstNext
 			},
 			want: []write{{Verb: "apply", Kind: "status"}, {"apply", "PersistentVolumeClaim", "db-0", "claim-of-db-0", "5"}, {"delete", "Pod", "db-0", "pod-of-db-0", "5"}},
 		},

@@ -95,15 +95,22 @@ func (r *Reconciler) createOne(ctx context.Context, c *api.EtcdCluster, forms ..
 	return created, err
 }
 
-// applyFirst applies the first of several forms of one object that the API server takes. Where it
-// takes none, the error is what it says of the first.
+// applyFirst applies the first of several forms of one object that the API server takes
+// (withTakenMetadata). Where it takes none, the error is what it says of the first. Where it takes
+// a later one, an event has these words: nothing else may ever tell of them, as the Pod may get
+// the labels of the spec once it is there.
 func (r *Reconciler) applyFirst(ctx context.Context, c *api.EtcdCluster, forms ...runtime.ApplyConfiguration) (created bool, err error) {
 	created, err = r.apply(ctx, c, forms[0])
 	for _, other := range forms[1:] {
 		if !refuses(err) {
 			return created, err
 		}
-		if made, refused := r.apply(ctx, c, other); !refuses(refused) {
+		made, refused := r.apply(ctx, c, other)
+		if object, ok := other.(configuration); ok && refused == nil {
+			refusal := membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused)}
+			r.event(c, refusal, fmt.Sprintf("%s %s was applied with the labels and annotations that it was last created with: correct or revert spec.additionalMetadata and spec.pod.metadata, of which the API server says: %s", *object.GetKind(), *object.GetName(), refusalOf(err)))
+		}
+		if !refuses(refused) {
 			return made, refused
 		}
 	}

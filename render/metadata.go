@@ -21,26 +21,12 @@ import (
 // Pod (AnnotationRevision). They are those with which it was created, and never outdated.
 const partMetadata = "metadata"
 
-// askedMetadata are the labels and annotations of the spec that a Pod gets; nil for none.
-func askedMetadata(c *api.EtcdCluster) *api.Metadata {
-	m := added(c, podMetadata(c))
-	if len(m.Labels)+len(m.Annotations) == 0 {
-		return nil
-	}
-	return &m
-}
+// askedMetadata are the labels and annotations of the spec that a Pod gets.
+func askedMetadata(c *api.EtcdCluster) *api.Metadata { return new(added(c, podMetadata(c))) }
 
-// metadataHash is that of what askedMetadata says; empty for none, as on the Pods of builds that
-// did not tell.
-func metadataHash(c *api.EtcdCluster) string {
-	if m := askedMetadata(c); m != nil {
-		return hash(m)
-	}
-	return ""
-}
-
-// servedMetadata are the labels and annotations that a record names (AnnotationServed); nil for
-// none. A person may have written there what only Quorate writes on a Pod.
+// servedMetadata are the labels and annotations that a record names (AnnotationServed); nil where
+// it does not tell, as one of an earlier build, which is not a record of none. A person may have
+// written there what only Quorate writes on a Pod.
 func servedMetadata(record string) *api.Metadata {
 	s, _ := readServed(record)
 	if s.Metadata == nil {
@@ -57,7 +43,7 @@ func servedMetadata(record string) *api.Metadata {
 func NameMetadata(record string, c *api.EtcdCluster, pod *corev1.Pod) string {
 	asked := askedMetadata(c)
 	s, ok := readServed(record)
-	if !ok || revisionOf(pod).hashOf(partMetadata) != metadataHash(c) || equality.Semantic.DeepEqual(s.Metadata, asked) {
+	if !ok || revisionOf(pod).hashOf(partMetadata) != hash(asked) || equality.Semantic.DeepEqual(s.Metadata, asked) {
 		return record
 	}
 	s.Metadata = asked
@@ -70,10 +56,11 @@ func NameMetadata(record string, c *api.EtcdCluster, pod *corev1.Pod) string {
 
 // WithServedMetadata is the EtcdCluster as it would be with the labels and annotations with which
 // the API server took the Pod of a member, as the record on its volume has it (AnnotationServed);
-// false where they are what the spec asks for.
+// false where they are what the spec asks for, or not known: a Pod must not be created without an
+// annotation that counts when it is created because the API server refused it for something else.
 func WithServedMetadata(c *api.EtcdCluster, record string) (*api.EtcdCluster, bool) {
 	before := servedMetadata(record)
-	if record == "" || equality.Semantic.DeepEqual(before, askedMetadata(c)) {
+	if before == nil || equality.Semantic.DeepEqual(before, askedMetadata(c)) {
 		return c, false
 	}
 	c = c.DeepCopy()

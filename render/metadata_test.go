@@ -44,8 +44,8 @@ func TestServedMetadata(t *testing.T) {
 		want   want
 	}{
 		"None": {
-			reason: "nothing to name", args: args{record: bare, created: labelled("", ""), spec: labelled("", "")},
-			want: want{record: bare, no: true},
+			reason: "it was created without any, and that is known", args: args{record: bare, created: labelled("", ""), spec: labelled("", "")},
+			want: want{record: with(`{}`), no: true},
 		},
 		"Created": {
 			reason: "those of both fields, of which those of Pods go first", args: args{record: bare, created: labelled("x", "y"), spec: labelled("x", "y")},
@@ -60,8 +60,12 @@ func TestServedMetadata(t *testing.T) {
 			want: want{record: with(`{"labels":{"a":"x","b":"x"}}`), labels: api.Labels{"a": "x", "b": "x"}, account: "members"},
 		},
 		"Added": {
-			reason: "the first ones may be refused too", args: args{record: bare, created: labelled("", ""), spec: labelled("x", "")},
-			want: want{record: bare},
+			reason: "a record of an earlier build does not say that there were none", args: args{record: bare, created: labelled("", ""), spec: labelled("x", "")},
+			want: want{record: bare, no: true},
+		},
+		"AddedLater": {
+			reason: "the first ones may be refused, and it was created without", args: args{record: with(`{}`), created: labelled("", ""), spec: labelled("x", "")},
+			want: want{record: with(`{}`)},
 		},
 		"Removed": {
 			reason: "a policy may ask for some", args: args{record: with(`{"labels":{"a":"x","b":"x"}}`), created: labelled("x", ""), spec: labelled("", "")},
@@ -69,11 +73,15 @@ func TestServedMetadata(t *testing.T) {
 		},
 		"Gone": {
 			reason: "a Pod was created without", args: args{record: with(`{"labels":{"a":"x","b":"x"}}`), created: labelled("", ""), spec: labelled("", "")},
-			want: want{record: bare, no: true},
+			want: want{record: with(`{}`), no: true},
 		},
 		"Released": {
-			reason: "it is not known what that one was created with", args: args{record: bare, created: labelled("x", ""), spec: labelled("x", ""), released: true},
-			want: want{record: bare},
+			reason: "it is not known what that one was created with, so nothing is left out of the next one", args: args{record: bare, created: labelled("x", ""), spec: labelled("x", ""), released: true},
+			want: want{record: bare, no: true},
+		},
+		"ReleasedWithout": {
+			reason: "nor that it was created without", args: args{record: bare, created: labelled("", ""), spec: labelled("", ""), released: true},
+			want: want{record: bare, no: true},
 		},
 		"Reserved": {
 			reason: "what Quorate writes itself comes from nowhere else", args: args{record: with(`{"labels":{"a":"x","etcd.quorate.dev/clients":"out"}}`), created: labelled("x", ""), spec: labelled("z", "")},

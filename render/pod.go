@@ -57,7 +57,7 @@ func Pod(c *api.EtcdCluster, m Member) (*corev1ac.PodApplyConfiguration, error) 
 	if err := schedule(spec, c); err != nil {
 		return nil, err
 	}
-	annotations, err := podAnnotations(c, m, append(revision(c), part{partMetadata, metadataHash(c)}).String(), applied(c, m, v, Image(c, m.Version)))
+	annotations, err := podAnnotations(c, m, append(revision(c), part{partMetadata, hash(askedMetadata(c))}).String(), applied(c, m, v, Image(c, m.Version)))
 	if err != nil {
 		return nil, err
 	}
