@@ -108,7 +108,7 @@ func TestBadInput(t *testing.T) {
 				s.Options = &api.Options{Flags: map[string]string{"enable-distributed-tracing": "true", "distributed-tracing-sampling-rate": "2000000"}}
 			},
 			stalled: api.ReasonInvalidSpec,
-			message: `spec.options.flags: distributed-tracing-sampling-rate must be an integer from 0 to 1000000, not "2000000": etcd does not serve well with that (docs/options.md)`,
+			message: `spec.options.flags: distributed-tracing-sampling-rate must be an integer from 0 to 1000000, not "2000000": etcd can hang, exit or use a whole cpu with that (docs/options.md)`,
 			mend:    func(s *api.EtcdClusterSpec) { s.Options = nil },
 		},
 		"foreign-service": {

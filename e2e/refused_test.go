@@ -40,7 +40,7 @@ func TestRefusedChanges(t *testing.T) {
 				spec.Options = &api.Options{Flags: map[string]string{"experimental-compaction-batch-limit": "100"}}
 			},
 			reason: api.ReasonInvalidSpec,
-			says:   "spec.options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it went with 3.7; write compaction-batch-limit",
+			says:   "spec.options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it was removed in 3.7; write compaction-batch-limit",
 			whole:  true,
 			then: func(s *stage, c *api.EtcdCluster, before map[string]life) {
 				if !maps.Equal(before, processes(s.pods(c))) {

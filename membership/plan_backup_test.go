@@ -153,7 +153,7 @@ func TestPlanBackup(t *testing.T) {
 		},
 		"Abandoned": {
 			reason: "Nor for one that was rolled back", base: upgrading(etcd36, etcd37), args: []change{backup(BackupNone, ""), abandonedChange},
-			want: Step{Action: Stall, Reason: ChangeFailed, Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert the spec"},
+			want: Step{Action: Stall, Reason: ChangeFailed, Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false"},
 		},
 		"Hibernated": {
 			reason: "While nothing runs none can be taken; the members wake as what they were, and it is taken then",

@@ -12,8 +12,8 @@ func TestPlanCorrupt(t *testing.T) {
 		for _, member := range members {
 			reads = append(reads, "kubectl exec "+member+" -c etcd -- etcdctl get <KEY> --consistency=s")
 		}
-		return ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one (" + strings.Join(reads, "; ") +
-			"), remove those that are wrong, one after the other, with the Pod of one that is right (kubectl exec m-0 -c etcd -- etcdctl member remove <ID>), and then take back the alarm, if there is one (kubectl exec m-0 -c etcd -- etcdctl alarm disarm)"
+		return ". Quorate cannot tell which data is right, and adds and removes no member. 1. Set spec.storage.retention.whenScaled to Retain: the volume of a member that you remove is deleted otherwise. 2. Look at the data of each member: " + strings.Join(reads, "; ") +
+			". 3. Remove the members whose data is wrong, one after the other: kubectl exec <POD OF A RIGHT MEMBER> -c etcd -- etcdctl member remove <ID>. 4. Disarm the alarm, if there is one: kubectl exec <POD OF A RIGHT MEMBER> -c etcd -- etcdctl alarm disarm"
 	}
 	removed2 := Step{
 		Action: Remove, Members: []string{"m-2"}, ID: 0xa2, Reason: CorruptMember,

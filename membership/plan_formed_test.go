@@ -190,7 +190,7 @@ func TestPlanFormed(t *testing.T) {
 			})},
 			want: Step{
 				Action: Stall, Reason: Changing,
-				Message: "waiting for the volumes of m-0, m-1 to have grown: that of m-1 has 1Gi of 2Gi (NodeResizePending). To give it up, revert spec.storage.size and set spec.storage.changePolicy to Replace",
+				Message: "waiting for the volumes of m-0, m-1 to have grown: that of m-1 has 1Gi of 2Gi (NodeResizePending). To give it up, revert spec.storage.size and set spec.storage.changePolicy to Replace in the same apply: members whose volumes have not grown stay on them, and those whose volumes have grown are replaced one by one",
 			},
 		},
 	})

@@ -161,7 +161,7 @@ func TestPlanInPlace(t *testing.T) {
 			args:   []change{func(_ *Desired, o *Observed) { o.InPlace = InPlace{} }, former(1, going)},
 			want: Step{
 				Action: Stall, Members: []string{"m-0", "m-2"}, Reason: DataLost,
-				Message: "the volumes of m-0, m-2 were set aside by a restore in place that was interrupted, and nothing tells whether the cluster is to have their data. To go on with it, delete all other PersistentVolumeClaims of the cluster, which have the restored data (kubectl -n ns get pvc -L etcd.quorate.dev/cluster shows the cluster of each), and take the mark away (kubectl -n ns annotate pvc m-0 m-2 etcd.quorate.dev/set-aside-). To give it up, delete the EtcdCluster and all its PersistentVolumeClaims, and apply it with spec.bootstrap.restore",
+				Message: "a restore in place was interrupted, and Quorate does not know which data the cluster is to have. The data from before the restore is on the volumes of m-0, m-2. To use that: delete all other PersistentVolumeClaims of the cluster (kubectl -n ns get pvc -L etcd.quorate.dev/cluster shows the cluster of each), and then run kubectl -n ns annotate pvc m-0 m-2 etcd.quorate.dev/set-aside-. To use a snapshot, and lose the data from before the restore: delete the EtcdCluster and all its PersistentVolumeClaims, and apply it with spec.bootstrap.restore. See docs/restore.md#which-way-back",
 			},
 		},
 		"StrayAsked": {
@@ -170,7 +170,7 @@ func TestPlanInPlace(t *testing.T) {
 			args:   []change{asks(anyway), former(0, gone), former(1, gone)},
 			want: Step{
 				Action: Stall, Members: []string{"m-2"}, Reason: DataLost,
-				Message: "the volumes of m-2 were set aside by a restore in place that was interrupted, and nothing tells whether the cluster is to have their data. To go on with it, delete all other PersistentVolumeClaims of the cluster, which have the restored data (kubectl -n ns get pvc -L etcd.quorate.dev/cluster shows the cluster of each), and take the mark away (kubectl -n ns annotate pvc m-2 etcd.quorate.dev/set-aside-). To give it up, delete the EtcdCluster and all its PersistentVolumeClaims, and apply it with spec.bootstrap.restore",
+				Message: "a restore in place was interrupted, and Quorate does not know which data the cluster is to have. The data from before the restore is on the volumes of m-2. To use that: delete all other PersistentVolumeClaims of the cluster (kubectl -n ns get pvc -L etcd.quorate.dev/cluster shows the cluster of each), and then run kubectl -n ns annotate pvc m-2 etcd.quorate.dev/set-aside-. To use a snapshot, and lose the data from before the restore: delete the EtcdCluster and all its PersistentVolumeClaims, and apply it with spec.bootstrap.restore. See docs/restore.md#which-way-back",
 			},
 		},
 		"StrayBesideFormed": {

@@ -24,19 +24,19 @@ func TestPlanProof(t *testing.T) {
 			reason: "An answer is not yet success: no other member is changed",
 			base:   upgrading(etcd36, etcd36),
 			args:   []change{others, on(1, answers)},
-			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready with the new spec.resources"},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready with the new spec.resources, which takes up to 30s"},
 		},
 		"YoungLast": {
 			reason: "Nor is the rollout over when the last one answers",
 			base:   upgrading(etcd36, etcd36),
 			args:   []change{onAll(same), on(1, answers)},
-			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready with the new spec.resources"},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready with the new spec.resources, which takes up to 30s"},
 		},
 		"Version": {
 			reason: "What its volume says comes next has run on it, and stays there until it is proved",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, changedTo(etcd37)), on(1, next(etcd37)), on(1, young)},
-			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready with etcd 3.7.3"},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready with etcd 3.7.3, which takes up to 30s"},
 		},
 		"VersionFirstAnswer": {
 			reason: "Which version has run on the volume is written down at once: it may not go back",
@@ -60,7 +60,7 @@ func TestPlanProof(t *testing.T) {
 			reason: "A member that has just been started again holds up what is begun",
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{on(1, changedTo(etcd37)), on(1, young)},
-			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready"},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for m-1 to stay ready, which takes up to 30s"},
 		},
 		"NothingToChange": {
 			reason: "And nothing else: the cluster is healthy",
@@ -74,7 +74,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{abandonedChange, on(1, young)},
 			want: Step{
 				Action: Stall, Reason: ChangeFailed,
-				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert the spec",
+				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false",
 			},
 		},
 		"Mended": {
@@ -101,7 +101,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{others, on(1, answers), on(1, func(i *Instance) { i.Pod.IdleLong = true })},
 			want: Step{
 				Action: Stall, Reason: Changing,
-				Message: "waiting for m-1 to stay ready with the new spec.resources. etcd answers in m-1, and the kubelet does not find it ready: look at the events of the Pod",
+				Message: "waiting for m-1 to stay ready with the new spec.resources, which takes up to 30s. etcd answers in m-1, and the kubelet does not find it ready: look at the events of the Pod (kubectl describe pod m-1)",
 			},
 		},
 		"Away": {

@@ -6,7 +6,7 @@ import "testing"
 func TestPlanRollback(t *testing.T) {
 	abandoned := Step{
 		Action: Stall, Reason: ChangeFailed,
-		Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert the spec",
+		Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false",
 	}
 	testPlan(t, map[string]planCase{
 		// rollback
@@ -125,7 +125,7 @@ func TestPlanRollback(t *testing.T) {
 			args:   []change{on(1, changedTo(etcd36)), on(1, func(i *Instance) { i.Pod.Version = etcd37 })},
 			want: Step{
 				Action: Stall, Reason: VersionMismatch,
-				Message: "the image of m-1 says 3.7.3, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
+				Message: "the image tag of m-1 is for etcd 3.7.3, and etcd in it says that it is 3.6.16: set spec.version to what etcd says, or push the right image under this tag, or pin the right one with spec.image.digests",
 			},
 		},
 		"MislabelledSetRight": {

@@ -147,7 +147,7 @@ func TestPlanSpace(t *testing.T) {
 			args:   []change{onAll(widened(128)), abandonedChange},
 			want: Step{
 				Action: Stall, Reason: ChangeFailed,
-				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before; correct or revert the spec",
+				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back, and all members run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false",
 			},
 		},
 		"WidenedTwo": {

@@ -219,7 +219,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{suspended, mislabel(1)},
 			want: Step{
 				Action: None, Reason: Suspended,
-				Message: "suspended by spec.suspend; without it: the image of m-1 says 3.6.1, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
+				Message: "suspended by spec.suspend; without it: the image tag of m-1 is for etcd 3.6.1, and etcd in it says that it is 3.6.16: set spec.version to what etcd says, or push the right image under this tag, or pin the right one with spec.image.digests",
 			},
 		},
 		"SuspendedAtRest": {

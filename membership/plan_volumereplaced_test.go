@@ -12,7 +12,7 @@ func TestPlanVolumeReplaced(t *testing.T) {
 	majority := func(claims, command string) Step {
 		return Step{
 			Action: Stall, Reason: VolumeReplaced,
-			Message: "PersistentVolumeClaim " + claims + " was restored or copied: its annotation etcd.quorate.dev/volume-uid names another claim, and its data may be old. No member is started on it, and without it there is no quorum. To replace the member by a new one, which gets the data from the others: kubectl delete pvc --wait=false " + command + " -n prod (without a quorum there are no others, and the data is lost). To start on the data as it is: kubectl annotate pvc " + command + " -n prod etcd.quorate.dev/volume-uid- (acknowledged writes are lost if it is older than the last run of the member)",
+			Message: "PersistentVolumeClaim " + claims + " was restored or copied: its annotation etcd.quorate.dev/volume-uid names another claim, and its data may be old. No member is started on it, and without it there is no quorum. Do not delete it: its data may be the last copy. To start on the data as it is: kubectl annotate pvc " + command + " -n prod etcd.quorate.dev/volume-uid- (acknowledged writes are lost if it is older than the last run of the member). If that data must not be used: docs/restore.md#which-way-back",
 		}
 	}
 	leftover := Step{

@@ -68,9 +68,12 @@ func undecided(d Desired, groups [][]Instance, rest []Instance) Step {
 		step.Message += ". Waiting for those to be compared"
 		return step
 	}
-	step.Message += ". It cannot be told which are right, and no member comes or goes meanwhile. Look at the data of each one " +
-		"(" + d.etcdctlEach(slices.Concat(groups...), "get <KEY> --consistency=s") + "), remove those that are wrong, one after the other, with the Pod of one that is right " +
-		"(" + d.etcdctl(groups[0][0], "member remove <ID>") + "), and then take back the alarm, if there is one (" + d.etcdctl(groups[0][0], "alarm disarm") + ")"
+	right := Instance{Name: "<POD OF A RIGHT MEMBER>"}
+	step.Message += ". Quorate cannot tell which data is right, and adds and removes no member. " +
+		"1. Set spec.storage.retention.whenScaled to Retain: the volume of a member that you remove is deleted otherwise. " +
+		"2. Look at the data of each member: " + d.etcdctlEach(slices.Concat(groups...), "get <KEY> --consistency=s") + ". " +
+		"3. Remove the members whose data is wrong, one after the other: " + d.etcdctl(right, "member remove <ID>") + ". " +
+		"4. Disarm the alarm, if there is one: " + d.etcdctl(right, "alarm disarm")
 	return step
 }
 

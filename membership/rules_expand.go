@@ -24,7 +24,7 @@ func waitForExpansion(_ Desired, o Observed) (Step, bool) {
 	}
 	if len(stuck) > 0 {
 		step.Action = Stall
-		step.Message += ": " + strings.Join(stuck, "; ") + ". To give it up, revert spec.storage.size and set spec.storage.changePolicy to Replace"
+		step.Message += ": " + strings.Join(stuck, "; ") + ". To give it up, revert spec.storage.size and set spec.storage.changePolicy to Replace in the same apply: members whose volumes have not grown stay on them, and those whose volumes have grown are replaced one by one"
 	}
 	return step, len(waiting) > 0
 }

@@ -209,7 +209,7 @@ func orphanedVolumes(d Desired, o Observed) (Step, bool) {
 	aside := names(o.Former, func(i Instance) bool { return i.Volume.Stays() && i.Volume.Aside != "" })
 	return Step{
 		Action: Stall, Reason: DataLost, Members: aside,
-		Message: fmt.Sprintf("the volumes of %[1]s were set aside by a restore in place that was interrupted, and nothing tells whether the cluster is to have their data. To go on with it, delete all other PersistentVolumeClaims of the cluster, which have the restored data (kubectl -n %[2]s get pvc -L etcd.quorate.dev/cluster shows the cluster of each), and take the mark away (kubectl -n %[2]s annotate pvc %[3]s etcd.quorate.dev/set-aside-). To give it up, delete the EtcdCluster and all its PersistentVolumeClaims, and apply it with spec.bootstrap.restore",
+		Message: fmt.Sprintf("a restore in place was interrupted, and Quorate does not know which data the cluster is to have. The data from before the restore is on the volumes of %[1]s. To use that: delete all other PersistentVolumeClaims of the cluster (kubectl -n %[2]s get pvc -L etcd.quorate.dev/cluster shows the cluster of each), and then run kubectl -n %[2]s annotate pvc %[3]s etcd.quorate.dev/set-aside-. To use a snapshot, and lose the data from before the restore: delete the EtcdCluster and all its PersistentVolumeClaims, and apply it with spec.bootstrap.restore. See docs/restore.md#which-way-back",
 			list(aside), d.Namespace, strings.Join(aside, " ")),
 	}, len(aside) > 0 && !o.InPlace.Begun && !o.InPlace.Reverted && !o.Formed()
 }

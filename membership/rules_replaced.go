@@ -58,13 +58,11 @@ func (d Desired) replaced(members []Instance, quorum bool) Step {
 	claims := list(names(members, func(Instance) bool { return true }))
 	step := Step{Action: Stall, Reason: VolumeReplaced}
 	step.Message = "PersistentVolumeClaim " + claims + " was restored or copied: its annotation etcd.quorate.dev/volume-uid names another claim, and its data may be old. No member is started on it"
+	start := "To start on the data as it is: " + d.kubectl("annotate pvc", members, " etcd.quorate.dev/volume-uid-") + " (acknowledged writes are lost if it is older than the last run of the member)"
 	if quorum {
-		step.Message += ", and without it there is no quorum"
+		step.Message += ", and without it there is no quorum. Do not delete it: its data may be the last copy. " + start + ". If that data must not be used: docs/restore.md#which-way-back"
+		return step
 	}
-	step.Message += ". To replace the member by a new one, which gets the data from the others: " + d.kubectl("delete pvc --wait=false", members, "")
-	if quorum {
-		step.Message += " (without a quorum there are no others, and the data is lost)"
-	}
-	step.Message += ". To start on the data as it is: " + d.kubectl("annotate pvc", members, " etcd.quorate.dev/volume-uid-") + " (acknowledged writes are lost if it is older than the last run of the member)"
+	step.Message += ". To replace the member by a new one, which gets the data from the others: " + d.kubectl("delete pvc --wait=false", members, "") + ". " + start
 	return step
 }

@@ -95,7 +95,7 @@ func (i Instance) news() string {
 func updateFailed(d Desired, o Observed) (Step, bool) {
 	step := Step{
 		Action: Stall, Reason: ChangeFailed,
-		Message: d.GivenUp + ". It was rolled back, and all members run what they ran before; correct or revert the spec",
+		Message: d.GivenUp + ". It was rolled back, and all members run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false",
 	}
 	if o.downgrade() != (Version{}) {
 		step.Action, step.Message = CancelDowngrade, "taking back the downgrade: "+d.GivenUp

@@ -35,7 +35,7 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 			parts = append(parts, "waiting for the node of "+i.Name+", of which nothing is heard")
 		case i.Pod.Unproved && !i.mended() && (more || i.onTrial()):
 			waiting = append(waiting, i)
-			parts = append(parts, "waiting for "+i.Name+" to stay ready"+i.with())
+			parts = append(parts, "waiting for "+i.Name+" to stay ready"+i.with()+", which takes up to 30s")
 		}
 	}
 	step.Message = strings.Join(parts, "; ")
@@ -49,9 +49,10 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 		step.Action = Stall
 		step.Message += ". The Pods of " + list(away) + " stay there, and are not deleted: bring the node back, or, once it is off, delete it (kubectl delete node <NODE>; status.members has its name)"
 	}
-	if unready := names(waiting, func(i Instance) bool { return i.Pod.Unproved && i.Pod.IdleLong }); len(unready) > 0 {
+	unready := slices.DeleteFunc(slices.Clone(waiting), func(i Instance) bool { return !i.Pod.Unproved || !i.Pod.IdleLong })
+	if len(unready) > 0 {
 		step.Action = Stall
-		step.Message += ". etcd answers in " + list(unready) + ", and the kubelet does not find it ready: look at the events of the Pod"
+		step.Message += ". etcd answers in " + list(names(unready, func(Instance) bool { return true })) + ", and the kubelet does not find it ready: look at the events of the Pod (" + d.kubectl("describe pod", unready, "") + ")"
 	}
 	return needsPerson(step, waiting), len(waiting) > 0
 }

@@ -61,12 +61,12 @@ func versionMismatch(_ Desired, o Observed) (Step, bool) {
 	var wrong []string
 	for _, i := range o.voters() {
 		if v := i.Pod.Version; v != (Version{}) && v != i.Endpoint.Version && i.Pod.Change == ChangeNone && !i.changing() && !i.Pod.Terminating {
-			wrong = append(wrong, fmt.Sprintf("the image of %s says %s, and what runs is %s", i.Name, v, i.Endpoint.Version))
+			wrong = append(wrong, fmt.Sprintf("the image tag of %s is for etcd %s, and etcd in it says that it is %s", i.Name, v, i.Endpoint.Version))
 		}
 	}
 	return Step{
 		Action: Stall, Reason: VersionMismatch,
-		Message: strings.Join(wrong, "; ") + ": set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
+		Message: strings.Join(wrong, "; ") + ": set spec.version to what etcd says, or push the right image under this tag, or pin the right one with spec.image.digests",
 	}, len(wrong) > 0
 }
 

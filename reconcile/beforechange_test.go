@@ -167,7 +167,7 @@ func TestBeforeChange(t *testing.T) {
 			given: func(w *world) {
 				w.cluster.Spec.Version, w.cluster.Spec.Options = "3.5.35", &api.Options{Flags: map[string]string{"log-format": "json"}}
 			},
-			want: result{Ready: "InvalidSpec: spec.options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out"},
+			want: result{Ready: "InvalidSpec: spec.options.flags: etcd 3.5.35 has no flag log-format, it was added in 3.6; leave it out"},
 		},
 		"Runs": {
 			reason: "the turn is kept for a while: others take no snapshot meanwhile", mine: true,

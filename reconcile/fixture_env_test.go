@@ -221,7 +221,7 @@ func (s *stage) operate(between ...func(*reconcile.Reconciler)) (crash func()) {
 		}
 	}
 	if s.peopled {
-		shared := users.Shared{Client: beside, Reader: mgr.GetAPIReader(), Recorder: r.Recorder, Connect: r.Auth, Password: reconcile.ReadPassword, StallAfter: r.StallAfter, Every: time.Second}
+		shared := users.Shared{Client: beside, Reader: mgr.GetAPIReader(), Recorder: r.Recorder, Connect: r.Auth, Password: reconcile.ReadPassword, Authority: r.ClientAuthority, StallAfter: r.StallAfter, Every: time.Second}
 		s.must((&users.RoleReconciler{Shared: shared}).SetupWithManager(mgr, 2))
 		s.must((&users.UserReconciler{Shared: shared}).SetupWithManager(mgr, 2))
 	}

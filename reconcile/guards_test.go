@@ -97,7 +97,7 @@ func TestNotReadyWithoutService(t *testing.T) {
 			reason: "it is tried again, and may succeed", err: fmt.Errorf("apply Service db-client: %w", full),
 			want: membership.Step{
 				Action: membership.Wait, Reason: "ApplyFailed",
-				Message: `what the cluster consists of cannot be applied, and is tried again: apply Service db-client: Internal error occurred: failed to allocate a serviceIP for Service "db-client": range is full`,
+				Message: `an object of the cluster cannot be applied, and Quorate tries it again: apply Service db-client: Internal error occurred: failed to allocate a serviceIP for Service "db-client": range is full`,
 			},
 		},
 		"Conflict": {reason: "the cache was behind", err: apierrors.NewConflict(schema.GroupResource{Resource: "services"}, "db", errors.New("modified"))},

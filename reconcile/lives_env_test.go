@@ -267,7 +267,7 @@ func rotate(s *stage, f *fault) (*api.EtcdCluster, data) {
 	s.secured = true
 	c := s.cluster("db", 3)
 	c.Spec.TLS.Client.RotationWait = new(api.Duration("0s"))
-	kept := s.born(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c)) })
+	kept := s.born(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c, c.ApplicationSecret())) })
 	was, tls := identityOf(c), c.Status.TLS.DeepCopy()
 	f.arm()
 	s.change(c, func() { c.Spec.TLS.Client.RotateAuthority, c.Spec.TLS.Peer.RotateAuthority = "a", "a" })

@@ -98,7 +98,7 @@ func obstacle(err error, planned membership.Step) (membership.Step, bool) {
 	case planned.Action == membership.None && !apierrors.IsConflict(err): // not all is well, as the step would have it
 		return membership.Step{
 			Action: membership.Wait, Reason: membership.Reason(api.ReasonApplyFailed),
-			Message: "what the cluster consists of cannot be applied, and is tried again: " + podstatus.FirstLine(err.Error()),
+			Message: "an object of the cluster cannot be applied, and Quorate tries it again: " + podstatus.FirstLine(err.Error()),
 		}, true
 	default:
 		return membership.Step{}, false

@@ -67,7 +67,7 @@ func TestPutBackOptions(t *testing.T) {
 			who := identityOf(c)
 			s.change(c, func() { wrongOptions(c) })
 			message := s.stalled(c, api.ReasonChangeFailed)
-			for _, says := range []string{"with the new spec.options it exited with code", "compact-hash-check-time must be >0", "It was rolled back", "correct or revert the spec"} {
+			for _, says := range []string{"with the new spec.options it exited with code", "compact-hash-check-time must be >0", "It was rolled back", "Correct or revert the spec"} {
 				if !strings.Contains(message, says) {
 					t.Errorf("%s: the message does not say %q: %s", tc.reason, says, message)
 				}

@@ -67,7 +67,7 @@ type refusal struct {
 	touched int    // members
 }
 
-const putBackMessage = ". It was rolled back, and all members run what they ran before; correct or revert the spec"
+const putBackMessage = ". It was rolled back, and all members run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false"
 
 // TestRefused: what cannot be is told, by the API server where the spec alone shows it, and else by
 // the condition Stalled. What ran goes on, and at most one member was touched. Set back, the
@@ -98,7 +98,7 @@ func TestRefused(t *testing.T) {
 			}},
 			{"LyingTag", refusal{
 				reason: "what runs is what the member says", change: version(lies), stalled: api.ReasonVersionMismatch, touched: 1,
-				message: "the image of db-N says 3.6.15, and what runs is 3.6.16: set spec.version to what the image holds, or have the image replaced, or pin the right one with spec.image.digests",
+				message: "the image tag of db-N is for etcd 3.6.15, and etcd in it says that it is 3.6.16: set spec.version to what etcd says, or push the right image under this tag, or pin the right one with spec.image.digests",
 			}},
 			{"LyingTagOfAnOlderOne", refusal{
 				reason: "what holds an earlier minor does not start", change: version(liesOlder), stalled: api.ReasonChangeFailed, touched: 1,
@@ -106,11 +106,11 @@ func TestRefused(t *testing.T) {
 			}},
 			{"FlagThatWent", refusal{
 				reason: "before anything is started", change: flagged(etcd37, "experimental-compaction-batch-limit", "100"), stalled: api.ReasonInvalidSpec,
-				message: "spec.options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it went with 3.7; write compaction-batch-limit",
+				message: "spec.options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it was removed in 3.7; write compaction-batch-limit",
 			}},
 			{"FlagThatHasNotCome", refusal{
 				reason: "before etcd prepares anything", change: flagged(etcd35, "log-format", "json"), stalled: api.ReasonInvalidSpec,
-				message: "spec.options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out",
+				message: "spec.options.flags: etcd 3.5.35 has no flag log-format, it was added in 3.6; leave it out",
 			}},
 			{"DowngradeTooFar", refusal{
 				reason: "there is a gate for each way", change: version("3.5.20"), stalled: api.ReasonVersionNotAllowed,
@@ -128,7 +128,7 @@ func TestRefused(t *testing.T) {
 			}},
 			{"FlagThatWentTwoMinorsOn", refusal{
 				reason: "before the first of the two", change: flagged(etcd37, "experimental-compaction-batch-limit", "100"), stalled: api.ReasonInvalidSpec,
-				message: "spec.options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it went with 3.7; write compaction-batch-limit",
+				message: "spec.options.flags: etcd 3.7.3 has no flag experimental-compaction-batch-limit, it was removed in 3.7; write compaction-batch-limit",
 			}},
 		},
 		etcd37: {

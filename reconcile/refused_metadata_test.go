@@ -77,7 +77,7 @@ func TestRefusedMetadataTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Warning Refused Pod db-1 was applied with the labels and annotations that it was last created with: correct or revert spec.additionalMetadata and spec.pod.metadata, of which the API server says: this team is not known",
+		"Warning Refused Pod db-1 has the labels and annotations of an earlier Pod: correct or revert spec.additionalMetadata and spec.pod.metadata, which the API server refuses: this team is not known",
 		"Normal Starting Created Pod db-1",
 	}
 	if diff := cmp.Diff(want, s.told()); diff != "" {

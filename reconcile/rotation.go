@@ -55,6 +55,8 @@ type rotationFacts struct {
 	// SecretsWritten: all Secrets of the port hold the certificates of this step. Reported: the
 	// status names the authority that issues.
 	SecretsWritten, Reported bool
+	// Users are the EtcdUsers of which the Secret with the certificate is not yet of this step.
+	Users []string
 	// Since is when all Secrets of this step were written; zero where that is not recorded. Wait is
 	// how long applications have from then on to read them (spec.tls.client.rotationWait).
 	Since time.Time
@@ -144,8 +146,8 @@ func (f rotationFacts) reissue(s rotationState) rotationState {
 	return s
 }
 
-// awaited waits, in this order, until the Secrets are written, until each Pod was created with the
-// ca.crt in them, until applications have had time to read the files, and until each member
+// awaited waits, in this order, until the Secrets are written, those of EtcdUsers as well, until each
+// Pod was created with the ca.crt in them, until applications have had time to read the files, and until each member
 // presents and accepts certificates of the new authority. Then it returns the given move.
 func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) rotationState {
 	s.Again = f.Now.Add(rotationLook)
@@ -153,6 +155,8 @@ func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) 
 	switch {
 	case !f.SecretsWritten:
 		s.Waits = "waiting for the Secrets with certificates to be written"
+	case len(f.Users) > 0:
+		s.Waits = "waiting for the Secrets with the certificates of EtcdUsers to be written: " + strings.Join(f.Users, ", ")
 	case f.Wait > 0 && (f.Since.IsZero() || f.Since.After(f.Now)): // a clock was ahead
 		s.Move = moveMark
 	case recreated != "":

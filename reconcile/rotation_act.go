@@ -63,6 +63,9 @@ func (l *inspection) rotate(ctx context.Context, p plane, h *authoritySecret, se
 		return report, err
 	}
 	f.Members = l.members(ctx, p, h, pods, secretsWritten)
+	if f.Users, err = l.usersBehind(ctx, p, h.issues); err != nil {
+		return report, err
+	}
 	state := nextRotation(f)
 	if state.Move != moveNone { // the cache may be behind: compare with the API server before a write
 		same, err := l.unchanged(ctx, pods)

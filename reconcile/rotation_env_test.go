@@ -40,7 +40,7 @@ func TestAuthorityRotates(t *testing.T) {
 	s.ready(c)
 	was := c.Status.TLS.DeepCopy()
 	application, peer := s.pair(s.secret(c.ApplicationSecret()).Data), s.peerTLS(c)
-	l := s.load(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c)) })
+	l := s.load(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c, c.ApplicationSecret())) })
 
 	deaths := []struct {
 		reason string
@@ -108,7 +108,7 @@ func TestLostAuthorityRotates(t *testing.T) {
 	s.create(c)
 	s.ready(c)
 	was := c.Status.TLS.DeepCopy()
-	l := s.load(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c)) })
+	l := s.load(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c, c.ApplicationSecret())) })
 	s.must(s.Delete(t.Context(), s.secret("db-peer-ca")))
 	foreign := s.secret("db-client-ca")
 	s.change(foreign, func() { foreign.Data[api.SecretCert] = s.authority().PEM() })
@@ -135,7 +135,7 @@ func TestLostMidwayRotates(t *testing.T) {
 	s.create(c)
 	s.ready(c)
 	was := c.Status.TLS.DeepCopy()
-	l := s.load(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c)) })
+	l := s.load(c, func(config *history.Config) { config.Dial = dialer(s.rereading(c, c.ApplicationSecret())) })
 	crash()
 	f := newFault("apply.Secret.db-peer-ca#2", after) // the new authority issues, and has issued nothing
 	f.arm()
@@ -259,15 +259,15 @@ func TestBackupDuringRotation(t *testing.T) {
 	verified(fourth)
 }
 
-// rereading is how an application connects that reads all files at each connection, those that it
-// trusts too.
-func (s *stage) rereading(c *api.EtcdCluster) *tls.Config {
+// rereading is how an application connects that reads all files of a Secret at each connection,
+// those that it trusts too.
+func (s *stage) rereading(c *api.EtcdCluster, name string) *tls.Config {
 	s.Helper()
-	config := s.clientTLS(c)
+	config := s.clientTLSOf(c, name)
 	if config == nil {
 		return nil
 	}
-	key := client.ObjectKey{Namespace: s.ns, Name: c.ApplicationSecret()}
+	key := client.ObjectKey{Namespace: s.ns, Name: name}
 	config.RootCAs, config.InsecureSkipVerify = nil, true
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		ctx, cancel := context.WithTimeout(s.Context(), loadTimeout)

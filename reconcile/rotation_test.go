@@ -49,6 +49,16 @@ func TestNextRotation(t *testing.T) {
 			reason: "a Secret is yet to be written, and members would start with what it has",
 			facts:  rest(func(f *rotationFacts) { f.Asked, f.SecretsWritten = "b", false }),
 		},
+		"UserBehind": {
+			reason: "its client would trust no member any more",
+			facts:  reissue(func(f *rotationFacts) { f.Users = []string{"app", "bob"} }),
+			want:   rotationState{Step: api.RotationReissue, Waits: "waiting for the Secrets with the certificates of EtcdUsers to be written: app, bob", Again: look},
+		},
+		"UserBehindExpired": {
+			reason: "all certificates have expired: none is waited for",
+			facts:  both(func(f *rotationFacts) { f.Users, f.Expired = []string{"app"}, true }),
+			want:   rotationState{Step: api.RotationTrustBoth, Move: moveReissue},
+		},
 		"AskedSuspended": {reason: "a person works by hand", facts: rest(func(f *rotationFacts) { f.Asked, f.Suspended = "b", true })},
 		"AskedMidway":    {reason: "never two at once: the second comes after the first", facts: both(func(f *rotationFacts) { f.Asked = "b" }), want: rotationState{Step: api.RotationTrustBoth, Move: moveReissue}},
 		"TakenBack":      {reason: "what has begun comes to its end", facts: both(func(f *rotationFacts) { f.Asked = "" }), want: rotationState{Step: api.RotationTrustBoth, Move: moveReissue}},

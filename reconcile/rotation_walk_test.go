@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -34,6 +35,9 @@ type walk struct {
 	members map[string]*walker
 	app     map[string][]byte
 	read    time.Time          // when the application read its files
+	user    *api.EtcdUser      // with a certificate
+	issues  *pki.Authority     // as the operator knows it, which begins with none
+	theirs  map[string][]byte  // the files of the user's application
 	good    map[[2]string]bool // what was checked: a certificate, and what is trusted
 }
 
@@ -74,7 +78,7 @@ func TestRotationKeepsTrust(t *testing.T) {
 					lost()
 					word = "b"
 				}
-				if n > 1200 {
+				if n > 2400 {
 					t.Fatalf("the rotation comes to no end: %+v %+v", w.c.Status.TLS.Client, w.c.Status.TLS.Peer)
 				}
 				w.turn()
@@ -114,7 +118,15 @@ func newWalk(t *testing.T, seed uint64) *walk {
 		w.start(w.c.MemberName(n))
 		w.c.Status.Members = append(w.c.Status.Members, api.MemberStatus{Name: w.c.MemberName(n)})
 	}
-	w.app, w.read = w.secrets["db-client-tls"].Data, w.now
+	w.user = &api.EtcdUser{ObjectMeta: child("app", "user")}
+	w.user.Spec.ClusterRef.Name, w.user.Spec.Certificate = w.c.Name, &api.UserCertificate{SecretName: "app-etcd"}
+	authority, err := pki.ReadAuthority(w.secrets[w.c.ClientAuthoritySecret()].Data, files, w.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.issues = authority
+	w.issue()
+	w.reads()
 	return w
 }
 
@@ -143,7 +155,7 @@ func (w *walk) turn() {
 	names := slices.Sorted(maps.Keys(w.members))
 	name := names[w.random.IntN(len(names))]
 	m := w.members[name]
-	switch w.random.IntN(12) {
+	switch w.random.IntN(13) {
 	case 0, 1, 2, 3, 4:
 		w.operate(w.random.IntN(5))
 	case 5, 6:
@@ -164,13 +176,47 @@ func (w *walk) turn() {
 			w.c.Status.Members = append(w.c.Status.Members, api.MemberStatus{Name: name})
 		}
 	case 10:
-		w.app, w.read = w.secrets["db-client-tls"].Data, w.now
+		w.reads()
+	case 11:
+		if w.random.IntN(4) == 0 { // the EtcdUser waits for long
+			w.issue()
+		}
 	default:
 		if w.now.Sub(w.read) > time.Hour { // an application that keeps what is written in docs/tls.md
-			w.app, w.read = w.secrets["db-client-tls"].Data, w.now
+			w.reads()
 		}
 		w.now = w.now.Add(20 * time.Minute)
 	}
+}
+
+// reads: the applications read their files.
+func (w *walk) reads() {
+	w.app, w.theirs, w.read = w.secrets["db-client-tls"].Data, w.secrets["app-etcd"].Data, w.now
+}
+
+// issue writes the Secret and the status of the EtcdUser as package users does, with what the
+// operator knows of the authority.
+func (w *walk) issue() {
+	w.Helper()
+	a, use := w.issues, pki.Use{Client: true}
+	if a == nil {
+		return
+	}
+	data := map[string][]byte{}
+	if had := w.secrets["app-etcd"]; had != nil {
+		maps.Copy(data, had.Data)
+		data[api.SecretCA] = a.PEM()
+	}
+	if _, stale := a.Stale(data, files, use, w.now, pki.LeafLifetime); stale != nil {
+		cert, key, err := a.Issue("app", use, data[api.SecretKey], w.now, pki.LeafLifetime)
+		if err != nil {
+			return
+		}
+		data = map[string][]byte{api.SecretCert: cert, api.SecretKey: key, api.SecretCA: a.PEM()}
+	}
+	w.secrets["app-etcd"] = &corev1.Secret{ObjectMeta: child("app-etcd", "secret"), Data: data}
+	issuer, expires := pki.Issuer(data, files)
+	w.user.Status.Certificate = &api.IssuedCertificate{Authority: issuer, Trusts: pki.Fingerprints(data[api.SecretCA]), Expires: metav1.NewTime(expires)}
 }
 
 func (w *walk) down() (n int) {
@@ -189,6 +235,7 @@ func (w *walk) operate(writes int) {
 	for _, secret := range w.secrets {
 		objects = append(objects, secret)
 	}
+	objects = append(objects, w.user)
 	for _, m := range w.members {
 		if m.pod != nil {
 			objects = append(objects, m.pod)
@@ -210,10 +257,11 @@ func (w *walk) operate(writes int) {
 	}
 	switch {
 	case writes < 0: // it is dead
+		w.issues = nil
 	case found.blocked != nil:
 		w.Fatalf("nothing goes on: %v", found.blocked)
 	default:
-		w.c.Status.TLS = tlsStatus(w.c, found)
+		w.c.Status.TLS, w.issues = tlsStatus(w.c, found), found.authority
 	}
 }
 
@@ -265,6 +313,8 @@ func (w *walk) trusted() {
 		}
 		check("an application connects to "+name, w.app, files, m.trusts["db-server-tls"])
 		check(name+" shows an application its certificate", m.files["db-server-tls"], files, w.app[api.SecretCA])
+		check("a user connects to "+name, w.theirs, files, m.trusts["db-server-tls"])
+		check(name+" shows a user its certificate", m.files["db-server-tls"], files, w.theirs[api.SecretCA])
 		check("the operator connects to "+name, operator, files, m.trusts["db-server-tls"])
 		check(name+" shows the operator its certificate", m.files["db-server-tls"], files, operator[api.SecretCA])
 	}

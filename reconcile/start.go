@@ -108,7 +108,7 @@ func (r *Reconciler) applyFirst(ctx context.Context, c *api.EtcdCluster, forms .
 		made, refused := r.apply(ctx, c, other)
 		if object, ok := other.(configuration); ok && refused == nil {
 			refusal := membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused)}
-			r.event(c, refusal, fmt.Sprintf("%s %s was applied with the labels and annotations that it was last created with: correct or revert spec.additionalMetadata and spec.pod.metadata, of which the API server says: %s", *object.GetKind(), *object.GetName(), refusalOf(err)))
+			r.event(c, refusal, fmt.Sprintf("%s %s has the labels and annotations of an earlier Pod: correct or revert spec.additionalMetadata and spec.pod.metadata, which the API server refuses: %s", *object.GetKind(), *object.GetName(), refusalOf(err)))
 		}
 		if !refuses(refused) {
 			return made, refused

@@ -66,12 +66,18 @@ func (s *stage) secret(name string) *corev1.Secret {
 // its certificate each time. It is nil where clients need no TLS.
 func (s *stage) clientTLS(c *api.EtcdCluster) *tls.Config {
 	s.Helper()
+	return s.clientTLSOf(c, c.ApplicationSecret())
+}
+
+// clientTLSOf is the same with the certificate in a Secret.
+func (s *stage) clientTLSOf(c *api.EtcdCluster, name string) *tls.Config {
+	s.Helper()
 	if c.ClientTLSMode() != api.TLSManaged {
 		return nil
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(s.secret(c.ApplicationSecret()).Data[api.SecretCA])
-	key := client.ObjectKey{Namespace: s.ns, Name: c.ApplicationSecret()}
+	roots.AppendCertsFromPEM(s.secret(name).Data[api.SecretCA])
+	key := client.ObjectKey{Namespace: s.ns, Name: name}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: roots,
 		GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {

@@ -379,7 +379,7 @@ func TestTurnOf(t *testing.T) {
 			reason: "etcd is not told to prepare what will not be", given: func(w *world) {
 				w.cluster.Spec.Version, w.cluster.Spec.Options = "3.5.35", &api.Options{Flags: map[string]string{"log-format": "json"}}
 			},
-			want: result{Ready: "InvalidSpec: spec.options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out"},
+			want: result{Ready: "InvalidSpec: spec.options.flags: etcd 3.5.35 has no flag log-format, it was added in 3.6; leave it out"},
 		},
 		"Refused": {
 			reason: "a refusal lasts until a person acts, and no other waits for that", mine: true, refuse: on("Pod", forbidden),

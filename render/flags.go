@@ -152,10 +152,10 @@ func problemOn(v *version.Version, name, value string) string {
 		advice = "write " + s.other
 	}
 	if v.Minor() < s.from {
-		return fmt.Sprintf("etcd %s has no flag %s, it came with 3.%d; %s", v, name, s.from, advice)
+		return fmt.Sprintf("etcd %s has no flag %s, it was added in 3.%d; %s", v, name, s.from, advice)
 	}
 	if !s.in(v) {
-		return fmt.Sprintf("etcd %s has no flag %s, it went with 3.%d; %s", v, name, s.before, advice)
+		return fmt.Sprintf("etcd %s has no flag %s, it was removed in 3.%d; %s", v, name, s.before, advice)
 	}
 	if want, ok := s.check(value); !ok {
 		return fmt.Sprintf("%s must be %s, not %q", name, want, value)
@@ -178,7 +178,7 @@ func uselessProblems(flags, served map[string]string) []string {
 			continue
 		}
 		if want, ok := check(value); !ok {
-			problems = append(problems, fmt.Sprintf("spec.options.flags: %s must be %s, not %q: etcd does not serve well with that (docs/options.md)", name, want, value))
+			problems = append(problems, fmt.Sprintf("spec.options.flags: %s must be %s, not %q: etcd can hang, exit or use a whole cpu with that (docs/options.md)", name, want, value))
 		}
 	}
 	return problems

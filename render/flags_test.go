@@ -109,7 +109,7 @@ func everyFlag(t *testing.T) []string {
 
 func TestFlagProblems(t *testing.T) {
 	t.Parallel()
-	const useless = ": etcd does not serve well with that (docs/options.md)"
+	const useless = ": etcd can hang, exit or use a whole cpu with that (docs/options.md)"
 	cases := map[string]struct {
 		reason  string
 		version string
@@ -133,27 +133,27 @@ func TestFlagProblems(t *testing.T) {
 		"TooEarly": {
 			reason:  "The new name on an old etcd",
 			version: "v3.5.35", flags: map[string]string{"corrupt-check-time": "1h"},
-			want: "spec.options.flags: etcd 3.5.35 has no flag corrupt-check-time, it came with 3.6; write experimental-corrupt-check-time",
+			want: "spec.options.flags: etcd 3.5.35 has no flag corrupt-check-time, it was added in 3.6; write experimental-corrupt-check-time",
 		},
 		"TooEarlyWithoutOther": {
 			reason:  "A new flag that had no predecessor",
 			version: "3.5.35", flags: map[string]string{"log-format": "console"},
-			want: "spec.options.flags: etcd 3.5.35 has no flag log-format, it came with 3.6; leave it out",
+			want: "spec.options.flags: etcd 3.5.35 has no flag log-format, it was added in 3.6; leave it out",
 		},
 		"TooLate": {
 			reason:  "The old name on a new etcd",
 			version: "3.7.3", flags: map[string]string{"experimental-corrupt-check-time": "1h"},
-			want: "spec.options.flags: etcd 3.7.3 has no flag experimental-corrupt-check-time, it went with 3.7; write corrupt-check-time",
+			want: "spec.options.flags: etcd 3.7.3 has no flag experimental-corrupt-check-time, it was removed in 3.7; write corrupt-check-time",
 		},
 		"FeatureGate": {
 			reason:  "What became a feature gate has no flag any more",
 			version: "3.7.3", flags: map[string]string{"experimental-stop-grpc-service-on-defrag": "true"},
-			want: "spec.options.flags: etcd 3.7.3 has no flag experimental-stop-grpc-service-on-defrag, it went with 3.7; leave it out",
+			want: "spec.options.flags: etcd 3.7.3 has no flag experimental-stop-grpc-service-on-defrag, it was removed in 3.7; leave it out",
 		},
 		"NeverInBetween": {
 			reason:  "A name that lived on 3.6 alone leads nowhere on 3.5",
 			version: "3.5.35", flags: map[string]string{"experimental-warning-unary-request-duration": "1s"},
-			want: "spec.options.flags: etcd 3.5.35 has no flag experimental-warning-unary-request-duration, it came with 3.6; leave it out",
+			want: "spec.options.flags: etcd 3.5.35 has no flag experimental-warning-unary-request-duration, it was added in 3.6; leave it out",
 		},
 		"Values": {
 			reason:  "etcd would exit on these, again and again",

@@ -70,7 +70,7 @@ func tooLarge(c *api.EtcdCluster) error {
 	}
 	parts := map[string]int{"image": size(s.Image), "resources": size(s.Resources), "options": size(s.Options), "pod": size(s.Pod), "scheduling": size(s.Scheduling)}
 	largest := slices.MaxFunc(slices.Sorted(maps.Keys(parts)), func(a, b string) int { return cmp.Compare(parts[a], parts[b]) })
-	return fmt.Errorf("spec.%s: make it smaller, it takes %d bytes as JSON: what members are made of (spec.image, resources, options, pod, scheduling and tls.client) takes %d, and a volume keeps up to %d of it, to which its member can be rolled back", largest, parts[largest], all, mostServed)
+	return fmt.Errorf("spec.%s is too large, with %d bytes as JSON: make it smaller. Together spec.image, resources, options, pod, scheduling and tls.client have %d bytes; the limit is %d, because the claim of each member keeps a copy for a rollback", largest, parts[largest], all, mostServed)
 }
 
 // Said is the record of what a member has served with, or is being changed to (AnnotationServed,

@@ -174,7 +174,7 @@ func TestValidateServed(t *testing.T) {
 			args: func(c *api.EtcdCluster) {
 				c.Spec.Scheduling, c.Spec.Options = nodes(1500), &api.Options{Flags: map[string]string{"max-txn-ops": "256"}}
 			},
-			want: "spec.scheduling: make it smaller, it takes 73690 bytes as JSON: what members are made of (spec.image, resources, options, pod, scheduling and tls.client) takes 73792, and a volume keeps up to 65536 of it, to which its member can be rolled back",
+			want: "spec.scheduling is too large, with 73690 bytes as JSON: make it smaller. Together spec.image, resources, options, pod, scheduling and tls.client have 73792 bytes; the limit is 65536, because the claim of each member keeps a copy for a rollback",
 		},
 		"Memory": {
 			reason: "no volume keeps it",

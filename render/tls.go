@@ -138,10 +138,18 @@ func PeerHosts(c *api.EtcdCluster) []string {
 
 // Secret is a Secret with certificates that Quorate has issued.
 func Secret(c *api.EtcdCluster, name string, data map[string][]byte) *corev1ac.SecretApplyConfiguration {
+	return secret(c, name, data).WithOwnerReferences(owner(c)...)
+}
+
+// UserSecret is the Secret with the certificate of a user, which is deleted with its EtcdUser.
+func UserSecret(c *api.EtcdCluster, u *api.EtcdUser, data map[string][]byte) *corev1ac.SecretApplyConfiguration {
+	return secret(c, u.Spec.Certificate.SecretName, data).WithOwnerReferences(ownedBy("EtcdUser", u)...)
+}
+
+func secret(c *api.EtcdCluster, name string, data map[string][]byte) *corev1ac.SecretApplyConfiguration {
 	return corev1ac.Secret(name, c.Namespace).
 		WithLabels(Labels(c, "")).
 		WithAnnotations(annotations(c, nil)).
-		WithOwnerReferences(owner(c)...).
 		WithType(corev1.SecretTypeTLS).
 		WithData(data)
 }

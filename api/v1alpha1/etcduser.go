@@ -24,8 +24,8 @@ type EtcdUser struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the wanted state. clusterRef, name, and whether there is a password cannot be
-	// changed.
+	// spec is the wanted state. clusterRef, name, certificate.secretName, and whether there is a
+	// password cannot be changed.
 	// +required
 	Spec EtcdUserSpec `json:"spec"`
 
@@ -51,6 +51,7 @@ type EtcdUserList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || self.name != 'root'",fieldPath=".name",message="root is etcd's own user: its password is spec.auth.rootSecretRef of the EtcdCluster. Name this one otherwise"
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || self.name != 'quorate'",fieldPath=".name",message="quorate is Quorate's own user in etcd: name this one otherwise"
 // +kubebuilder:validation:XValidation:rule="has(self.passwordSecretRef) == has(oldSelf.passwordSecretRef)",fieldPath=".passwordSecretRef",message="etcd cannot give a password to a user that was made without one, nor take it away: delete the EtcdUser, and apply it again. passwordSecretRef may name another Secret at any time"
+// +kubebuilder:validation:XValidation:rule="!has(self.certificate) || !has(oldSelf.certificate) || self.certificate == oldSelf.certificate",fieldPath=".certificate.secretName",message="spec.certificate.secretName cannot be changed: remove spec.certificate, which keeps the Secret as it is, and then write it again with the other name"
 type EtcdUserSpec struct {
 	// clusterRef names the EtcdCluster, of the same namespace.
 	// +required
@@ -68,6 +69,12 @@ type EtcdUserSpec struct {
 	// +optional
 	PasswordSecretRef *SecretReference `json:"passwordSecretRef,omitempty"`
 
+	// certificate has Quorate issue a client certificate for the user, and renew it. It needs
+	// status.tls.client.mode Managed of the EtcdCluster. Default: the user has no certificate from
+	// Quorate.
+	// +optional
+	Certificate *UserCertificate `json:"certificate,omitempty"`
+
 	// roles of the user, by their names in etcd: those of EtcdRoles, or root, which may do
 	// everything. A change applies at once. Default none: such a user may do nothing.
 	// +optional
@@ -82,6 +89,40 @@ type EtcdUserSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Revert;Report
 	Drift DriftPolicy `json:"drift,omitempty"`
+}
+
+// UserCertificate is the client certificate of a user, in a Secret of the same namespace. Its
+// common name is the name of the user in etcd.
+type UserCertificate struct {
+	// secretName is the name of the Secret. Quorate creates it, of type kubernetes.io/tls, once
+	// etcd has the user: tls.crt, tls.key, and ca.crt with which the members are verified. A
+	// certificate is valid for 90 days, and renewed when 30 of them are left, with the same key. It
+	// is reissued when the authority is rotated (spec.tls.client.rotationWait of the EtcdCluster is
+	// how long applications have to read it again). The Secret is deleted with the EtcdUser.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	SecretName string `json:"secretName"`
+}
+
+// IssuedCertificate is a client certificate that Quorate has issued.
+type IssuedCertificate struct {
+	// authority is the SHA-256 fingerprint of the authority that issued it, in hexadecimal.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Authority string `json:"authority"`
+
+	// trusts are the fingerprints of the authorities in ca.crt.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=64
+	Trusts []string `json:"trusts,omitempty"`
+
+	// expires is when the certificate expires.
+	// +required
+	Expires metav1.Time `json:"expires"`
 }
 
 // EtcdUserStatus is what became of a user.
@@ -107,4 +148,8 @@ type EtcdUserStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Password string `json:"password,omitempty"`
+
+	// certificate is what the Secret of spec.certificate holds.
+	// +optional
+	Certificate *IssuedCertificate `json:"certificate,omitempty"`
 }

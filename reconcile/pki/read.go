@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // What is read of a file at most. A certificate has one or two KiB.
@@ -125,4 +126,32 @@ func Hosts(file []byte) []string {
 		hosts = append(hosts, ip.String())
 	}
 	return hosts
+}
+
+// Subject is the common name of the first certificate of a file; empty where it cannot be read.
+func Subject(file []byte) string {
+	chain, err := certificates("", file)
+	if err != nil {
+		return ""
+	}
+	return chain[0].Subject.CommonName
+}
+
+// Issuer is the fingerprint of the authority, among those that are trusted, that has issued a
+// certificate, and when the certificate expires; zero where either cannot be read.
+func Issuer(files map[string][]byte, names Names) (authority string, expires time.Time) {
+	chain, err := certificates(names.Cert, files[names.Cert])
+	if err != nil {
+		return "", time.Time{}
+	}
+	trusted, err := certificates(names.CA, files[names.CA])
+	if err != nil {
+		return "", time.Time{}
+	}
+	for _, c := range trusted {
+		if chain[0].CheckSignatureFrom(c) == nil {
+			return fingerprint(c), chain[0].NotAfter
+		}
+	}
+	return "", time.Time{}
 }

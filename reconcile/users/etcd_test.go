@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -95,8 +96,10 @@ func (f *etcd) Grant(_ context.Context, role string, p membership.Permission) er
 func newShared(t *testing.T, f *etcd, wrong string, objects ...client.Object) Shared {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := api.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	db := &api.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns"}}
 	db.Status.ClusterID = "c0"
@@ -227,8 +230,12 @@ func TestMatters(t *testing.T) {
 		before, now func(*api.EtcdCluster)
 		want        bool
 	}{
-		"Leader":   {reason: "it decides nothing", before: mode(api.TLSManaged), now: func(c *api.EtcdCluster) { mode(api.TLSManaged)(c); c.Status.Leader = "db-1" }},
-		"TLS":      {reason: "without TLS they are stalled", before: mode(api.TLSDisabled), now: mode(api.TLSManaged), want: true},
+		"Leader": {reason: "it decides nothing", before: mode(api.TLSManaged), now: func(c *api.EtcdCluster) { mode(api.TLSManaged)(c); c.Status.Leader = "db-1" }},
+		"TLS":    {reason: "without TLS they are stalled", before: mode(api.TLSDisabled), now: mode(api.TLSManaged), want: true},
+		"Rotates": {
+			reason: "their certificates are to come with trust in another authority", before: mode(api.TLSManaged), want: true,
+			now: func(c *api.EtcdCluster) { mode(api.TLSManaged)(c); c.Status.TLS.Client.Trusts = []string{"a", "b"} },
+		},
 		"Restored": {reason: "etcd may have none of them", before: mode(api.TLSManaged), now: func(c *api.EtcdCluster) { mode(api.TLSManaged)(c); c.Status.ClusterID = "c1" }, want: true},
 	}
 	for name, tc := range cases {

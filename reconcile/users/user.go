@@ -160,12 +160,16 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 	etcd, what := r.connect(ctx, c)
 	switch {
 	case etcd == nil && s.wrong != "":
-		return r.unusable(s), nil
+		what = r.unusable(s)
 	case etcd == nil:
-		return rests(e.Status.Conditions, e.Generation, what), nil
+		what = rests(e.Status.Conditions, e.Generation, what)
+	default:
+		what, err = r.settle(ctx, etcd, e, c, next, s)
+		if err = errors.Join(err, etcd.Close()); err != nil {
+			return said{}, err
+		}
 	}
-	what, err = r.settle(ctx, etcd, e, c, next, s)
-	return what, errors.Join(err, etcd.Close())
+	return r.certify(ctx, e, c, next, what), nil
 }
 
 // secret is a password, which one that is, and why it cannot be used.

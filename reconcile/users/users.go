@@ -24,6 +24,7 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile/fair"
+	"quorate.dev/reconcile/pki"
 	"quorate.dev/reconcile/podstatus"
 )
 
@@ -39,6 +40,10 @@ type Shared struct {
 	Connect func(context.Context, *api.EtcdCluster) (membership.Auth, error)
 	// Password reads the password in a Secret, which one that is, and why it cannot be used.
 	Password func(ctx context.Context, reader client.Reader, namespace, name string) (password, version, wrong string, _ error)
+	// Authority issues the certificates of a cluster's clients; nil: none is known now.
+	Authority func(*api.EtcdCluster) *pki.Authority
+	// Lifetime of a certificate that is issued; 0: pki.LeafLifetime.
+	Lifetime time.Duration
 	// StallAfter is how long a cluster may be missing before that is called stalled.
 	StallAfter time.Duration
 	// Every is how often etcd and the Secret are looked at; 0: restingLook.
@@ -247,8 +252,17 @@ var matters = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, _ := e.ObjectOld.(*api.EtcdCluster)
 	now, _ := e.ObjectNew.(*api.EtcdCluster)
 	return before.Status.ClusterID != now.Status.ClusterID || unasked(before) != unasked(now) || before.HasAuth() != now.HasAuth() ||
-		withoutTLS(before) != withoutTLS(now) || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
+		withoutTLS(before) != withoutTLS(now) || !slices.Equal(authorities(before), authorities(now)) || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
 }}
+
+// authorities are those of the clients' port, by their fingerprints: the one that issues, and those
+// that are trusted.
+func authorities(c *api.EtcdCluster) []string {
+	if c.Status.TLS == nil {
+		return nil
+	}
+	return append([]string{c.Status.TLS.Client.Authority}, c.Status.TLS.Client.Trusts...)
+}
 
 // goes are the events of an object that leaves its name in etcd to another one.
 var goes = predicate.Funcs{

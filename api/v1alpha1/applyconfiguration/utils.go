@@ -106,6 +106,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ImageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ImageDigest"):
 		return &apiv1alpha1.ImageDigestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("IssuedCertificate"):
+		return &apiv1alpha1.IssuedCertificateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MemberStatus"):
 		return &apiv1alpha1.MemberStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Metadata"):
@@ -160,6 +162,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TLSPlaneStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TLSStatus"):
 		return &apiv1alpha1.TLSStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UserCertificate"):
+		return &apiv1alpha1.UserCertificateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeStore"):
 		return &apiv1alpha1.VolumeStoreApplyConfiguration{}
 

@@ -839,6 +839,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: dev.quorate.api.v1alpha1.EtcdUserSpec
   map:
     fields:
+    - name: certificate
+      type:
+        namedType: dev.quorate.api.v1alpha1.UserCertificate
     - name: clusterRef
       type:
         namedType: dev.quorate.api.v1alpha1.ClusterReference
@@ -863,6 +866,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: applied
       type:
         namedType: dev.quorate.api.v1alpha1.Applied
+    - name: certificate
+      type:
+        namedType: dev.quorate.api.v1alpha1.IssuedCertificate
     - name: conditions
       type:
         list:
@@ -938,6 +944,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
+- name: dev.quorate.api.v1alpha1.IssuedCertificate
+  map:
+    fields:
+    - name: authority
+      type:
+        scalar: string
+    - name: expires
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: trusts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: dev.quorate.api.v1alpha1.LabelValue
   scalar: string
 - name: dev.quorate.api.v1alpha1.Labels
@@ -1427,6 +1448,12 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: dev.quorate.api.v1alpha1.TLSPlaneStatus
 - name: dev.quorate.api.v1alpha1.UnverifiedPolicy
   scalar: string
+- name: dev.quorate.api.v1alpha1.UserCertificate
+  map:
+    fields:
+    - name: secretName
+      type:
+        scalar: string
 - name: dev.quorate.api.v1alpha1.VerifyMode
   scalar: string
 - name: dev.quorate.api.v1alpha1.VolumeStore

@@ -19,8 +19,8 @@ import (
 type EtcdUserApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the wanted state. clusterRef, name, and whether there is a password cannot be
-	// changed.
+	// spec is the wanted state. clusterRef, name, certificate.secretName, and whether there is a
+	// password cannot be changed.
 	Spec *EtcdUserSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what became of it; only Quorate writes it.
 	Status *EtcdUserStatusApplyConfiguration `json:"status,omitempty"`

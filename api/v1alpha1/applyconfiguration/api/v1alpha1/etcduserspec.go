@@ -21,6 +21,10 @@ type EtcdUserSpecApplyConfiguration struct {
 	// of 1 to 72 bytes. A change of the Secret is applied within five minutes, and a change of this
 	// field at once. Default: the user has no password, and connects with a certificate alone.
 	PasswordSecretRef *SecretReferenceApplyConfiguration `json:"passwordSecretRef,omitempty"`
+	// certificate has Quorate issue a client certificate for the user, and renew it. It needs
+	// status.tls.client.mode Managed of the EtcdCluster. Default: the user has no certificate from
+	// Quorate.
+	Certificate *UserCertificateApplyConfiguration `json:"certificate,omitempty"`
 	// roles of the user, by their names in etcd: those of EtcdRoles, or root, which may do
 	// everything. A change applies at once. Default none: such a user may do nothing.
 	Roles []apiv1alpha1.EtcdName `json:"roles,omitempty"`
@@ -58,6 +62,14 @@ func (b *EtcdUserSpecApplyConfiguration) WithName(value apiv1alpha1.EtcdName) *E
 // If called multiple times, the PasswordSecretRef field is set to the value of the last call.
 func (b *EtcdUserSpecApplyConfiguration) WithPasswordSecretRef(value *SecretReferenceApplyConfiguration) *EtcdUserSpecApplyConfiguration {
 	b.PasswordSecretRef = value
+	return b
+}
+
+// WithCertificate sets the Certificate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Certificate field is set to the value of the last call.
+func (b *EtcdUserSpecApplyConfiguration) WithCertificate(value *UserCertificateApplyConfiguration) *EtcdUserSpecApplyConfiguration {
+	b.Certificate = value
 	return b
 }
 

@@ -21,6 +21,8 @@ type EtcdUserStatusApplyConfiguration struct {
 	Applied *AppliedApplyConfiguration `json:"applied,omitempty"`
 	// password is UID and resourceVersion of the Secret whose password etcd was given last.
 	Password *string `json:"password,omitempty"`
+	// certificate is what the Secret of spec.certificate holds.
+	Certificate *IssuedCertificateApplyConfiguration `json:"certificate,omitempty"`
 }
 
 // EtcdUserStatusApplyConfiguration constructs a declarative configuration of the EtcdUserStatus type for use with
@@ -63,5 +65,13 @@ func (b *EtcdUserStatusApplyConfiguration) WithApplied(value *AppliedApplyConfig
 // If called multiple times, the Password field is set to the value of the last call.
 func (b *EtcdUserStatusApplyConfiguration) WithPassword(value string) *EtcdUserStatusApplyConfiguration {
 	b.Password = &value
+	return b
+}
+
+// WithCertificate sets the Certificate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Certificate field is set to the value of the last call.
+func (b *EtcdUserStatusApplyConfiguration) WithCertificate(value *IssuedCertificateApplyConfiguration) *EtcdUserStatusApplyConfiguration {
+	b.Certificate = value
 	return b
 }

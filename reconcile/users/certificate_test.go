@@ -1,0 +1,226 @@
+package users
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/pki"
+)
+
+// authority is a certificate authority, valid for ten years from now.
+func authority(t *testing.T, name string) *pki.Authority {
+	t.Helper()
+	cert, key, err := pki.NewAuthority(name, time.Now(), pki.AuthorityLifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := pki.ReadAuthority(map[string][]byte{api.SecretCert: cert, api.SecretKey: key}, files, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestCertificate: a user has a certificate of the authority that issues now, in a Secret of its
+// own, and what hinders that is said.
+func TestCertificate(t *testing.T) {
+	t.Parallel()
+	one, two := authority(t, "one"), authority(t, "two")
+	// holds is a Secret with a certificate of that name, which was issued so long ago.
+	holds := func(a *pki.Authority, name string, ago time.Duration) *corev1.Secret {
+		cert, key, err := a.Issue(name, pki.Use{Client: true}, nil, time.Now().Add(-ago), pki.LeafLifetime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "app-etcd", Namespace: "ns"}, Type: corev1.SecretTypeTLS}
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: api.SchemeGroupVersion.String(), Kind: "EtcdUser", Name: "app", UID: "u", Controller: new(true)}}
+		s.Data = map[string][]byte{api.SecretCert: cert, api.SecretKey: key, api.SecretCA: a.PEM()}
+		return s
+	}
+	foreign := holds(one, "app", 0)
+	foreign.OwnerReferences = nil
+	applied := &api.Applied{Generation: 2, ClusterID: "c0"}
+	forbidden := func(name string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, name, nil)
+	}
+	type facts struct {
+		Reason  string // of Ready
+		Stalled bool
+		Says    bool // the message has the words
+		Holds   string
+		Issuer  *pki.Authority
+		Trusts  []string
+		SameKey bool
+		Status  bool // the status says the same
+	}
+	day := 24 * time.Hour
+	cases := map[string]struct {
+		reason    string
+		secret    *corev1.Secret
+		authority *pki.Authority
+		applied   *api.Applied
+		has       *api.IssuedCertificate
+		cluster   func(*api.EtcdCluster)
+		refuses   string // a verb about Secrets that the API server forbids
+		words     string
+		want      facts
+	}{
+		"Issued": {
+			reason: "there was none", authority: one,
+			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, Status: true},
+		},
+		"Good": {
+			reason: "it is as it must be", authority: one, applied: applied, secret: holds(one, "app", day),
+			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
+		},
+		"Renewed": {
+			reason: "a third of its lifetime is left; clients that read key and certificate apart never see two that do not belong together",
+			secret: holds(one, "app", 61*day), authority: one, applied: applied,
+			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
+		},
+		"TrustBoth": {
+			reason: "the first step of a rotation", secret: holds(one, "app", day), authority: one.Beside(two.Certificate()), applied: applied,
+			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: pki.Fingerprints(one.Beside(two.Certificate()).PEM()), SameKey: true, Status: true},
+		},
+		"Reissue": {
+			reason: "the second", secret: holds(one, "app", day), authority: two.Beside(one.Certificate()), applied: applied,
+			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: two, Trusts: pki.Fingerprints(one.Beside(two.Certificate()).PEM()), SameKey: true, Status: true},
+		},
+		"OtherName": {
+			reason: "somebody has put the certificate of another user there", secret: holds(one, "bob", day), authority: one, applied: applied,
+			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
+		},
+		"Foreign": {
+			reason: "its author knows the key", secret: foreign, authority: one, words: "kubectl delete secret app-etcd --namespace=ns",
+			want: facts{Reason: api.ReasonCertificateBlocked, Stalled: true, Says: true, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true},
+		},
+		"Unread": {
+			reason: "a right is missing", authority: one, refuses: "get", words: "may not read Secret app-etcd",
+			want: facts{Reason: api.ReasonCertificateBlocked, Stalled: true, Says: true},
+		},
+		"Unwritten": {
+			reason: "a right is missing, or a policy is in the way", authority: one, refuses: "apply", words: "does not let the operator write Secret app-etcd",
+			want: facts{Reason: api.ReasonCertificateBlocked, Stalled: true, Says: true},
+		},
+		"NoAuthority": {
+			reason: "the operator has just started, or it is lost", words: "waiting for the certificate authority of EtcdCluster db",
+			want: facts{Reason: api.ReasonWaiting, Says: true},
+		},
+		"NoAuthorityYet": {
+			reason: "its certificate is good all the same", applied: applied, secret: holds(one, "app", day),
+			has:  &api.IssuedCertificate{Authority: one.Fingerprint(), Trusts: []string{one.Fingerprint()}, Expires: metav1.NewTime(time.Now().Add(80 * day).Truncate(time.Second))},
+			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
+		},
+		"LostKey": {
+			reason: "nothing can be issued, and there is none", authority: pki.Keyless(one.Certificate()), words: "The conditions of EtcdCluster db say what to do",
+			want: facts{Reason: api.ReasonWaiting, Says: true},
+		},
+		"OwnAuthority": {
+			reason: "Quorate has no authority", cluster: func(c *api.EtcdCluster) { c.Status.TLS.Client.Mode = api.TLSSecret }, authority: one, words: "have your own authority issue a client certificate with the common name app",
+			want: facts{Reason: api.ReasonInvalidSpec, Stalled: true, Says: true},
+		},
+		"Suspended": {
+			reason: "nothing is written then", cluster: func(c *api.EtcdCluster) { c.Spec.Suspend = true }, authority: one, applied: applied, words: "spec.suspend",
+			want: facts{Reason: api.ReasonWaiting, Says: true},
+		},
+		"Unavailable": {
+			reason: "a certificate expires whether etcd can be asked or not", cluster: func(c *api.EtcdCluster) { c.Status.Conditions = nil }, secret: holds(one, "app", 61*day), authority: one, applied: applied, words: "not available",
+			want: facts{Reason: api.ReasonWaiting, Says: true, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
+		},
+		"UnavailableFirst": {
+			reason: "the user comes before its certificate", cluster: func(c *api.EtcdCluster) { c.Status.Conditions = nil }, authority: one, words: "not available",
+			want: facts{Reason: api.ReasonWaiting, Says: true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newUser()
+			u.Spec.Certificate = &api.UserCertificate{SecretName: "app-etcd"}
+			u.Status.Applied, u.Status.Certificate = tc.applied, tc.has
+			f := &etcd{users: map[string][]string{}}
+			if tc.applied != nil {
+				f.users["app"] = []string{}
+			}
+			objects := []client.Object{u}
+			if tc.secret != nil {
+				objects = append(objects, tc.secret.DeepCopy())
+			}
+			s := newShared(t, f, "", objects...)
+			s.Authority = func(*api.EtcdCluster) *pki.Authority { return tc.authority }
+			c := &api.EtcdCluster{}
+			if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "db"}, c); err != nil {
+				t.Fatal(err)
+			}
+			c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSManaged}}
+			if tc.cluster != nil {
+				tc.cluster(c)
+			}
+			if err := s.Client.Update(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			fake, _ := s.Client.(client.WithWatch)
+			disturbed := interceptor.NewClient(fake, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					if _, secret := o.(*corev1.Secret); secret && tc.refuses == "get" {
+						return forbidden(key.Name)
+					}
+					return c.Get(ctx, key, o, opts...)
+				},
+				Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+					if named, ok := o.(interface{ GetKind() *string }); ok && *named.GetKind() == "Secret" && tc.refuses == "apply" {
+						return forbidden("app-etcd")
+					}
+					return c.Apply(ctx, o, opts...)
+				},
+			})
+			s.Client, s.Reader = disturbed, disturbed
+			if _, err := (&UserReconciler{s}).Reconcile(t.Context(), requestOf(u)); err != nil {
+				t.Fatal(err)
+			}
+			if err := fake.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+				t.Fatal(err)
+			}
+			ready := meta.FindStatusCondition(u.Status.Conditions, api.ConditionReady)
+			got := facts{Reason: ready.Reason, Stalled: meta.IsStatusConditionTrue(u.Status.Conditions, api.ConditionStalled), Says: tc.words != "" && strings.Contains(ready.Message, tc.words)}
+			secret := &corev1.Secret{}
+			err := fake.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "app-etcd"}, secret)
+			if client.IgnoreNotFound(err) != nil {
+				t.Fatal(err)
+			}
+			if err == nil {
+				got.Holds, got.Trusts = pki.Subject(secret.Data[api.SecretCert]), pki.Fingerprints(secret.Data[api.SecretCA])
+				issuer, expires := pki.Issuer(secret.Data, files)
+				for _, a := range []*pki.Authority{one, two} {
+					if a.Fingerprint() == issuer {
+						got.Issuer = a
+					}
+				}
+				got.SameKey = tc.secret != nil && bytes.Equal(secret.Data[api.SecretKey], tc.secret.Data[api.SecretKey])
+				if time.Until(expires) < pki.LeafLifetime/3 {
+					t.Errorf("%s: it expires at %s", tc.reason, expires)
+				}
+				if has := u.Status.Certificate; has != nil {
+					got.Status = has.Authority == issuer && cmp.Equal(has.Trusts, got.Trusts) && (tc.authority == nil || has.Expires.Time.Equal(expires))
+				}
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b *pki.Authority) bool { return a == b })); diff != "" {
+				t.Errorf("%s: %s: -want +got:\n%s", tc.reason, ready.Message, diff)
+			}
+		})
+	}
+}
