@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -172,6 +173,24 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 	if pod == nil {
 		return nil
 	}
+	err := r.applyPodMetadata(ctx, c, pod, m)
+	if !refuses(err) {
+		return err
+	}
+	// What Quorate itself writes, such as that the Pod must find its data, or is in the Service, does
+	// not wait until other labels are taken. That they are refused is told all the same.
+	of, ownErr := render.WithLiveMetadata(c, pod)
+	if ownErr == nil {
+		ownErr = r.applyPodMetadata(ctx, of, pod, m)
+	}
+	if refuses(ownErr) {
+		return err
+	}
+	return errors.Join(err, ownErr)
+}
+
+// applyPodMetadata changes the labels and annotations of a Pod, where they are not as the spec says.
+func (r *Reconciler) applyPodMetadata(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member) error {
 	metadata, err := render.PodMetadata(pod, c, m)
 	if err != nil {
 		return &invalidError{err}

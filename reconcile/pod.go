@@ -74,6 +74,7 @@ type limits struct {
 	lost                            time.Time // since when a cluster that has formed is not available
 	down                            time.Time // the same, since this process has seen it
 	seen                            sights
+	refused                         map[string]refusedPod // by member
 }
 
 // limits of patience with a cluster.
@@ -85,7 +86,7 @@ func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
 	}
 	return limits{
 		now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c)), emptied: now.Add(-replaceEmptyAfter(c)),
-		pause: pause(c, now.Sub(lost)), lost: lost, down: down, seen: seen,
+		pause: pause(c, now.Sub(lost)), lost: lost, down: down, seen: seen, refused: r.refusedPods.all(c),
 	}
 }
 

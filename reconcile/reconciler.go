@@ -75,7 +75,9 @@ type Reconciler struct {
 	changing turns
 	draining drains
 	refused  refusals
-	silences silences
+	// refusedPods are the Pods that the API server did not let be created.
+	refusedPods refusedPods
+	silences    silences
 	// comparing is the data of members.
 	comparing    comparisons
 	proving      proofs
@@ -295,6 +297,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.written.forget(key)
 	r.draining.forget(key)
 	r.refused.forget(key)
+	r.refusedPods.forget(key)
 	r.silences.forget(key)
 	r.comparing.forget(key)
 	r.proving.forget(key)

@@ -146,9 +146,10 @@ func (f rotationFacts) reissue(s rotationState) rotationState {
 	return s
 }
 
-// awaited waits, in this order, until the Secrets are written, those of EtcdUsers as well, until each
-// Pod was created with the ca.crt in them, until applications have had time to read the files, and until each member
-// presents and accepts certificates of the new authority. Then it returns the given move.
+// awaited waits, in this order, until the Secrets are written, those of EtcdUsers as well, until
+// each Pod was created with the ca.crt in them, until applications have had time to read the files,
+// and until each member presents and accepts certificates of the new authority. Then it returns the
+// given move.
 func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) rotationState {
 	s.Again = f.Now.Add(rotationLook)
 	recreated, end := f.recreated(), f.Since.Add(f.Wait)

@@ -149,21 +149,21 @@ func (seen observed) runsWith(name, value string) bool {
 }
 
 // refused tells of members that have no Pod because the API server takes none that is made like
-// theirs: a priority class is not there, a quota is used up, a policy says no. It said so of this
-// spec in the last look.
+// theirs: a priority class is not there, a quota is used up, a policy says no. It said so when this
+// very Pod was to be created last.
 func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*corev1.PersistentVolumeClaim, l limits) {
-	stalled := refusal(c)
-	if stalled == nil {
-		return
-	}
 	for n := range o.Instances {
 		i := &o.Instances[n]
+		last, tried := l.refused[i.Name]
 		served, ok := asServed(c, said(claims[i.Name]))
-		if i.Pod.Exists() || !i.Volume.Recorded() || !ok {
+		if !tried || i.Pod.Exists() || !i.Volume.Recorded() || !ok {
 			continue
 		}
 		of, _ := made(c, claims, *i)
-		i.Pod.Problem, i.Pod.NeverRan, i.Pod.Overdue = "has no Pod: "+stalled.Message, true, stalled.LastTransitionTime.Time.Before(l.overdue)
+		if last.madeOf != madeOf(of, claims[i.Name]) {
+			continue
+		}
+		i.Pod.Problem, i.Pod.NeverRan, i.Pod.Overdue = "has no Pod: "+last.message, true, last.since.Before(l.overdue)
 		i.Pod.Untried = render.Differing(of, served)
 		if givenUp(c) == "" && len(render.Differing(of, c)) > 0 {
 			i.Pod.Outdated, i.Pod.Change = true, membership.ChangePod

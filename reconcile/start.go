@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,18 +45,24 @@ func (r *Reconciler) start(ctx context.Context, c *api.EtcdCluster, seen observe
 		changed = errors.Join(changed, err)
 		return err != nil
 	})
+	created := func(name string, err error) {
+		if claim := seen.claims[name]; claim != nil {
+			of, _ := seen.made(c, name)
+			r.refusedPods.remember(c, name, madeOf(of, claim), err, time.Now())
+		}
+	}
 	return errors.Join(r.create(ctx, c, same, func(name string) ([]runtime.ApplyConfiguration, error) {
 		m := member(c, seen, name)
 		of, proved := seen.made(c, name)
 		m.Proved = proved
 		return absentPod(of, seen, m)
-	}), changed)
+	}, created), changed)
 }
 
 // create applies one object for each member of the step, all at once, the first of its forms that
-// the API server takes. It tells in one event for which it was not there: the API server counts
-// events that differ only in their words as one.
-func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step membership.Step, forms func(string) ([]runtime.ApplyConfiguration, error)) error {
+// the API server takes, and hands on what came of each. It tells in one event for which it was not
+// there: the API server counts events that differ only in their words as one.
+func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step membership.Step, forms func(string) ([]runtime.ApplyConfiguration, error), then ...func(name string, err error)) error {
 	created := make([]string, len(step.Members)) // empty for what was there
 	err := each(step.Members, func(name string) error {
 		desired, err := forms(name)
@@ -63,6 +70,9 @@ func (r *Reconciler) create(ctx context.Context, c *api.EtcdCluster, step member
 			return &invalidError{err}
 		}
 		absent, err := r.createOne(ctx, c, desired...)
+		for _, tell := range then {
+			tell(name, err)
+		}
 		if object, ok := desired[0].(configuration); ok && absent {
 			created[slices.Index(step.Members, name)] = *object.GetKind() + " " + *object.GetName()
 		}

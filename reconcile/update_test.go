@@ -39,12 +39,15 @@ func (w world) managed() {
 // manage lets the API server take a Pod for what Quorate has applied.
 func manage(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	annotations := map[string]any{}
-	for key := range pod.Annotations {
-		annotations["f:"+key] = map[string]any{}
+	of := func(all map[string]string) map[string]any {
+		keys := map[string]any{}
+		for key := range all {
+			keys["f:"+key] = map[string]any{}
+		}
+		return keys
 	}
 	fields := map[string]any{
-		"f:metadata": map[string]any{"f:annotations": annotations},
+		"f:metadata": map[string]any{"f:annotations": of(pod.Annotations), "f:labels": of(pod.Labels)},
 		"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"etcd"}`: map[string]any{
 			".": map[string]any{}, "f:name": map[string]any{}, "f:image": map[string]any{}, "f:args": map[string]any{}, "f:resources": map[string]any{},
 		}}},

@@ -32,10 +32,7 @@ func servedMetadata(record string) *api.Metadata {
 	if s.Metadata == nil {
 		return nil
 	}
-	ours := func(key, _ string) bool { return strings.HasPrefix(key, api.GroupName+"/") }
-	maps.DeleteFunc(s.Metadata.Labels, ours)
-	maps.DeleteFunc(s.Metadata.Annotations, ours)
-	return s.Metadata
+	return withoutOurs(s.Metadata)
 }
 
 // NameMetadata is a record (AnnotationServed) that also names the labels and annotations of the
@@ -54,6 +51,34 @@ func NameMetadata(record string, c *api.EtcdCluster, pod *corev1.Pod) string {
 	return string(raw)
 }
 
+// WithLiveMetadata is the EtcdCluster as it would be with the labels and annotations that a Pod has
+// now of those that Quorate has applied.
+func WithLiveMetadata(c *api.EtcdCluster, live *corev1.Pod) (*api.EtcdCluster, error) {
+	own, err := ownedOf(live)
+	if err != nil {
+		return nil, err
+	}
+	return withMetadata(c, withoutOurs(&api.Metadata{Labels: maps.Clone(own.labels), Annotations: maps.Clone(own.annotations)})), nil
+}
+
+// withoutOurs leaves out what only Quorate writes on a Pod.
+func withoutOurs(m *api.Metadata) *api.Metadata {
+	ours := func(key, _ string) bool { return strings.HasPrefix(key, api.GroupName+"/") }
+	maps.DeleteFunc(m.Labels, ours)
+	maps.DeleteFunc(m.Annotations, ours)
+	return m
+}
+
+// withMetadata is the EtcdCluster with these labels and annotations in place of those of the spec.
+func withMetadata(c *api.EtcdCluster, m *api.Metadata) *api.EtcdCluster {
+	c = c.DeepCopy()
+	c.Spec.AdditionalMetadata = m
+	if c.Spec.Pod != nil {
+		c.Spec.Pod.Metadata = nil
+	}
+	return c
+}
+
 // WithServedMetadata is the EtcdCluster as it would be with the labels and annotations with which
 // the API server took the Pod of a member, as the record on its volume has it (AnnotationServed);
 // false where they are what the spec asks for, or not known: a Pod must not be created without an
@@ -63,10 +88,5 @@ func WithServedMetadata(c *api.EtcdCluster, record string) (*api.EtcdCluster, bo
 	if before == nil || equality.Semantic.DeepEqual(before, askedMetadata(c)) {
 		return c, false
 	}
-	c = c.DeepCopy()
-	c.Spec.AdditionalMetadata = before
-	if c.Spec.Pod != nil {
-		c.Spec.Pod.Metadata = nil
-	}
-	return c, true
+	return withMetadata(c, before), true
 }
