@@ -68,7 +68,7 @@ func (r *Reconciler) raise(ctx context.Context, c *api.EtcdCluster, seen observe
 	if i.Volume.Version.Minor == 5 { // as where it answers
 		m.Replays = membership.ReplaysAny
 	}
-	if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {
+	if err := r.writeVolume(ctx, c, claim, m); err != nil {
 		return err
 	}
 	r.event(c, step, step.Message)
@@ -133,6 +133,24 @@ func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *c
 		}
 		want.WithResourceVersion(now.ResourceVersion)
 	}
+}
+
+// writeVolume writes on the claim of a member what its Pod is made of, or what has become of it.
+// Where the API server refuses the labels of the spec, the claim keeps those that it has: a rollback
+// does not wait for them.
+func (r *Reconciler) writeVolume(ctx context.Context, c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, m render.Member) error {
+	err := r.applyClaim(ctx, c, claim, render.Volume(c, m))
+	if !refuses(err) {
+		return err
+	}
+	of, liveErr := render.WithLiveMetadata(c, claim)
+	if liveErr != nil {
+		return errors.Join(err, liveErr)
+	}
+	if again := r.applyClaim(ctx, c, claim, render.Volume(of, m)); !refuses(again) {
+		return again
+	}
+	return err
 }
 
 // sameToUs reports whether nothing that we write, or go by, has changed on a claim.

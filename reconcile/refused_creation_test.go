@@ -344,3 +344,38 @@ func TestRefusedPodsMended(t *testing.T) {
 		t.Errorf("no member is started with the spec that was mended: %q; %+v", took, w.cluster.Status.FailedChange)
 	}
 }
+
+// TestRefusedMetadataOfVolume: what is being changed cannot be created, and labels of the spec are
+// refused on volumes by now. The rollback writes on the volume all the same.
+func TestRefusedMetadataOfVolume(t *testing.T) {
+	t.Parallel()
+	w := serving(t)
+	w.served()
+	other(&w)
+	w.cluster.Spec.AdditionalMetadata = &api.Metadata{Labels: api.Labels{"team": "bad"}}
+	claim := w.claims["db-0"]
+	claim.Annotations[api.AnnotationNext], claim.Annotations[api.AnnotationNextWith] = "3.6.16", otherNext
+	delete(w.pods, "db-0")
+	delete(w.asked.endpoints, "db-0")
+	w.address()
+	w.managed()
+	s := newStub(t, nil, w.objects()...)
+	s.deniesTeam("PersistentVolumeClaim")
+	s.Dial, s.StallAfter = w.dial(nil), time.Minute
+	of, _ := made(w.cluster, w.claims, membership.Instance{Name: "db-0", Volume: volume(w.cluster, claim)})
+	s.refusedPods.remember(w.cluster, "db-0", madeOf(of, claim), forbiddenBy("pods", "db-0", "not allowed"), time.Now().Add(-time.Hour))
+	seen, err := s.observe(t.Context(), w.cluster, s.Client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := membership.Plan(desired(w.cluster), seen.Observed)
+	if step.Action != membership.PutBack {
+		t.Fatalf("want a rollback, got %s", step)
+	}
+	if err := s.take(t.Context(), w.cluster.DeepCopy(), seen, step); err != nil {
+		t.Errorf("the rollback waits for labels: %v", err)
+	}
+	if marks, wrote := s.marks["PersistentVolumeClaim db-0"]; !wrote || marks[api.AnnotationNext] != "" {
+		t.Errorf("the volume still says that its member is being changed: %v", marks)
+	}
+}

@@ -80,7 +80,9 @@ func TestRefusedMetadata(t *testing.T) {
 			if tc.heals {
 				s.strip("db-2")
 				s.deletePod("db-2")
-				votes := func(m api.MemberStatus) bool { return m.Name == "db-3" && (m.Role == api.RoleFollower || m.Role == api.RoleLeader) }
+				votes := func(m api.MemberStatus) bool {
+					return m.Name == "db-3" && (m.Role == api.RoleFollower || m.Role == api.RoleLeader)
+				}
 				s.await(c, "healed by a voter", func() bool { return len(c.Status.Members) == 3 && slices.ContainsFunc(c.Status.Members, votes) })
 				s.write(c, kept)
 			}

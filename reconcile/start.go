@@ -142,7 +142,7 @@ func (r *Reconciler) announceMended(ctx context.Context, c *api.EtcdCluster, see
 	if i.Volume.Next.String() == m.Next && m.NextWith == claim.Annotations[api.AnnotationNextWith] {
 		return false, nil
 	}
-	return true, r.applyClaim(ctx, c, claim, render.Volume(c, m))
+	return true, r.writeVolume(ctx, c, claim, m)
 }
 
 // firstVolume is the claim of a member of a first start: to be created where none was seen, as one

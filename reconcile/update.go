@@ -181,7 +181,7 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 		return nil
 	}
 	m.Next = ""
-	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
+	return r.writeVolume(ctx, c, claim, m)
 }
 
 // tryPutBack asks the API server for what a put-back writes on the volume, and does nothing (dry
@@ -194,7 +194,13 @@ func (r *Reconciler) tryPutBack(ctx context.Context, c *api.EtcdCluster, seen ob
 		return nil
 	}
 	m.Next = ""
-	err := r.Client.Apply(ctx, render.Volume(c, m).WithUID(claim.UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
+	try := func(of *api.EtcdCluster) error {
+		return r.Client.Apply(ctx, render.Volume(of, m).WithUID(claim.UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
+	}
+	err := try(c)
+	if live, liveErr := render.WithLiveMetadata(c, claim); refuses(err) && liveErr == nil { // as writeVolume
+		err = try(live)
+	}
 	if refuses(err) {
 		return fmt.Errorf("try to write on PersistentVolumeClaim %s: %w", name, err)
 	}

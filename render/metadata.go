@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 )
@@ -51,9 +52,9 @@ func NameMetadata(record string, c *api.EtcdCluster, pod *corev1.Pod) string {
 	return string(raw)
 }
 
-// WithLiveMetadata is the EtcdCluster as it would be with the labels and annotations that a Pod has
-// now of those that Quorate has applied.
-func WithLiveMetadata(c *api.EtcdCluster, live *corev1.Pod) (*api.EtcdCluster, error) {
+// WithLiveMetadata is the EtcdCluster as it would be with the labels and annotations that a Pod or a
+// claim has now of those that Quorate has applied.
+func WithLiveMetadata(c *api.EtcdCluster, live metav1.Object) (*api.EtcdCluster, error) {
 	own, err := ownedOf(live)
 	if err != nil {
 		return nil, err
