@@ -52,8 +52,8 @@ func NameMetadata(record string, c *api.EtcdCluster, pod *corev1.Pod) string {
 	return string(raw)
 }
 
-// WithLiveMetadata is the EtcdCluster as it would be with the labels and annotations that a Pod or a
-// claim has now of those that Quorate has applied.
+// WithLiveMetadata is the EtcdCluster as it would be with the labels and annotations that a Pod or
+// a claim has now of those that Quorate has applied.
 func WithLiveMetadata(c *api.EtcdCluster, live metav1.Object) (*api.EtcdCluster, error) {
 	own, err := ownedOf(live)
 	if err != nil {
