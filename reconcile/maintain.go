@@ -136,8 +136,8 @@ func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *c
 }
 
 // writeVolume writes on the claim of a member what its Pod is made of, or what has become of it.
-// Where the API server refuses the labels of the spec, the claim keeps those that it has: a rollback
-// does not wait for them.
+// Where the API server refuses the labels of the spec, the claim keeps those that it has: a
+// rollback does not wait for them.
 func (r *Reconciler) writeVolume(ctx context.Context, c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, m render.Member) error {
 	err := r.applyClaim(ctx, c, claim, render.Volume(c, m))
 	if !refuses(err) {
@@ -195,8 +195,8 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 	if !refuses(err) {
 		return err
 	}
-	// What Quorate itself writes, such as that the Pod must find its data, or is in the Service, does
-	// not wait until other labels are taken. That they are refused is told all the same.
+	// What Quorate itself writes (that the Pod must find its data, or is in the Service) does not
+	// wait until other labels are taken. That these are refused is told all the same.
 	of, ownErr := render.WithLiveMetadata(c, pod)
 	if ownErr == nil {
 		ownErr = r.applyPodMetadata(ctx, of, pod, m)
@@ -207,7 +207,7 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 	return errors.Join(err, ownErr)
 }
 
-// applyPodMetadata changes the labels and annotations of a Pod, where they are not as the spec says.
+// applyPodMetadata changes the labels and annotations of a Pod where the spec has others.
 func (r *Reconciler) applyPodMetadata(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member) error {
 	metadata, err := render.PodMetadata(pod, c, m)
 	if err != nil {

@@ -190,7 +190,7 @@ func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1
 	if ready.Before(seen.not) {
 		ready = seen.not
 	}
-	if ready.Before(since) && !beforeProbes(c, claim, pod, i, first, now) && !(seen.not.IsZero() && onTrial(i)) {
+	if ready.Before(since) && !beforeProbes(c, claim, pod, i, first, now) && (!seen.not.IsZero() || !onTrial(i)) {
 		since = ready
 	}
 	left := since.Add(provesAfter(c, claim, pod, i)).Sub(now)

@@ -24,7 +24,7 @@ import (
 // deniesTeam is a policy that takes no Pod with the label team=bad, new or there already; on those
 // of some operations alone where the world says so.
 func (s *stub) deniesTeam(kinds ...string) {
-	s.Reconciler.Client = interceptor.NewClient(s.Reconciler.Client.(client.WithWatch), interceptor.Funcs{
+	s.Client = interceptor.NewClient(s.Client.(client.WithWatch), interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			d, err := decode(o)
 			if err != nil {
@@ -266,7 +266,7 @@ func (w *world) passes(t *testing.T, times int, refuse func(decoded) bool) (took
 			t.Fatal(err)
 		}
 		created := map[string]bool{}
-		s.Reconciler.Client = interceptor.NewClient(s.Reconciler.Client.(client.WithWatch), interceptor.Funcs{
+		s.Client = interceptor.NewClient(s.Client.(client.WithWatch), interceptor.Funcs{
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 				d, err := decode(o)
 				if err != nil {

@@ -29,8 +29,8 @@ const (
 	//
 	// What to do: write the Secret as the message says.
 	ReasonPasswordInvalid = "PasswordInvalid"
-	// ReasonCertificateBlocked: the Secret of spec.certificate cannot be read or written, or belongs
-	// to something else; the message says why. A certificate that it holds stays as it is.
+	// ReasonCertificateBlocked: the Secret of spec.certificate cannot be read or written, or
+	// belongs to something else; the message says why. A certificate that it holds stays as it is.
 	//
 	// What to do: what the message says.
 	ReasonCertificateBlocked = "CertificateBlocked"

@@ -19,10 +19,10 @@ import (
 	"quorate.dev/render"
 )
 
-// A user's certificate is issued by the authority of the clients' port, after etcd has the user. The
-// Secret belongs to the EtcdUser by UID: one that somebody else has created is not written to, since
-// its author would know the key. A rotation of the authority waits until the status of the EtcdUser
-// says that the Secret is of its step (Reconciler.rotate).
+// A user's certificate is issued by the authority of the clients' port, after etcd has the user.
+// The Secret belongs to the EtcdUser by UID: one that somebody else has created is not written to,
+// since its author would know the key. A rotation of the authority waits until the status of the
+// EtcdUser says that the Secret is of its step (usersBehind).
 
 // files are the keys of a certificate in a Secret.
 var files = pki.Names{Cert: api.SecretCert, Key: api.SecretKey, CA: api.SecretCA}
@@ -63,7 +63,7 @@ func (r *UserReconciler) certificate(ctx context.Context, e *api.EtcdUser, c *ap
 		return 0, waiting("waiting for the certificate authority of EtcdCluster "+c.Name+" (see its conditions)", r.soon())
 	}
 	name := e.Spec.Certificate.SecretName
-	secret, hinders := r.certificateSecret(ctx, e, c)
+	secret, hinders := r.certificateSecret(ctx, e)
 	if hinders.reason != "" {
 		return 0, hinders
 	}
@@ -86,7 +86,7 @@ func (r *UserReconciler) certificate(ctx context.Context, e *api.EtcdUser, c *ap
 
 // certificateSecret is the Secret of a user's certificate; nil: there is none. hinders says why it
 // cannot be written to.
-func (r *UserReconciler) certificateSecret(ctx context.Context, e *api.EtcdUser, c *api.EtcdCluster) (_ *corev1.Secret, hinders said) {
+func (r *UserReconciler) certificateSecret(ctx context.Context, e *api.EtcdUser) (_ *corev1.Secret, hinders said) {
 	name := e.Spec.Certificate.SecretName
 	secret := &corev1.Secret{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: e.Namespace, Name: name}, secret)
@@ -111,8 +111,8 @@ func (s Shared) noCertificate(message string) said {
 	return said{stalled: true, reason: api.ReasonCertificateBlocked, message: message + " (spec.certificate)", after: s.soon()}
 }
 
-// issue returns what a Secret is to hold, when to look at it again, and why it is not as it is; nil:
-// it is. The key is kept, and the certificate is kept where only ca.crt is another one.
+// issue returns what a Secret is to hold, when to look at it again, and why it does not hold that
+// now; nil: it does. The key is kept, and the certificate is kept where only ca.crt is another one.
 func (r *UserReconciler) issue(a *pki.Authority, name string, data map[string][]byte, now time.Time) (next map[string][]byte, again time.Time, stale, _ error) {
 	next = maps.Clone(data)
 	if again, stale = r.stale(a, name, next, now); stale == nil {
