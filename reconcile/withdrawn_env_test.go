@@ -57,7 +57,7 @@ func TestWithdrawn(t *testing.T) {
 				return pod.Spec.Containers[0].Image == "gcr.io/etcd-development/etcd:v"+lies && history.Ready(pod)
 			})
 			load.await(20)
-			s.stalledWith(c, api.ReasonVersionMismatch, "the image of db-0 says "+lies+", and what runs is "+etcd36)
+			s.stalledWith(c, api.ReasonVersionMismatch, "the image tag of db-0 is for etcd "+lies+", and etcd in it says that it is "+etcd36)
 			after, restarts := s.lives(c)
 			for member, uid := range before {
 				if member != "db-0" && (after[member] != uid || restarts[member] > 0) {
