@@ -138,8 +138,8 @@ const (
 	// ReasonTerminating: an object that is going away must be gone first.
 	//
 	// What to do: nothing. If it lasts, a finalizer keeps that object: kubectl get it with -o yaml,
-	// and look at metadata.finalizers. If the node of a Pod is off, the message says so, and what
-	// to do.
+	// and look at metadata.finalizers. If it is a Pod, and its node is off for good, run kubectl
+	// delete node with the name of the node.
 	ReasonTerminating = "Terminating"
 	// ReasonPodPending: a Pod cannot start yet, and the message says why (image, scheduling,
 	// volume).
@@ -164,9 +164,11 @@ const (
 	// What to do: make the containers or readiness gates ready that the message names; see
 	// docs/membership.md#a-pods-readiness.
 	ReasonPodsNotReady = "PodsNotReady"
-	// ReasonUnreachable: no member answers the operator.
+	// ReasonUnreachable: no member answers the operator. Either no member runs, or the network is
+	// closed.
 	//
-	// What to do: open the ports between the operator and the members; see
+	// What to do: look at the Pods. If they do not run, see docs/troubleshooting.md#no-quorum. If
+	// they are Ready, open the ports between the operator and the members; see
 	// docs/troubleshooting.md#the-operator-reaches-no-member.
 	ReasonUnreachable = "Unreachable"
 	// ReasonAlarm: etcd has raised an alarm (NOSPACE or CORRUPT).
