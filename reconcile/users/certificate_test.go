@@ -3,6 +3,7 @@ package users
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/membership"
 	"quorate.dev/reconcile/pki"
 )
 
@@ -76,6 +79,7 @@ func TestCertificate(t *testing.T) {
 		has       *api.IssuedCertificate
 		cluster   func(*api.EtcdCluster)
 		refuses   string // a verb about Secrets that the API server forbids
+		fails     bool   // etcd refuses what the spec asks for beside
 		words     string
 		want      facts
 	}{
@@ -137,6 +141,10 @@ func TestCertificate(t *testing.T) {
 			reason: "nothing is written then", cluster: func(c *api.EtcdCluster) { c.Spec.Suspend = true }, authority: one, applied: applied, words: "spec.suspend",
 			want: facts{Reason: api.ReasonWaiting, Says: true},
 		},
+		"EtcdRefuses": {
+			reason: "a rotation does not wait until etcd takes a role", secret: holds(one, "app", day), authority: two.Beside(one.Certificate()), applied: applied, fails: true,
+			want: facts{Holds: "app", Issuer: two, Trusts: pki.Fingerprints(one.Beside(two.Certificate()).PEM()), SameKey: true, Status: true},
+		},
 		"Unavailable": {
 			reason: "a certificate expires whether etcd can be asked or not", cluster: func(c *api.EtcdCluster) { c.Status.Conditions = nil }, secret: holds(one, "app", 61*day), authority: one, applied: applied, words: "not available",
 			want: facts{Reason: api.ReasonWaiting, Says: true, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
@@ -153,6 +161,9 @@ func TestCertificate(t *testing.T) {
 			u.Spec.Certificate = &api.UserCertificate{SecretName: "app-etcd"}
 			u.Status.Applied, u.Status.Certificate = tc.applied, tc.has
 			f := &etcd{users: map[string][]string{}}
+			if tc.fails {
+				u.Spec.Roles, f.refuses = []api.EtcdName{"a"}, membership.GrantRole
+			}
 			if tc.applied != nil {
 				f.users["app"] = []string{}
 			}
@@ -189,13 +200,13 @@ func TestCertificate(t *testing.T) {
 				},
 			})
 			s.Client, s.Reader = disturbed, disturbed
-			if _, err := (&UserReconciler{s}).Reconcile(t.Context(), requestOf(u)); err != nil {
+			if _, err := (&UserReconciler{s}).Reconcile(t.Context(), requestOf(u)); errors.Is(err, errRefused) != tc.fails || err != nil && !tc.fails {
 				t.Fatal(err)
 			}
 			if err := fake.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 				t.Fatal(err)
 			}
-			ready := meta.FindStatusCondition(u.Status.Conditions, api.ConditionReady)
+			ready := ptr.Deref(meta.FindStatusCondition(u.Status.Conditions, api.ConditionReady), metav1.Condition{})
 			got := facts{Reason: ready.Reason, Stalled: meta.IsStatusConditionTrue(u.Status.Conditions, api.ConditionStalled), Says: tc.words != "" && strings.Contains(ready.Message, tc.words)}
 			secret := &corev1.Secret{}
 			err := fake.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "app-etcd"}, secret)

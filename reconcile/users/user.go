@@ -165,8 +165,10 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 		what = rests(e.Status.Conditions, e.Generation, what)
 	default:
 		what, err = r.settle(ctx, etcd, e, c, next, s)
-		if err = errors.Join(err, etcd.Close()); err != nil {
-			return said{}, err
+		if err = errors.Join(err, etcd.Close()); err != nil { // a certificate, and a rotation, do not wait until etcd takes it
+			now := *e.Status.DeepCopy()
+			r.certify(ctx, e, c, &now, said{})
+			return said{}, errors.Join(err, r.report(ctx, e, now))
 		}
 	}
 	return r.certify(ctx, e, c, next, what), nil
