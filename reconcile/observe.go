@@ -307,6 +307,11 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			continue
 		}
 		i.Pod.Untried = untried(c, claims[i.Name], pod)
+		// What its member has served with may still find a node. Else a change that has not begun
+		// would come to all members at once whose Pods were deleted a moment ago.
+		if _, served := asServed(c, said(claims[i.Name])); served && i.Pod.NeverRan && !i.Pod.ImageUnavailable && !i.Pod.Overdue && len(i.Pod.Untried) == 0 {
+			i.Pod.Outdated = false
+		}
 		i.Pod.Outdated = i.Pod.Outdated || membership.SubstitutePatch(d, *o, *i) != (membership.Version{})
 		i.Pod.Quota = render.Quota(pod)
 		if hop == "" {

@@ -379,3 +379,48 @@ func TestRefusedMetadataOfVolume(t *testing.T) {
 		t.Errorf("the volume still says that its member is being changed: %v", marks)
 	}
 }
+
+// TestPendingPodsKeepTheirSpec: a change of the spec is yet to come. The Pods of two members were
+// deleted, and no node has room for them yet. They get the change by that only where waiting has
+// not helped: else it would come to two members at once that no member has tried.
+func TestPendingPodsKeepTheirSpec(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		since  time.Duration
+		want   membership.Action
+	}{
+		"Moment": {reason: "there may be room in a moment", since: time.Second, want: membership.Wait},
+		"Long":   {reason: "the spec may have been mended for that", since: time.Hour, want: membership.Stop},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serving(t)
+			w.served()
+			other(&w)
+			w.address()
+			w.managed()
+			since := metav1.NewTime(time.Now().Add(-tc.since))
+			for _, name := range []string{"db-0", "db-2"} {
+				w.pods[name].Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", LastTransitionTime: since,
+					Message: "0/3 nodes are available: 3 Insufficient cpu.",
+				}}}
+				w.pods[name].CreationTimestamp = since
+				delete(w.asked.endpoints, name)
+			}
+			w.asked.members = nil
+			s := newStub(t, nil, w.objects()...)
+			s.Dial, s.StallAfter = w.dial(nil), time.Minute
+			seen, err := s.observe(t.Context(), w.cluster, s.Client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step := membership.Plan(desired(w.cluster), seen.Observed)
+			if step.Action != tc.want {
+				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, step)
+			}
+		})
+	}
+}
