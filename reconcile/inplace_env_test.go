@@ -331,7 +331,7 @@ func TestInPlaceAgain(t *testing.T) {
 	s.create(midway)
 	s.saysStalled(midway, api.ReasonPodPending, "cannot be restored")
 	c = again(c)
-	s.stalledWith(c, api.ReasonDataLost, "set aside", "db-0")
+	s.stalledWith(c, api.ReasonDataLost, "a restore in place was interrupted", "on the volumes of db-0")
 	s.saysStalled(midway, api.ReasonCarriedOut, "none is begun twice")
 	for _, claim := range s.claims(c) { // a person decides for the former member
 		if claim.Name != "db-0" {

@@ -163,7 +163,7 @@ func TestRestoredNamespace(t *testing.T) {
 
 			s.operate()
 			message := s.stalled(c, api.ReasonVolumeReplaced)
-			s.says(message, "kubectl delete pvc --wait=false db-0 db-1 db-2 -n "+s.ns, "kubectl annotate pvc db-0 db-1 db-2 -n "+s.ns+" "+api.AnnotationVolumeUID+"-")
+			s.says(message, "Do not delete it", "kubectl annotate pvc db-0 db-1 db-2 -n "+s.ns+" "+api.AnnotationVolumeUID+"-")
 			if pods := s.pods(c); len(pods) > 0 {
 				t.Errorf("%s: Pods were made: %v", tc.reason, pods)
 			}
