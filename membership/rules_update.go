@@ -33,7 +33,7 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 		case i.Pod.Away && more: // nothing there would carry out the change, and its Pod could not be seen to end
 			waiting = append(waiting, i)
 			parts = append(parts, "waiting for the node of "+i.Name+", of which nothing is heard")
-		case i.Pod.Unproved && !i.mended() && (more || i.onTrial()):
+		case i.Pod.Unproved && !i.mended() && (more || i.OnTrial()):
 			waiting = append(waiting, i)
 			parts = append(parts, "waiting for "+i.Name+" to stay ready"+i.with()+", which takes up to 30s")
 		}
@@ -64,12 +64,12 @@ func UpdatedNext(d Desired, o Observed) []string {
 	away := func(i Instance) bool {
 		return !i.Serves() || !i.Pod.Ready || i.Pod.Changing || i.Pod.Resizing || i.Pod.Away || o.behind(i) > catchUp
 	}
-	if d.GivenUp != "" || slices.ContainsFunc(o.voters(), away) || !slices.ContainsFunc(o.voters(), Instance.onTrial) {
+	if d.GivenUp != "" || slices.ContainsFunc(o.voters(), away) || !slices.ContainsFunc(o.voters(), Instance.OnTrial) {
 		return nil
 	}
 	next, _ := updateMember(d, o)
 	leaves := func(i Instance) bool { return slices.Contains(next.Members, i.Name) }
-	proved := func(i Instance) bool { return !i.Pod.Unproved && !i.onTrial() }
+	proved := func(i Instance) bool { return !i.Pod.Unproved && !i.OnTrial() }
 	stays := func(i Instance) bool { return proved(i) && !leaves(i) }
 	if next.Action != Update || next.Change == ChangeResources || !slices.ContainsFunc(o.voters(), stays) {
 		return nil
@@ -98,14 +98,14 @@ func (i Instance) Proving() bool {
 	return i.Pod.Unproved && i.Endpoint.Answered() && i.Volume.Next == i.Endpoint.Version
 }
 
-// onTrial reports whether the member was updated, and its volume does not record yet that it serves
+// OnTrial reports whether the member was updated, and its volume does not record yet that it serves
 // with that.
-func (i Instance) onTrial() bool { return len(i.Pod.Untried) > 0 || i.Volume.Next != (Version{}) }
+func (i Instance) OnTrial() bool { return len(i.Pod.Untried) > 0 || i.Volume.Next != (Version{}) }
 
 // with names the new version and options of a member on trial, as the end of a message; empty: the
 // member is not on trial.
 func (i Instance) with() string {
-	if !i.onTrial() {
+	if !i.OnTrial() {
 		return ""
 	}
 	return " with " + i.news()

@@ -139,18 +139,26 @@ func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *c
 // Where the API server refuses the labels of the spec, the claim keeps those that it has: a
 // rollback does not wait for them.
 func (r *Reconciler) writeVolume(ctx context.Context, c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, m render.Member) error {
-	err := r.applyClaim(ctx, c, claim, render.Volume(c, m))
-	if !refuses(err) {
-		return err
-	}
-	of, liveErr := render.WithLiveMetadata(c, claim)
-	if liveErr != nil {
-		return errors.Join(err, liveErr)
-	}
-	if again := r.applyClaim(ctx, c, claim, render.Volume(of, m)); !refuses(again) {
-		return again
+	refused, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.applyClaim(ctx, c, claim, render.Volume(of, m)) })
+	if refuses(err) {
+		return refused
 	}
 	return err
+}
+
+// keepingLabels does something with the labels and annotations of the spec and, where the API
+// server refuses that, once more with those that the object has now. refused is what it refused
+// first, and err what came of it in the end.
+func keepingLabels(c *api.EtcdCluster, live client.Object, do func(*api.EtcdCluster) error) (refused, err error) {
+	refused = do(c)
+	if !refuses(refused) {
+		return nil, refused
+	}
+	of, err := render.WithLiveMetadata(c, live)
+	if err != nil {
+		return refused, errors.Join(refused, err)
+	}
+	return refused, do(of)
 }
 
 // sameToUs reports whether nothing that we write, or go by, has changed on a claim.
@@ -191,20 +199,17 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 	if pod == nil {
 		return nil
 	}
-	err := r.applyPodMetadata(ctx, c, pod, m)
-	if !refuses(err) {
-		return err
-	}
 	// What Quorate itself writes (that the Pod must find its data, or is in the Service) does not
 	// wait until other labels are taken. That these are refused is told all the same.
-	of, ownErr := render.WithLiveMetadata(c, pod)
-	if ownErr == nil {
-		ownErr = r.applyPodMetadata(ctx, of, pod, m)
-	}
-	if refuses(ownErr) {
+	refused, err := keepingLabels(c, pod, func(of *api.EtcdCluster) error { return r.applyPodMetadata(ctx, of, pod, m) })
+	switch {
+	case refused == nil:
 		return err
+	case refuses(err):
+		return refused
+	default:
+		return errors.Join(refused, err)
 	}
-	return errors.Join(err, ownErr)
 }
 
 // applyPodMetadata changes the labels and annotations of a Pod where the spec has others.

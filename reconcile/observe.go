@@ -307,12 +307,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			continue
 		}
 		i.Pod.Untried = untried(c, claims[i.Name], pod)
-		// What its member has served with may still find a node. Else a change that has not begun
-		// would come to all members at once whose Pods were deleted a moment ago.
-		if _, served := asServed(c, said(claims[i.Name])); served && i.Pod.NeverRan && !i.Pod.ImageUnavailable && !i.Pod.Overdue && len(i.Pod.Untried) == 0 {
-			i.Pod.Outdated = false
-		}
-		i.Pod.Outdated = i.Pod.Outdated || membership.SubstitutePatch(d, *o, *i) != (membership.Version{})
+		i.Pod.Outdated = outdated(c, claims[i.Name], i.Pod) || membership.SubstitutePatch(d, *o, *i) != (membership.Version{})
 		i.Pod.Quota = render.Quota(pod)
 		if hop == "" {
 			continue
@@ -327,6 +322,17 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			i.Pod.QuotaToBe = render.QuotaOf(c, now)
 		}
 	}
+}
+
+// outdated reports whether a Pod that is not what the spec asks for counts as outdated. One that is
+// made of what its member has served with, and that a node may still take, does not: else a change
+// that has not begun would come to all members at once whose Pods were deleted a moment ago.
+func outdated(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, p membership.Pod) bool {
+	if !p.Outdated || !p.NeverRan || p.ImageUnavailable || p.Overdue || len(p.Untried) > 0 {
+		return p.Outdated
+	}
+	_, served := asServed(c, said(claim))
+	return !served
 }
 
 // needs is how a Pod comes to be what is rendered, unless that cannot be rendered, or the schema

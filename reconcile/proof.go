@@ -166,7 +166,7 @@ func doWell(c *api.EtcdCluster, seen observed, first map[string]time.Time, now t
 			continue
 		}
 		id := i.Name + "/" + ptr.Deref(containerStatus(pod), corev1.ContainerStatus{}).ContainerID
-		does := i.Pod.Ready && (i.Serves() || !onTrial(i))
+		does := i.Pod.Ready && (i.Serves() || !i.OnTrial())
 		if beforeProbes(c, seen.claims[i.Name], pod, i, first[id], now) {
 			does = i.Serves()
 		}
@@ -177,11 +177,6 @@ func doWell(c *api.EtcdCluster, seen observed, first map[string]time.Time, now t
 	return well
 }
 
-// onTrial reports whether a member has something new, with which it has not served yet.
-func onTrial(i membership.Instance) bool {
-	return len(i.Pod.Untried) > 0 || i.Volume.Next != (membership.Version{})
-}
-
 // proves is how long it takes until a member that does well, and was seen to, has done so for long
 // enough. Of one that was probed its kubelet may know that it has been ready for longer; but not
 // that one on trial has also answered, where this process looks for the first time.
@@ -190,7 +185,7 @@ func proves(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1
 	if ready.Before(seen.not) {
 		ready = seen.not
 	}
-	if ready.Before(since) && !beforeProbes(c, claim, pod, i, first, now) && (!seen.not.IsZero() || !onTrial(i)) {
+	if ready.Before(since) && !beforeProbes(c, claim, pod, i, first, now) && (!seen.not.IsZero() || !i.OnTrial()) {
 		since = ready
 	}
 	left := since.Add(provesAfter(c, claim, pod, i)).Sub(now)

@@ -8,11 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -21,8 +19,8 @@ import (
 	"quorate.dev/membership"
 )
 
-// deniesTeam is a policy that takes no Pod with the label team=bad, new or there already; on those
-// of some operations alone where the world says so.
+// deniesTeam is a policy that takes no object of these kinds with the label team=bad, whether it is
+// new or there already.
 func (s *stub) deniesTeam(kinds ...string) {
 	s.Client = interceptor.NewClient(s.Client.(client.WithWatch), interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
@@ -31,9 +29,7 @@ func (s *stub) deniesTeam(kinds ...string) {
 				return err
 			}
 			if slices.Contains(kinds, d.Kind) && d.Metadata.Labels["team"] == "bad" {
-				denied := apierrors.NewForbidden(schema.GroupResource{Resource: d.Kind}, d.Metadata.Name, nil)
-				denied.ErrStatus.Message = "this team is not known"
-				return denied
+				return forbiddenBy(d.Kind, d.Metadata.Name, "this team is not known")
 			}
 			return c.Apply(ctx, o, opts...)
 		},

@@ -198,21 +198,16 @@ func (w *walk) reads() {
 // operator knows of the authority.
 func (w *walk) issue() {
 	w.Helper()
-	a, use := w.issues, pki.Use{Client: true}
-	if a == nil {
+	if w.issues == nil {
 		return
 	}
-	data := map[string][]byte{}
-	if had := w.secrets["app-etcd"]; had != nil {
-		maps.Copy(data, had.Data)
-		data[api.SecretCA] = a.PEM()
+	var had map[string][]byte
+	if secret := w.secrets["app-etcd"]; secret != nil {
+		had = secret.Data
 	}
-	if _, stale := a.Stale(data, files, use, w.now, pki.LeafLifetime); stale != nil {
-		cert, key, err := a.Issue("app", use, data[api.SecretKey], w.now, pki.LeafLifetime)
-		if err != nil {
-			return
-		}
-		data = map[string][]byte{api.SecretCert: cert, api.SecretKey: key, api.SecretCA: a.PEM()}
+	data, _, _, err := w.issues.Renew("app", had, files, w.now, pki.LeafLifetime)
+	if err != nil {
+		return
 	}
 	w.secrets["app-etcd"] = &corev1.Secret{ObjectMeta: child("app-etcd", "secret"), Data: data}
 	issuer, expires := pki.Issuer(data, files)

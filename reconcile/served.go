@@ -155,8 +155,11 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 	for n := range o.Instances {
 		i := &o.Instances[n]
 		last, tried := l.refused[i.Name]
+		if !tried || i.Pod.Exists() || !i.Volume.Recorded() {
+			continue
+		}
 		served, ok := asServed(c, said(claims[i.Name]))
-		if !tried || i.Pod.Exists() || !i.Volume.Recorded() || !ok {
+		if !ok {
 			continue
 		}
 		of, _ := made(c, claims, *i)

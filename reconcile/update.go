@@ -194,13 +194,9 @@ func (r *Reconciler) tryPutBack(ctx context.Context, c *api.EtcdCluster, seen ob
 		return nil
 	}
 	m.Next = ""
-	try := func(of *api.EtcdCluster) error {
+	_, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { // as writeVolume
 		return r.Client.Apply(ctx, render.Volume(of, m).WithUID(claim.UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-	}
-	err := try(c)
-	if live, liveErr := render.WithLiveMetadata(c, claim); refuses(err) && liveErr == nil { // as writeVolume
-		err = try(live)
-	}
+	})
 	if refuses(err) {
 		return fmt.Errorf("try to write on PersistentVolumeClaim %s: %w", name, err)
 	}

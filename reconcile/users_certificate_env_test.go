@@ -101,9 +101,8 @@ func TestUsersCertificate(t *testing.T) {
 func (s *stage) frozen(name string) *tls.Config {
 	s.Helper()
 	data := s.secret(name).Data
-	pair, err := tls.X509KeyPair(data[api.SecretCert], data[api.SecretKey])
-	s.must(err)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(data[api.SecretCA])
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{pair}}
+	config := s.pair(data)
+	config.RootCAs = x509.NewCertPool()
+	config.RootCAs.AppendCertsFromPEM(data[api.SecretCA])
+	return config
 }

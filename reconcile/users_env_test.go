@@ -149,9 +149,9 @@ func (s *stage) stranger(c *api.EtcdCluster) *tls.Config { return s.tlsOf(c, c.S
 // tlsOf is how a client connects with the certificate in a Secret.
 func (s *stage) tlsOf(c *api.EtcdCluster, secret string) *tls.Config {
 	s.Helper()
-	pair, err := tls.X509KeyPair(s.secret(secret).Data[api.SecretCert], s.secret(secret).Data[api.SecretKey])
-	s.must(err)
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.clientTLS(c).RootCAs, Certificates: []tls.Certificate{pair}}
+	config := s.pair(s.secret(secret).Data)
+	config.RootCAs = s.clientTLS(c).RootCAs
+	return config
 }
 
 // as is a client of all members; without a name, it is the user of its certificate.

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"net"
 	"slices"
@@ -264,6 +265,37 @@ func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now tim
 	default: // with its authority, and another one would be no better
 		return ends, nil
 	}
+}
+
+// Renew returns what files are to hold for a client of that name, when to look at them again, and
+// why they do not hold that now; nil: they do. The key is kept, and the certificate is kept where
+// only the file of authorities is another one.
+func (a *Authority) Renew(name string, data map[string][]byte, names Names, now time.Time, lifetime time.Duration) (next map[string][]byte, again time.Time, stale, _ error) {
+	next, use := maps.Clone(data), Use{Client: true}
+	check := func() (time.Time, error) {
+		again, err := a.Stale(next, names, use, now, lifetime)
+		if has := Subject(next[names.Cert]); err == nil && has != name {
+			err = fmt.Errorf("%s has the common name %q, and not %q", names.Cert, has, name)
+		}
+		return again, err
+	}
+	if again, stale = check(); stale == nil {
+		return next, again, nil, nil
+	}
+	if next == nil {
+		next = map[string][]byte{}
+	}
+	next[names.CA] = a.PEM()
+	if again, wrong := check(); wrong == nil {
+		return next, again, stale, nil
+	}
+	cert, key, err := a.Issue(name, use, data[names.Key], now, lifetime)
+	if err != nil {
+		return nil, again, stale, err
+	}
+	next[names.Cert], next[names.Key] = cert, key
+	again, err = check()
+	return next, again, stale, err
 }
 
 // names are the DNS names and addresses, without repetition.

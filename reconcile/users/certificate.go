@@ -3,7 +3,6 @@ package users
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -71,7 +70,7 @@ func (r *UserReconciler) certificate(ctx context.Context, e *api.EtcdUser, c *ap
 	if secret != nil {
 		data = secret.Data
 	}
-	issued, again, stale, err := r.issue(authority, e.EtcdName(), data, now)
+	issued, again, stale, err := authority.Renew(e.EtcdName(), data, files, now, r.lifetime())
 	switch {
 	case err != nil:
 		return 0, waiting(fmt.Sprintf("waiting to issue the certificate in Secret %s (%v): %v. The conditions of EtcdCluster %s say what to do", name, stale, err, c.Name), r.soon())
@@ -111,38 +110,6 @@ func (s Shared) noCertificate(message string) said {
 	return said{stalled: true, reason: api.ReasonCertificateBlocked, message: message + " (spec.certificate)", after: s.soon()}
 }
 
-// issue returns what a Secret is to hold, when to look at it again, and why it does not hold that
-// now; nil: it does. The key is kept, and the certificate is kept where only ca.crt is another one.
-func (r *UserReconciler) issue(a *pki.Authority, name string, data map[string][]byte, now time.Time) (next map[string][]byte, again time.Time, stale, _ error) {
-	next = maps.Clone(data)
-	if again, stale = r.stale(a, name, next, now); stale == nil {
-		return next, again, nil, nil
-	}
-	if next == nil {
-		next = map[string][]byte{}
-	}
-	next[files.CA] = a.PEM()
-	if again, wrong := r.stale(a, name, next, now); wrong == nil {
-		return next, again, stale, nil
-	}
-	cert, key, err := a.Issue(name, pki.Use{Client: true}, data[files.Key], now, r.lifetime())
-	if err != nil {
-		return nil, again, stale, err
-	}
-	next[files.Cert], next[files.Key] = cert, key
-	again, err = r.stale(a, name, next, now)
-	return next, again, stale, err
-}
-
-// stale says why a certificate is to be reissued, and when to ask again where it is not.
-func (r *UserReconciler) stale(a *pki.Authority, name string, data map[string][]byte, now time.Time) (again time.Time, _ error) {
-	again, err := a.Stale(data, files, pki.Use{Client: true}, now, r.lifetime())
-	if has := pki.Subject(data[files.Cert]); err == nil && has != name {
-		err = fmt.Errorf("%s has the common name %q, and not %q", files.Cert, has, name)
-	}
-	return again, err
-}
-
 func (s Shared) lifetime() time.Duration {
 	if s.Lifetime != 0 {
 		return s.Lifetime
@@ -175,9 +142,6 @@ func (r *UserReconciler) writeCertificate(ctx context.Context, e *api.EtcdUser, 
 	r.Recorder.Eventf(e, written, corev1.EventTypeNormal, api.ReasonIssued, "Issue", "%s", podstatus.Within(note, mostNote))
 	return said{}
 }
-
-// mostNote is less than an event has room for.
-const mostNote = 512
 
 // held is what the status says of a Secret.
 func held(data map[string][]byte) *api.IssuedCertificate {

@@ -180,9 +180,11 @@ func rests(before []metav1.Condition, generation int64, what said) said {
 
 // told is what acts do, in one line.
 func told(acts []membership.AuthAct) string {
-	const most = 512
-	return podstatus.Within(membership.JoinActs(acts), most)
+	return podstatus.Within(membership.JoinActs(acts), mostNote)
 }
+
+// mostNote is less than an event has room for.
+const mostNote = 512
 
 // tell writes an event of what was done.
 func (s Shared) tell(o client.Object, acts []membership.AuthAct) {
