@@ -69,14 +69,14 @@ func (r *Reconciler) tryChange(ctx context.Context, c *api.EtcdCluster, pod *cor
 // rehearse asks the API server for what a change would write, and does nothing (dry run), before
 // the member leaves the Service for clients and the change is announced: what is refused costs no
 // write. What a dry run passes and the API server refuses in earnest all the same is paused. A
-// member that has left the Service already was asked for before that.
+// change whose intent is written was asked for before that.
 func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if err := r.refused.pending(c, step, time.Now()); err != nil {
 		return err
 	}
 	name := step.Members[0]
 	pod, m := seen.pods[name], member(c, seen, name)
-	if pod == nil || step.Change == membership.ChangeResources || pod.Labels[api.LabelClients] == api.ClientsOut {
+	if pod == nil || step.Change == membership.ChangeResources || r.intended(c, seen, step) {
 		return nil
 	}
 	m.Version = step.Version.String()
@@ -113,11 +113,11 @@ func (r *Reconciler) tryUpdate(ctx context.Context, c *api.EtcdCluster, pod *cor
 
 // tryAnnouncement is what the API server says to what a change writes on the claim (dry run).
 func (r *Reconciler) tryAnnouncement(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
-	announcement := announcement(c, seen, m, step)
-	if announcement == nil {
+	m, news := announcement(c, seen, m, step)
+	if !news {
 		return nil
 	}
-	if err := r.dryRun(ctx, announcement.WithUID(seen.claims[m.Name].UID)); err != nil {
+	if err := r.tryVolume(ctx, c, seen.claims[m.Name], m); err != nil {
 		return fmt.Errorf("try to write on PersistentVolumeClaim %s: %w", m.Name, err)
 	}
 	return nil

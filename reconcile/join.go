@@ -43,8 +43,11 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 			return err
 		}
 	}
-	err := r.create(ctx, c, volumes, func(name string) ([]runtime.ApplyConfiguration, error) {
-		return []runtime.ApplyConfiguration{render.Volume(c, spare(name)).WithResourceVersion(apply.OnlyIfAbsent)}, nil
+	err := r.create(ctx, c, volumes, func(name string) (forms []runtime.ApplyConfiguration, _ error) {
+		for _, of := range seen.withTakenMetadata(c, name) {
+			forms = append(forms, render.Volume(of, spare(name)).WithResourceVersion(apply.OnlyIfAbsent))
+		}
+		return forms, nil
 	})
 	if err != nil {
 		return err
@@ -81,7 +84,7 @@ func (r *Reconciler) join(ctx context.Context, c *api.EtcdCluster, seen observed
 	claim := seen.claims[name]
 	given := claim != nil && claim.Annotations[api.AnnotationJoin] == m.Join
 	if claim != nil && !given {
-		if err := r.applyClaim(ctx, c, claim, render.Volume(c, m)); err != nil {
+		if err := r.writeVolume(ctx, c, claim, m); err != nil {
 			return err
 		}
 	}

@@ -136,10 +136,19 @@ func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *c
 }
 
 // writeVolume writes on the claim of a member what its Pod is made of, or what has become of it.
-// Where the API server refuses the labels of the spec, the claim keeps those that it has: a
-// rollback does not wait for them.
+// Where the API server refuses the labels of the spec, the claim keeps those that it has: no step
+// waits for them.
 func (r *Reconciler) writeVolume(ctx context.Context, c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, m render.Member) error {
 	refused, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.applyClaim(ctx, c, claim, render.Volume(of, m)) })
+	if refuses(err) {
+		return refused
+	}
+	return err
+}
+
+// tryVolume is what the API server says to that (dry run).
+func (r *Reconciler) tryVolume(ctx context.Context, c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, m render.Member) error {
+	refused, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.dryRun(ctx, render.Volume(of, m).WithUID(claim.UID)) })
 	if refuses(err) {
 		return refused
 	}
@@ -180,36 +189,36 @@ func (r *Reconciler) applyPod(ctx context.Context, c *api.EtcdCluster, seen *cor
 }
 
 // applyMetadata changes the claim and the Pod of a member, these very ones, where they differ from
-// what they are to say.
+// what they are to say. What Quorate itself writes (whose data it is, that the Pod must find its
+// data, or is in the Service) does not wait until other labels are taken. That these are refused
+// is told all the same.
 func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
 	i, _ := seen.Instance(m.Name)
+	var refused error                                                     // on the claim
 	if claim := seen.claims[m.Name]; claim != nil && !i.Volume.Replaced { // what was restored stays as it is
-		volume := render.Volume(c, m)
-		same, err := render.VolumeCurrent(claim, volume)
+		written, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.applyVolumeMetadata(ctx, of, claim, m) })
 		if err != nil {
-			return err
+			return errors.Join(written, err)
 		}
-		if !same {
-			if err := r.applyClaim(ctx, c, claim, volume); err != nil {
-				return err
-			}
-		}
+		refused = written
 	}
 	pod := seen.pods[m.Name]
 	if pod == nil {
-		return nil
-	}
-	// What Quorate itself writes (that the Pod must find its data, or is in the Service) does not
-	// wait until other labels are taken. That these are refused is told all the same.
-	refused, err := keepingLabels(c, pod, func(of *api.EtcdCluster) error { return r.applyPodMetadata(ctx, of, pod, m) })
-	switch {
-	case refused == nil:
-		return err
-	case refuses(err):
 		return refused
-	default:
-		return errors.Join(refused, err)
 	}
+	onPod, err := keepingLabels(c, pod, func(of *api.EtcdCluster) error { return r.applyPodMetadata(ctx, of, pod, m) })
+	return errors.Join(refused, onPod, err)
+}
+
+// applyVolumeMetadata changes the labels and annotations of a claim where the spec, or what is
+// known of its data, has others.
+func (r *Reconciler) applyVolumeMetadata(ctx context.Context, c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, m render.Member) error {
+	volume := render.Volume(c, m)
+	same, err := render.VolumeCurrent(claim, volume)
+	if err != nil || same {
+		return err
+	}
+	return r.applyClaim(ctx, c, claim, volume)
 }
 
 // applyPodMetadata changes the labels and annotations of a Pod where the spec has others.

@@ -12,7 +12,6 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 	"quorate.dev/reconcile/apply"
-	"quorate.dev/render"
 )
 
 // changeMembership makes the one change of the step: written down first, then looked at again, and
@@ -73,7 +72,7 @@ func (r *Reconciler) spend(ctx context.Context, c *api.EtcdCluster, seen observe
 	}
 	m := member(c, seen, i.Name)
 	m.Join = step.ID.String()
-	return r.applyClaim(ctx, c, claim, render.Volume(c, m))
+	return r.writeVolume(ctx, c, claim, m)
 }
 
 // adjust tells etcd something that changes no membership, and that may be said twice: to take back
@@ -182,7 +181,7 @@ func (r *Reconciler) discard(ctx context.Context, c *api.EtcdCluster, seen obser
 		if desired(c).Retain && !i.Volume.Spare && step.Reason != membership.Reverting {
 			m := member(c, seen, name)
 			m.Retired = true
-			return r.applyClaim(ctx, c, claim, render.Volume(c, m))
+			return r.writeVolume(ctx, c, claim, m)
 		}
 		err := r.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {

@@ -34,12 +34,11 @@ func TestRefusedMetadata(t *testing.T) {
 		labels    func(team string) func(*api.EtcdClusterSpec)
 		resources []string
 		on        []admissionregistrationv1.OperationType
-		heals     bool // a member that comes has a new volume, which is labelled too
 	}{
-		"Pods":       {reason: "Pods alone", labels: everywhere, resources: pods, on: onBoth, heals: true},
+		"Pods":       {reason: "Pods alone", labels: everywhere, resources: pods, on: onBoth},
 		"Everything": {reason: "Services and volumes too", labels: everywhere, resources: all, on: onBoth},
-		"Created":    {reason: "Pods that run may have them, and were not made with them", labels: everywhere, resources: pods, on: onCreate, heals: true},
-		"PodsOwn":    {reason: "labels that Pods alone get", labels: onPods, resources: all, on: onBoth, heals: true},
+		"Created":    {reason: "Pods that run may have them, and were not made with them", labels: everywhere, resources: pods, on: onCreate},
+		"PodsOwn":    {reason: "labels that Pods alone get", labels: onPods, resources: all, on: onBoth},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,15 +76,13 @@ func TestRefusedMetadata(t *testing.T) {
 				s.write(c, kept)
 			}
 			s.warned(c, api.ReasonRefused, named)
-			if tc.heals {
-				s.strip("db-2")
-				s.deletePod("db-2")
-				votes := func(m api.MemberStatus) bool {
-					return m.Name == "db-3" && (m.Role == api.RoleFollower || m.Role == api.RoleLeader)
-				}
-				s.await(c, "healed by a voter", func() bool { return len(c.Status.Members) == 3 && slices.ContainsFunc(c.Status.Members, votes) })
-				s.write(c, kept)
+			s.strip("db-2")
+			s.deletePod("db-2")
+			votes := func(m api.MemberStatus) bool {
+				return m.Name == "db-3" && (m.Role == api.RoleFollower || m.Role == api.RoleLeader)
 			}
+			s.await(c, "healed by a voter", func() bool { return len(c.Status.Members) == 3 && slices.ContainsFunc(c.Status.Members, votes) })
+			s.write(c, kept)
 			before, restarts := s.lives(c)
 			s.change(c, func() { tc.labels("storage")(&c.Spec) })
 			s.settled(c, kept)

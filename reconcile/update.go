@@ -8,8 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "quorate.dev/api/v1alpha1"
@@ -108,22 +106,22 @@ func ranBefore(pod *corev1.Pod) (container, image string, changed bool) {
 // for whatever reason. Once etcd has run what it is changed to, it may never start with what ran
 // before. A Pod that is recreated is made of what the spec says.
 func (r *Reconciler) announce(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) error {
-	announcement := announcement(c, seen, m, step)
-	if announcement == nil {
+	m, news := announcement(c, seen, m, step)
+	if !news {
 		return nil
 	}
-	return r.applyClaim(ctx, c, seen.claims[m.Name], announcement)
+	return r.writeVolume(ctx, c, seen.claims[m.Name], m)
 }
 
-// announcement is the claim of a member with what is to run on it; nil where that is no news.
-func announcement(c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+// announcement is the member with what is to run on its volume; false where that is no news.
+func announcement(c *api.EtcdCluster, seen observed, m render.Member, step membership.Step) (_ render.Member, news bool) {
 	i, _ := seen.Instance(m.Name)
 	claim := seen.claims[m.Name]
 	if claim == nil || step.Version == i.Volume.Version && step.Change != membership.ChangePod {
-		return nil
+		return m, false
 	}
 	m.Next, m.NextWith = step.Version.String(), nextWith(c, claim, step.Change)
-	return render.Volume(c, m)
+	return m, true
 }
 
 // putBack gives a member back what it ran before a change that does not work, and remembers that
@@ -194,10 +192,7 @@ func (r *Reconciler) tryPutBack(ctx context.Context, c *api.EtcdCluster, seen ob
 		return nil
 	}
 	m.Next = ""
-	_, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { // as writeVolume
-		return r.Client.Apply(ctx, render.Volume(of, m).WithUID(claim.UID), client.FieldOwner(api.Manager), client.ForceOwnership, client.DryRunAll)
-	})
-	if refuses(err) {
+	if err := r.tryVolume(ctx, c, claim, m); refuses(err) {
 		return fmt.Errorf("try to write on PersistentVolumeClaim %s: %w", name, err)
 	}
 	return nil // anything else is found out by the put-back itself
@@ -215,7 +210,7 @@ func (r *Reconciler) expand(ctx context.Context, c *api.EtcdCluster, seen observ
 	if err := r.refused.pending(c, step, time.Now()); err != nil {
 		return err
 	}
-	err := each(step.Members, func(name string) error { return r.applyClaim(ctx, c, seen.claims[name], larger(c, seen, name)) })
+	err := each(step.Members, func(name string) error { return r.writeVolume(ctx, c, seen.claims[name], larger(c, seen, name)) })
 	if err == nil {
 		r.event(c, step, step.Message)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -36,8 +37,8 @@ func (w world) managed() {
 	}
 }
 
-// manage lets the API server take a Pod for what Quorate has applied.
-func manage(t *testing.T, pod *corev1.Pod) {
+// manage lets the API server take a Pod or a claim for what Quorate has applied.
+func manage(t *testing.T, o client.Object) {
 	t.Helper()
 	of := func(all map[string]string) map[string]any {
 		keys := map[string]any{}
@@ -47,7 +48,7 @@ func manage(t *testing.T, pod *corev1.Pod) {
 		return keys
 	}
 	fields := map[string]any{
-		"f:metadata": map[string]any{"f:annotations": of(pod.Annotations), "f:labels": of(pod.Labels)},
+		"f:metadata": map[string]any{"f:annotations": of(o.GetAnnotations()), "f:labels": of(o.GetLabels())},
 		"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"etcd"}`: map[string]any{
 			".": map[string]any{}, "f:name": map[string]any{}, "f:image": map[string]any{}, "f:args": map[string]any{}, "f:resources": map[string]any{},
 		}}},
@@ -56,10 +57,10 @@ func manage(t *testing.T, pod *corev1.Pod) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: api.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
 		FieldsV1: metav1.NewFieldsV1(string(raw)),
-	}}
+	}})
 }
 
 // runs makes members of the world run a version, that many of them.

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
@@ -57,7 +56,7 @@ func (r *Reconciler) tryGrowth(c *api.EtcdCluster, seen observed) []try {
 			continue
 		}
 		ask := func(ctx context.Context) error {
-			if err := r.dryRun(ctx, larger(c, seen, i.Name).WithUID(claim.UID)); err != nil {
+			if err := r.tryVolume(ctx, c, claim, larger(c, seen, i.Name)); err != nil {
 				return fmt.Errorf("try whether PersistentVolumeClaim %s can grow: %w", i.Name, err)
 			}
 			return nil
@@ -87,10 +86,10 @@ func cannotExpand(err error) bool {
 // (plugin/pkg/admission/storage/persistentvolume/resize).
 const mustSupportResize = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 
-// larger is the claim of a member, of the size that the spec asks for. From then on it is not what
-// it was made of.
-func larger(c *api.EtcdCluster, seen observed, name string) *corev1ac.PersistentVolumeClaimApplyConfiguration {
+// larger is a member with a volume of the size that the spec asks for. From then on that is not
+// what it was made of.
+func larger(c *api.EtcdCluster, seen observed, name string) render.Member {
 	m := member(c, seen, name)
 	m.VolumeSize, m.Storage = &c.Spec.Storage.Size, ""
-	return render.Volume(c, m)
+	return m
 }
