@@ -35,6 +35,7 @@ const (
 	moveNone    rotationMove = ""
 	moveBegin   rotationMove = "Begin"   // make the next authority
 	moveMark    rotationMove = "Mark"    // record since when all Secrets of this step are written
+	moveForget  rotationMove = "Forget"  // take that back: one of an EtcdUser is still to be written
 	moveReissue rotationMove = "Reissue" // let the next authority issue
 	moveFinish  rotationMove = "Finish"  // stop trusting the former authority
 )
@@ -56,7 +57,9 @@ type rotationFacts struct {
 	// status names the authority that issues.
 	SecretsWritten, Reported bool
 	// Users are the EtcdUsers of which the Secret with the certificate is not yet of this step.
-	Users []string
+	// Underway: the status says that a rotation is.
+	Users    []string
+	Underway bool
 	// Since is when all Secrets of this step were written; zero where that is not recorded. Wait is
 	// how long applications have from then on to read them (spec.tls.client.rotationWait).
 	Since time.Time
@@ -117,8 +120,11 @@ func (f rotationFacts) atRest(s rotationState) rotationState {
 		s.Step, s.Waits, s.Again = api.RotationTrustNew, waits, f.Now.Add(rotationLook)
 		return s
 	}
-	if f.SecretsWritten && (f.Asked != "" && f.Asked != f.Done || f.Due) {
+	switch {
+	case f.SecretsWritten && (f.Asked != "" && f.Asked != f.Done || f.Due):
 		s.Move = moveBegin
+	case f.Underway && len(f.Users) > 0: // they trust the former authority still
+		s.Step, s.Waits, s.Again = api.RotationTrustNew, f.usersWait(), f.Now.Add(rotationLook)
 	}
 	return s
 }
@@ -157,7 +163,10 @@ func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) 
 	case !f.SecretsWritten:
 		s.Waits = "waiting for the Secrets with certificates to be written"
 	case len(f.Users) > 0:
-		s.Waits = "waiting for the Secrets with the certificates of EtcdUsers to be written: " + strings.Join(f.Users, ", ")
+		s.Waits = f.usersWait()
+		if !f.Since.IsZero() { // their applications have the same time
+			s.Move = moveForget
+		}
 	case f.Wait > 0 && (f.Since.IsZero() || f.Since.After(f.Now)): // a clock was ahead
 		s.Move = moveMark
 	case recreated != "":
@@ -171,6 +180,10 @@ func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) 
 		s.Move, s.Again = then, time.Time{}
 	}
 	return s
+}
+
+func (f rotationFacts) usersWait() string {
+	return "waiting for the Secrets with the certificates of EtcdUsers to be written: " + strings.Join(f.Users, ", ")
 }
 
 // recreated says which Pods are still to be recreated or created; empty: none.

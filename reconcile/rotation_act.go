@@ -53,7 +53,7 @@ func (l *inspection) rotate(ctx context.Context, p plane, h *authoritySecret, se
 	f := rotationFacts{
 		Step: h.step, Asked: p.asked, Done: report.request, Due: h.damaged || h.expired || !l.now.Before(h.issues.Ends().Add(-l.authorityLifetime()/3)),
 		Expired: h.expired, FormerExpired: h.formerExpired(l.now), Suspended: !l.writes, SecretsWritten: secretsWritten, Since: h.since, Wait: p.wait, Now: l.now,
-		Reported: p.status.Authority == h.issues.Fingerprint(),
+		Reported: p.status.Authority == h.issues.Fingerprint(), Underway: p.status.Rotation != nil,
 	}
 	if h.step == "" && !f.Due && (f.Asked == "" || f.Asked == f.Done) && p.status.Rotation == nil {
 		return report, nil // at rest
@@ -105,8 +105,12 @@ func (l *inspection) move(ctx context.Context, p plane, h *authoritySecret, move
 	case moveBegin:
 		valid := slices.DeleteFunc(slices.Clone(h.former), func(c *x509.Certificate) bool { return pki.Expired(c, l.now) })
 		return p.asked, l.begin(ctx, p, h.secret, data, valid, "of "+p.spec)
-	case moveMark:
-		data[api.SecretRotation], data[api.SecretSince] = []byte(request), []byte(l.now.UTC().Format(time.RFC3339))
+	case moveMark, moveForget:
+		since := []byte{}
+		if move == moveMark {
+			since = []byte(l.now.UTC().Format(time.RFC3339))
+		}
+		data[api.SecretRotation], data[api.SecretSince] = []byte(request), since
 		l.lookBy(l.now)
 		return request, l.write(ctx, h.secret, p.authority, data, note{})
 	case moveReissue:

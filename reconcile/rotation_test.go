@@ -59,6 +59,17 @@ func TestNextRotation(t *testing.T) {
 			facts:  both(func(f *rotationFacts) { f.Users, f.Expired = []string{"app"}, true }),
 			want:   rotationState{Step: api.RotationTrustBoth, Move: moveReissue},
 		},
+		"UserLate": {
+			reason: "its application has the same time to read it",
+			facts:  reissue(func(f *rotationFacts) { f.Users, f.Wait, f.Since = []string{"app"}, week, noon.Add(-week) }),
+			want:   rotationState{Step: api.RotationReissue, Move: moveForget, Waits: "waiting for the Secrets with the certificates of EtcdUsers to be written: app", Again: look},
+		},
+		"UserLast": {
+			reason: "its application trusts the former authority still",
+			facts:  rest(func(f *rotationFacts) { f.Users, f.Underway = []string{"app"}, true }),
+			want:   rotationState{Step: api.RotationTrustNew, Waits: "waiting for the Secrets with the certificates of EtcdUsers to be written: app", Again: look},
+		},
+		"UserAtRest":     {reason: "its Secret is written beside any rotation", facts: rest(func(f *rotationFacts) { f.Users = []string{"app"} })},
 		"AskedSuspended": {reason: "a person works by hand", facts: rest(func(f *rotationFacts) { f.Asked, f.Suspended = "b", true })},
 		"AskedMidway":    {reason: "never two at once: the second comes after the first", facts: both(func(f *rotationFacts) { f.Asked = "b" }), want: rotationState{Step: api.RotationTrustBoth, Move: moveReissue}},
 		"TakenBack":      {reason: "what has begun comes to its end", facts: both(func(f *rotationFacts) { f.Asked = "" }), want: rotationState{Step: api.RotationTrustBoth, Move: moveReissue}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/reconcile/pki"
@@ -17,8 +18,8 @@ func (r *Reconciler) ClientAuthority(c *api.EtcdCluster) *pki.Authority {
 }
 
 // usersBehind are the EtcdUsers that hold a certificate which is not of this authority, or comes
-// with trust in others than the authority does now. One that is Stalled waits for a person, and is
-// not waited for: its conditions say so.
+// with trust in others than the authority does now. An authority that issues nothing gives no other
+// one. Nor is a user waited for whose certificate waits for a person (stays).
 func (l *inspection) usersBehind(ctx context.Context, p plane, a *pki.Authority) ([]string, error) {
 	if p.spec != specClient {
 		return nil, nil
@@ -32,12 +33,22 @@ func (l *inspection) usersBehind(ctx context.Context, p plane, a *pki.Authority)
 	for i := range users {
 		u := &users[i]
 		has := u.Status.Certificate
-		if has == nil || u.Spec.Certificate == nil || !u.DeletionTimestamp.IsZero() || meta.IsStatusConditionTrue(u.Status.Conditions, api.ConditionStalled) {
+		if has == nil || u.Spec.Certificate == nil || !u.DeletionTimestamp.IsZero() || stays(u) {
 			continue
 		}
-		if has.Authority != a.Fingerprint() || !slices.Equal(slices.Sorted(slices.Values(has.Trusts)), trusts) {
+		if a.Issues() && has.Authority != a.Fingerprint() || !slices.Equal(slices.Sorted(slices.Values(has.Trusts)), trusts) {
 			behind = append(behind, u.Name)
 		}
 	}
 	return behind, nil
+}
+
+// stays reports whether nothing is written into the Secret with a user's certificate until a person
+// acts, as its conditions say.
+func stays(u *api.EtcdUser) bool {
+	stalled := meta.FindStatusCondition(u.Status.Conditions, api.ConditionStalled)
+	if stalled == nil || stalled.Status != metav1.ConditionTrue {
+		return false
+	}
+	return slices.Contains([]string{api.ReasonCertificateBlocked, api.ReasonInvalidSpec, api.ReasonNameTaken, api.ReasonClusterNotFound}, stalled.Reason)
 }

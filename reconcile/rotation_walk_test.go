@@ -207,6 +207,9 @@ func (w *walk) issue() {
 	}
 	data, _, _, err := w.issues.Renew("app", had, files, w.now, pki.LeafLifetime)
 	if err != nil {
+		if _, wrong := pki.Check(had, files, pki.Use{Client: true}, w.now); wrong != nil {
+			w.user.Status.Certificate = nil
+		}
 		return
 	}
 	w.secrets["app-etcd"] = &corev1.Secret{ObjectMeta: child("app-etcd", "secret"), Data: data}

@@ -52,6 +52,7 @@ type EtcdUserList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || self.name != 'quorate'",fieldPath=".name",message="quorate is Quorate's own user in etcd: name this one otherwise"
 // +kubebuilder:validation:XValidation:rule="has(self.passwordSecretRef) == has(oldSelf.passwordSecretRef)",fieldPath=".passwordSecretRef",message="etcd cannot give a password to a user that was made without one, nor take it away: delete the EtcdUser, and apply it again. passwordSecretRef may name another Secret at any time"
 // +kubebuilder:validation:XValidation:rule="!has(self.certificate) || !has(oldSelf.certificate) || self.certificate == oldSelf.certificate",fieldPath=".certificate.secretName",message="spec.certificate.secretName cannot be changed: remove spec.certificate, which keeps the Secret as it is, and then write it again with the other name"
+// +kubebuilder:validation:XValidation:rule="!has(self.certificate) || !(self.certificate.secretName in ['-client-ca', '-client-tls', '-operator-tls', '-peer-ca', '-peer-tls', '-server-tls'].map(suffix, self.clusterRef.name + suffix))",fieldPath=".certificate.secretName",message="this is a Secret of the EtcdCluster itself: write another name in spec.certificate.secretName, for example that of the application"
 type EtcdUserSpec struct {
 	// clusterRef names the EtcdCluster, of the same namespace.
 	// +required

@@ -68,6 +68,7 @@ func TestAdmitUser(t *testing.T) {
 	const (
 		root     = `root is etcd's own user: its password is spec.auth.rootSecretRef of the EtcdCluster. Name this one otherwise`
 		own      = `quorate is Quorate's own user in etcd: name this one otherwise`
+		clusters = `this is a Secret of the EtcdCluster itself: write another name in spec.certificate.secretName, for example that of the application`
 		password = `etcd cannot give a password to a user that was made without one, nor take it away: delete the EtcdUser, and apply it again. passwordSecretRef may name another Secret at any time`
 	)
 	admissionOf(t, minimalUser, map[string]admissionCase{
@@ -89,6 +90,15 @@ func TestAdmitUser(t *testing.T) {
 		"NoPassword": {
 			reason: "the same the other way", args: args{before: `spec: {passwordSecretRef: {name: s}}`, object: `{}`},
 			want: []string{`spec.passwordSecretRef: Invalid value: ` + password},
+		},
+		"Certificate": {reason: "in a Secret of its own", args: args{object: `spec: {certificate: {secretName: app-client-tls}}`}},
+		"ClustersSecret": {
+			reason: "the cluster would lose its own", args: args{object: `spec: {certificate: {secretName: db-client-tls}}`},
+			want: []string{`spec.certificate.secretName: Invalid value: ` + clusters},
+		},
+		"ClustersAuthority": {
+			reason: "the same", args: args{object: `spec: {certificate: {secretName: db-client-ca}}`},
+			want: []string{`spec.certificate.secretName: Invalid value: ` + clusters},
 		},
 		"LongName": {
 			reason: "a common name has 64 characters at most", args: args{object: `spec: {name: ` + strings.Repeat("a", 65) + `}`},

@@ -268,8 +268,9 @@ func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now tim
 }
 
 // Renew returns what files are to hold for a client of that name, when to look at them again, and
-// why they do not hold that now; nil: they do. The key is kept, and the certificate is kept where
-// only the file of authorities is another one.
+// why they do not hold that now; nil: they do. The certificate is kept where only the file of
+// authorities is another one. The key is kept with which such a certificate was issued to this
+// client: that of another certificate may be known to others.
 func (a *Authority) Renew(name string, data map[string][]byte, names Names, now time.Time, lifetime time.Duration) (next map[string][]byte, again time.Time, stale, _ error) {
 	next, use := maps.Clone(data), Use{Client: true}
 	check := func() (time.Time, error) {
@@ -289,13 +290,28 @@ func (a *Authority) Renew(name string, data map[string][]byte, names Names, now 
 	if again, wrong := check(); wrong == nil {
 		return next, again, stale, nil
 	}
-	cert, key, err := a.Issue(name, use, data[names.Key], now, lifetime)
+	cert, key, err := a.Issue(name, use, a.keyOf(name, data, names), now, lifetime)
 	if err != nil {
 		return nil, again, stale, err
 	}
 	next[names.Cert], next[names.Key] = cert, key
 	again, err = check()
 	return next, again, stale, err
+}
+
+// keyOf is the key in files, where the certificate beside it is one that this authority, or one
+// that is trusted beside it, has issued for that name; else nil.
+func (a *Authority) keyOf(name string, data map[string][]byte, names Names) []byte {
+	chain, err := certificates(names.Cert, data[names.Cert])
+	if err != nil || chain[0].Subject.CommonName != name {
+		return nil
+	}
+	key, err := privateKey(names.Key, data[names.Key])
+	issued := func(by *x509.Certificate) bool { return chain[0].CheckSignatureFrom(by) == nil }
+	if err != nil || !belongs(key, chain[0]) || !slices.ContainsFunc(a.trusted, issued) {
+		return nil
+	}
+	return data[names.Key]
 }
 
 // names are the DNS names and addresses, without repetition.

@@ -43,18 +43,7 @@ func authority(t *testing.T, name string) *pki.Authority {
 func TestCertificate(t *testing.T) {
 	t.Parallel()
 	one, two := authority(t, "one"), authority(t, "two")
-	// holds is a Secret with a certificate of that name, which was issued so long ago.
-	holds := func(a *pki.Authority, name string, ago time.Duration) *corev1.Secret {
-		cert, key, err := a.Issue(name, pki.Use{Client: true}, nil, time.Now().Add(-ago), pki.LeafLifetime)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "app-etcd", Namespace: "ns"}, Type: corev1.SecretTypeTLS}
-		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: api.SchemeGroupVersion.String(), Kind: "EtcdUser", Name: "app", UID: "u", Controller: new(true)}}
-		s.Data = map[string][]byte{api.SecretCert: cert, api.SecretKey: key, api.SecretCA: a.PEM()}
-		return s
-	}
-	foreign := holds(one, "app", 0)
+	foreign := holds(t, one, "app", 0)
 	foreign.OwnerReferences = nil
 	applied := &api.Applied{Generation: 2, ClusterID: "c0"}
 	forbidden := func(name string) error {
@@ -88,25 +77,25 @@ func TestCertificate(t *testing.T) {
 			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, Status: true},
 		},
 		"Good": {
-			reason: "it is as it must be", authority: one, applied: applied, secret: holds(one, "app", day),
+			reason: "it is as it must be", authority: one, applied: applied, secret: holds(t, one, "app", day),
 			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
 		},
 		"Renewed": {
 			reason: "a third of its lifetime is left; clients that read key and certificate apart never see two that do not belong together",
-			secret: holds(one, "app", 61*day), authority: one, applied: applied,
+			secret: holds(t, one, "app", 61*day), authority: one, applied: applied,
 			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
 		},
 		"TrustBoth": {
-			reason: "the first step of a rotation", secret: holds(one, "app", day), authority: one.Beside(two.Certificate()), applied: applied,
+			reason: "the first step of a rotation", secret: holds(t, one, "app", day), authority: one.Beside(two.Certificate()), applied: applied,
 			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: pki.Fingerprints(one.Beside(two.Certificate()).PEM()), SameKey: true, Status: true},
 		},
 		"Reissue": {
-			reason: "the second", secret: holds(one, "app", day), authority: two.Beside(one.Certificate()), applied: applied,
+			reason: "the second", secret: holds(t, one, "app", day), authority: two.Beside(one.Certificate()), applied: applied,
 			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: two, Trusts: pki.Fingerprints(one.Beside(two.Certificate()).PEM()), SameKey: true, Status: true},
 		},
 		"OtherName": {
-			reason: "somebody has put the certificate of another user there", secret: holds(one, "bob", day), authority: one, applied: applied,
-			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
+			reason: "somebody has put the certificate of another user there", secret: holds(t, one, "bob", day), authority: one, applied: applied, // and knows its key
+			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, Status: true},
 		},
 		"Foreign": {
 			reason: "its author knows the key", secret: foreign, authority: one, words: "kubectl delete secret app-etcd --namespace=ns",
@@ -125,7 +114,7 @@ func TestCertificate(t *testing.T) {
 			want: facts{Reason: api.ReasonWaiting, Says: true},
 		},
 		"NoAuthorityYet": {
-			reason: "its certificate is good all the same", applied: applied, secret: holds(one, "app", day),
+			reason: "its certificate is good all the same", applied: applied, secret: holds(t, one, "app", day),
 			has:  &api.IssuedCertificate{Authority: one.Fingerprint(), Trusts: []string{one.Fingerprint()}, Expires: metav1.NewTime(time.Now().Add(80 * day).Truncate(time.Second))},
 			want: facts{Reason: api.ReasonApplied, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
 		},
@@ -142,11 +131,11 @@ func TestCertificate(t *testing.T) {
 			want: facts{Reason: api.ReasonWaiting, Says: true},
 		},
 		"EtcdRefuses": {
-			reason: "a rotation does not wait until etcd takes a role", secret: holds(one, "app", day), authority: two.Beside(one.Certificate()), applied: applied, fails: true,
+			reason: "a rotation does not wait until etcd takes a role", secret: holds(t, one, "app", day), authority: two.Beside(one.Certificate()), applied: applied, fails: true,
 			want: facts{Holds: "app", Issuer: two, Trusts: pki.Fingerprints(one.Beside(two.Certificate()).PEM()), SameKey: true, Status: true},
 		},
 		"Unavailable": {
-			reason: "a certificate expires whether etcd can be asked or not", cluster: func(c *api.EtcdCluster) { c.Status.Conditions = nil }, secret: holds(one, "app", 61*day), authority: one, applied: applied, words: "not available",
+			reason: "a certificate expires whether etcd can be asked or not", cluster: func(c *api.EtcdCluster) { c.Status.Conditions = nil }, secret: holds(t, one, "app", 61*day), authority: one, applied: applied, words: "not available",
 			want: facts{Reason: api.ReasonWaiting, Says: true, Holds: "app", Issuer: one, Trusts: []string{one.Fingerprint()}, SameKey: true, Status: true},
 		},
 		"UnavailableFirst": {

@@ -151,7 +151,7 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 	var s secret
 	if ref := e.Spec.PasswordSecretRef; ref != nil {
 		if s.password, s.version, s.wrong, err = r.Password(ctx, r.Reader, e.Namespace, ref.Name); err != nil {
-			return said{}, err
+			return said{}, errors.Join(err, r.certifyAlone(ctx, e, c))
 		}
 	}
 	if err := r.hold(ctx, e); err != nil {
@@ -165,13 +165,22 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 		what = rests(e.Status.Conditions, e.Generation, what)
 	default:
 		what, err = r.settle(ctx, etcd, e, c, next, s)
-		if err = errors.Join(err, etcd.Close()); err != nil { // a certificate, and a rotation, do not wait until etcd takes it
-			now := *e.Status.DeepCopy()
-			r.certify(ctx, e, c, &now, said{})
-			return said{}, errors.Join(err, r.report(ctx, e, now))
+		if err = errors.Join(err, etcd.Close()); err != nil {
+			return said{}, errors.Join(err, r.certifyAlone(ctx, e, c))
 		}
 	}
 	return r.certify(ctx, e, c, next, what), nil
+}
+
+// certifyAlone looks after the certificate of a user where the rest of the look has failed: neither
+// the certificate nor a rotation of the authority waits until etcd takes the user, or its password
+// can be read.
+func (r *UserReconciler) certifyAlone(ctx context.Context, e *api.EtcdUser, c *api.EtcdCluster) error {
+	now := *e.Status.DeepCopy()
+	if what := r.certify(ctx, e, c, &now, said{}); what.reason != "" {
+		now.ObservedGeneration, now.Conditions = e.Generation, conditions(e.Status.Conditions, e.Generation, what)
+	}
+	return r.report(ctx, e, now)
 }
 
 // secret is a password, which one that is, and why it cannot be used.

@@ -42,6 +42,9 @@ type Shared struct {
 	Password func(ctx context.Context, reader client.Reader, namespace, name string) (password, version, wrong string, _ error)
 	// Authority issues the certificates of a cluster's clients; nil: none is known now.
 	Authority func(*api.EtcdCluster) *pki.Authority
+	// Skew is how far a time by our clock is ahead of the API server's, or behind it, where that is
+	// too much to issue certificates; else 0. nil: it is not known.
+	Skew func(now time.Time) time.Duration
 	// Lifetime of a certificate that is issued; 0: pki.LeafLifetime.
 	Lifetime time.Duration
 	// StallAfter is how long a cluster may be missing before that is called stalled.
