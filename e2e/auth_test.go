@@ -21,8 +21,8 @@ import (
 	api "quorate.dev/api/v1alpha1"
 )
 
-// TestAuth plays a sample whose clients are authenticated: an application with the cluster's
-// certificate, and a user with a password.
+// TestAuth plays a sample whose clients are authenticated: an application with a certificate of its
+// own, and a user with a password.
 func TestAuth(t *testing.T) {
 	t.Parallel()
 	c := &api.EtcdCluster{}
@@ -80,10 +80,9 @@ func applied(conditions []metav1.Condition, generation int64) bool {
 	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == generation
 }
 
-// Users of the sample: one is what the certificate of an application names, the other has a
-// password.
+// Users of the sample: one has a certificate, the other a password.
 const (
-	application = ""
+	application = "app"
 	reporting   = "reporting"
 
 	reportingPassword = "open sesame"
@@ -132,10 +131,14 @@ func (s *stage) refused(c *api.EtcdCluster, user string, ask func(context.Contex
 	})
 }
 
-// as asks with the certificate for applications, and a user's name and password.
+// as asks with the certificate of the application, or with the one for all applications and a name
+// and a password.
 func (s *stage) as(ctx context.Context, c *api.EtcdCluster, user string, ask func(context.Context, *clientv3.Client) error) error {
-	secret := &corev1.Secret{}
-	if err := s.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: c.ApplicationSecret()}, secret); err != nil {
+	secret, name := &corev1.Secret{}, c.ApplicationSecret()
+	if user == application {
+		name = "app-etcd"
+	}
+	if err := s.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: name}, secret); err != nil {
 		return err
 	}
 	certificate, err := tls.X509KeyPair(secret.Data[api.SecretCert], secret.Data[api.SecretKey])

@@ -21,12 +21,13 @@ const (
 	auditFile = auditDir + "/quorate-audit.log"
 )
 
-// auditPatch makes the API server write down every request of an operator. It has the form of
-// kubeadm's configuration v1beta3, which kind turns into that of v1beta4 where kubeadm is of
-// Kubernetes 1.36 or newer.
-const auditPatch = `kind: ClusterConfiguration
+// serverPatch makes the API server write down every request of an operator, and check as that of
+// OpenShift does which owners an object may have. It has the form of kubeadm's configuration
+// v1beta3, which kind turns into that of v1beta4 where kubeadm is of Kubernetes 1.36 or newer.
+const serverPatch = `kind: ClusterConfiguration
 apiServer:
   extraArgs:
+    enable-admission-plugins: NodeRestriction,OwnerReferencesPermissionEnforcement
     audit-policy-file: /etc/kubernetes/policies/audit-policy.yaml
     audit-log-path: ` + auditFile + `
   extraVolumes:
@@ -71,7 +72,7 @@ func writeKindConfig(file string) error {
 		return err
 	}
 	config.Networking = ranges()
-	config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, auditPatch)
+	config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, serverPatch)
 	for i := range config.Nodes {
 		if config.Nodes[i].Role == v1alpha4.ControlPlaneRole {
 			config.Nodes[i].ExtraMounts = append(config.Nodes[i].ExtraMounts,

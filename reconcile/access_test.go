@@ -124,14 +124,14 @@ func TestSettleAuth(t *testing.T) {
 			reason: "its clients would be refused",
 			args:   args{cluster: []func(*api.EtcdCluster){on}, objects: []client.Object{user(metav1.ConditionFalse)}},
 			want: want{status: &api.AuthStatus{}, said: membership.Step{
-				Action: membership.Wait, Reason: membership.Reason(api.ReasonEnablingAuth), Message: "before etcd authenticates clients, EtcdUser app is applied",
+				Action: membership.Wait, Reason: membership.Reason(api.ReasonEnablingAuth), Message: "waiting for EtcdUser app to be Ready, before etcd authenticates clients",
 			}},
 		},
 		"UserOfBefore": {
 			reason: "it was Ready in another etcd, such as that of before a restore: this one may not have it",
 			args:   args{cluster: []func(*api.EtcdCluster){on}, objects: []client.Object{before}},
 			want: want{status: &api.AuthStatus{}, said: membership.Step{
-				Action: membership.Wait, Reason: membership.Reason(api.ReasonEnablingAuth), Message: "before etcd authenticates clients, EtcdUser app is applied",
+				Action: membership.Wait, Reason: membership.Reason(api.ReasonEnablingAuth), Message: "waiting for EtcdUser app to be Ready, before etcd authenticates clients",
 			}},
 		},
 		"RestoredNoPassword": {

@@ -47,9 +47,9 @@ func (l *authLook) waitsFor(kind string, o client.Object, conditions []metav1.Co
 	case !o.GetDeletionTimestamp().IsZero(), here && ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == o.GetGeneration():
 		return false
 	case meta.IsStatusConditionTrue(conditions, api.ConditionStalled):
-		l.say(membership.Stall, api.ReasonAuthBlocked, fmt.Sprintf("etcd does not authenticate clients while %s %s is not applied, because its users would be refused: do what its conditions say, or delete it", kind, o.GetName()))
+		l.say(membership.Stall, api.ReasonAuthBlocked, fmt.Sprintf("etcd does not authenticate clients yet, because %[1]s %[2]s is not Ready, and its users would be refused: do what the conditions of the %[1]s say, or delete the %[1]s", kind, o.GetName()))
 	case l.found.said.Action == "":
-		l.say(membership.Wait, api.ReasonEnablingAuth, fmt.Sprintf("before etcd authenticates clients, %s %s is applied", kind, o.GetName()))
+		l.say(membership.Wait, api.ReasonEnablingAuth, fmt.Sprintf("waiting for %s %s to be Ready, before etcd authenticates clients", kind, o.GetName()))
 	}
 	return true
 }

@@ -59,7 +59,11 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if drains {
 		seen.out = draining.members
 	}
-	if blocked || held != nil || refuses(err) || drains && draining.members == nil { // what was taken out of the Service comes back: it is not touched for now
+	if blocked || held != nil || refuses(err) { // what was taken out of the Service comes back, and leaves it again before the next try
+		seen.touched = nil
+		r.draining.forget(client.ObjectKeyFromObject(c))
+	}
+	if drains && draining.members == nil {
 		seen.touched = nil
 	}
 	if keepsAll && refuses(err) { // a drain does not wait for a person
@@ -74,7 +78,10 @@ func (r *Reconciler) maintainAfter(ctx context.Context, c *api.EtcdCluster, seen
 	var draining *drainingError
 	switch {
 	case err == nil, errors.As(err, &draining):
-		return cmp.Or(r.maintain(ctx, c, seen, step), err)
+		if beside := r.maintain(ctx, c, seen, step); beside != nil {
+			return &besideError{beside, draining}
+		}
+		return err
 	case follows(err):
 		return errors.Join(err, r.maintain(ctx, c, seen, step))
 	case errors.Is(err, blockedByCertificates(seen)):
@@ -83,6 +90,15 @@ func (r *Reconciler) maintainAfter(ctx context.Context, c *api.EtcdCluster, seen
 		return err
 	}
 }
+
+// besideError is why labels and annotations of members are not as the spec says, beside a step that
+// was taken, or that waits for the Service (draining, not nil).
+type besideError struct {
+	error
+	draining *drainingError
+}
+
+func (e *besideError) Unwrap() error { return e.error }
 
 // alongside is the error of the spec, with the step if that was taken all the same.
 func alongside(staticErr error, step membership.Step, err error) error {
@@ -143,6 +159,9 @@ func (r *Reconciler) hold(ctx context.Context, c *api.EtcdCluster, seen observed
 		return nil
 	}
 	if err := r.changing.enter(c, r.MaxChanging); err != nil || step.Action != membership.Update {
+		return err
+	}
+	if err := r.refused.pending(c, step, time.Now()); err != nil || isOut(seen, step) {
 		return err
 	}
 	return r.rehearse(ctx, c, seen, step)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,27 +55,26 @@ func (r *Reconciler) tryImage(c *api.EtcdCluster, seen observed) []try {
 
 // tryChange is what the API server would make of another image of a Pod (dry run).
 func (r *Reconciler) tryChange(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, image string) (*corev1ac.PodApplyConfiguration, error) {
-	changed, err := render.PodImage(pod, c, m, image)
-	if err != nil {
-		return nil, &invalidError{err}
-	}
-	if err := r.dryRun(ctx, changed.WithUID(pod.UID)); err != nil {
-		return nil, fmt.Errorf("try to change the image of Pod %s: %w", pod.Name, err)
-	}
-	return changed, nil // an apply leaves the answer in what was applied
+	var changed *corev1ac.PodApplyConfiguration
+	_, err := keepingLabels(c, pod, func(of *api.EtcdCluster) (err error) {
+		if changed, err = render.PodImage(pod, of, m, image); err != nil {
+			return &invalidError{err}
+		}
+		if err = r.dryRun(ctx, changed.WithUID(pod.UID)); err != nil {
+			return fmt.Errorf("try to change the image of Pod %s: %w", pod.Name, err)
+		}
+		return nil
+	})
+	return changed, err // an apply leaves the answer in what was applied
 }
 
 // rehearse asks the API server for what a change would write, and does nothing (dry run), before
 // the member leaves the Service for clients and the change is announced: what is refused costs no
-// write. What a dry run passes and the API server refuses in earnest all the same is paused. A
-// change whose intent is written was asked for before that.
+// write. What a dry run passes and the API server refuses in earnest all the same is paused.
 func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if err := r.refused.pending(c, step, time.Now()); err != nil {
-		return err
-	}
 	name := step.Members[0]
 	pod, m := seen.pods[name], member(c, seen, name)
-	if pod == nil || step.Change == membership.ChangeResources || r.intended(c, seen, step) {
+	if pod == nil || step.Change == membership.ChangeResources {
 		return nil
 	}
 	m.Version = step.Version.String()
@@ -88,6 +86,12 @@ func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen obse
 		return nil
 	}
 	return err
+}
+
+// isOut reports whether the member of an update has left the Service for clients.
+func isOut(seen observed, step membership.Step) bool {
+	pod := seen.pods[step.Members[0]]
+	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
 }
 
 // tryUpdate is what the API server says to the change of a Pod (dry run).

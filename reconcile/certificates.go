@@ -250,7 +250,7 @@ func (l *inspection) get(ctx context.Context, name string) (*corev1.Secret, erro
 	case apierrors.IsForbidden(err):
 		l.refused = true
 		return nil, &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the operator may not read Secret %s. To give it the right in this namespace, run: %s. It then goes on by itself (docs/tls.md#rights)%s", name, l.r.grant(l.c), orWithoutTLS(l.c))}
+			"the operator may not read Secret %s. To give it the right in this namespace, run: %s. It then goes on by itself (docs/tls.md#rights)%s", name, l.r.Grant(l.c), orWithoutTLS(l.c))}
 	case err != nil:
 		return nil, fmt.Errorf("get Secret %s: %w", name, err)
 	}

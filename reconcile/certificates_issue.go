@@ -163,7 +163,7 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	case apierrors.IsForbidden(err):
 		l.refused = true
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)%s", name, podstatus.FirstLine(err.Error()), l.r.grant(l.c), orWithoutTLS(l.c))}
+			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)%s", name, podstatus.FirstLine(err.Error()), l.r.Grant(l.c), orWithoutTLS(l.c))}
 	case apierrors.IsInvalid(err): // it is immutable
 		advice := "delete it, and it is created again"
 		if seen != nil && equality.Semantic.DeepEqual(seen.Data, data) { // an authority, for one, is not issued again

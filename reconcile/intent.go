@@ -96,11 +96,12 @@ func (r *Reconciler) intend(ctx context.Context, c *api.EtcdCluster, seen observ
 	return r.report(ctx, c, intended)
 }
 
-// intended reports whether the step is written down, and may still have to be carried out.
+// intended reports whether the step is written down, of this spec, and may still have to be carried
+// out.
 func (r *Reconciler) intended(c *api.EtcdCluster, seen observed, step membership.Step) bool {
 	op := pendingOperation(c.Status.Operation, seen, time.Since(r.begun(c, time.Now())))
 	is := func(t api.OperationTarget) bool { return slices.Contains(step.Members, t.Member) }
-	return op != nil && op.Step == string(step.Action) && slices.ContainsFunc(op.Targets, is)
+	return op != nil && op.Step == string(step.Action) && op.Generation == c.Generation && slices.ContainsFunc(op.Targets, is)
 }
 
 // inFlight reports whether the operation may still take effect: it is another operator's, or one of

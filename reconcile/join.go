@@ -44,7 +44,7 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 		}
 	}
 	err := r.create(ctx, c, volumes, func(name string) (forms []runtime.ApplyConfiguration, _ error) {
-		for _, of := range seen.withTakenMetadata(c, name) {
+		for _, of := range seen.withVolumeMetadata(c) {
 			forms = append(forms, render.Volume(of, spare(name)).WithResourceVersion(apply.OnlyIfAbsent))
 		}
 		return forms, nil

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -139,25 +140,19 @@ func (r *Reconciler) applyClaim(ctx context.Context, c *api.EtcdCluster, seen *c
 // Where the API server refuses the labels of the spec, the claim keeps those that it has: no step
 // waits for them.
 func (r *Reconciler) writeVolume(ctx context.Context, c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, m render.Member) error {
-	refused, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.applyClaim(ctx, c, claim, render.Volume(of, m)) })
-	if refuses(err) {
-		return refused
-	}
+	_, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.applyClaim(ctx, c, claim, render.Volume(of, m)) })
 	return err
 }
 
 // tryVolume is what the API server says to that (dry run).
 func (r *Reconciler) tryVolume(ctx context.Context, c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, m render.Member) error {
-	refused, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.dryRun(ctx, render.Volume(of, m).WithUID(claim.UID)) })
-	if refuses(err) {
-		return refused
-	}
+	_, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.dryRun(ctx, render.Volume(of, m).WithUID(claim.UID)) })
 	return err
 }
 
 // keepingLabels does something with the labels and annotations of the spec and, where the API
 // server refuses that, once more with those that the object has now. refused is what it refused
-// first, and err what came of it in the end.
+// first, and err what came of it in the end: where both are refused, what it says of the first.
 func keepingLabels(c *api.EtcdCluster, live client.Object, do func(*api.EtcdCluster) error) (refused, err error) {
 	refused = do(c)
 	if !refuses(refused) {
@@ -167,7 +162,10 @@ func keepingLabels(c *api.EtcdCluster, live client.Object, do func(*api.EtcdClus
 	if err != nil {
 		return refused, errors.Join(refused, err)
 	}
-	return refused, do(of)
+	if err = do(of); refuses(err) {
+		err = refused
+	}
+	return refused, err
 }
 
 // sameToUs reports whether nothing that we write, or go by, has changed on a claim.
@@ -198,7 +196,7 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 	if claim := seen.claims[m.Name]; claim != nil && !i.Volume.Replaced { // what was restored stays as it is
 		written, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.applyVolumeMetadata(ctx, of, claim, m) })
 		if err != nil {
-			return errors.Join(written, err)
+			return err
 		}
 		refused = written
 	}
@@ -207,7 +205,10 @@ func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen
 		return refused
 	}
 	onPod, err := keepingLabels(c, pod, func(of *api.EtcdCluster) error { return r.applyPodMetadata(ctx, of, pod, m) })
-	return errors.Join(refused, onPod, err)
+	if err != nil && !refuses(err) {
+		return err
+	}
+	return cmp.Or(refused, onPod)
 }
 
 // applyVolumeMetadata changes the labels and annotations of a claim where the spec, or what is

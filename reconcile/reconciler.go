@@ -221,7 +221,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	seen.credentials = found
 	step := foretold(cluster, seen, membership.Plan(desired(cluster), seen.Observed))
 	err = r.authenticateAndAct(ctx, cluster, &seen, step)
-	draining, _ := errors.AsType[*drainingError](err)
+	draining, goesOn := waitsBeside(err)
+	planned := step
 	step, err = outcome(ctx, step, err)
 	if err == nil && (step.Action == membership.Replace || step.Action == membership.Revert) { // the status is of other members now
 		left(step)
@@ -242,12 +243,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	if reportErr == nil { // the next operator must not take it for one that changes
-		left(step)
+		left(map[bool]membership.Step{true: planned, false: step}[goesOn])
 	}
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err // tried again with growing pauses
 	}
 	return ctrl.Result{RequeueAfter: r.lookAgain(request.NamespacedName, cluster, seen, step, draining)}, nil
+}
+
+// waitsBeside is what a step waits for, and whether it goes on though the labels of members are
+// refused: the cluster keeps its turn then.
+func waitsBeside(err error) (draining *drainingError, goesOn bool) {
+	if beside, is := errors.AsType[*besideError](err); is {
+		return beside.draining, true
+	}
+	draining, _ = errors.AsType[*drainingError](err)
+	return draining, false
 }
 
 // lookAgain is when to look again at a cluster after a pass that has ended well, if no watch tells

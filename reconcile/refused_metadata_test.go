@@ -77,7 +77,7 @@ func TestRefusedMetadataTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Warning Refused Pod db-1 has the labels and annotations of an earlier Pod: correct or revert spec.additionalMetadata and spec.pod.metadata, which the API server refuses: this team is not known",
+		"Warning Refused Pod db-1 has labels and annotations that the API server took before, because it refuses those of spec.additionalMetadata and spec.pod.metadata. Correct or revert these: this team is not known",
 		"Normal Starting Created Pod db-1",
 	}
 	if diff := cmp.Diff(want, s.told()); diff != "" {

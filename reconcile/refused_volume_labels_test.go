@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
 )
+
+// provisionDB3 makes the volume of a member to come.
+var provisionDB3 = membership.Step{Action: membership.Provision, Members: []string{"db-3"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}
 
 // labelledVolumes is a world whose objects have the label team=a, with which their members have
 // served; the spec asks for team=bad since, which the API server takes for no volume and no Pod.
@@ -37,9 +41,14 @@ func labelledVolumes(t *testing.T) world {
 func TestRefusedVolumeLabels(t *testing.T) {
 	t.Parallel()
 	const volume = "PersistentVolumeClaim "
+	lost := func(w *world) { // db-2
+		delete(w.pods, "db-2")
+		delete(w.claims, "db-2")
+	}
 	cases := map[string]struct {
 		reason string
 		world  func(*world)
+		denied []string        // kinds; nil: volumes and Pods
 		step   membership.Step // where it is empty that which is planned, alone
 		object string          // that is written
 		labels map[string]string
@@ -52,13 +61,40 @@ func TestRefusedVolumeLabels(t *testing.T) {
 			labels: map[string]string{"team": "a"},
 			marks:  map[string]string{api.AnnotationNext: "3.6.16"},
 		},
+		"UpdateInPlace": {
+			reason: "so does one that recreates no Pod",
+			world:  func(w *world) { w.cluster.Spec.Version = "3.6.17" },
+			object: volume + "db-0",
+			labels: map[string]string{"team": "a"},
+			marks:  map[string]string{api.AnnotationNext: "3.6.17"},
+		},
+		"JoinVolumesAlone": {
+			reason: "Pods are taken with the labels of the spec, and have them",
+			world: func(w *world) {
+				lost(w)
+				w.claims["db-0"].Annotations[api.AnnotationServed] = strings.Replace(servedTeamA, `"a"`, `"bad"`, 1)
+				manage(w.t, w.claims["db-0"])
+			},
+			denied: []string{"PersistentVolumeClaim"},
+			step:   provisionDB3,
+			object: volume + "db-3",
+			labels: map[string]string{"team": "a"},
+		},
+		"JoinPodsOwn": {
+			reason: "what Pods alone get may mean something else on a volume, as a label for a tool for backups does",
+			world: func(w *world) {
+				lost(w)
+				w.claims["db-0"].Annotations[api.AnnotationServed] = `{"version":"3.6.16","tls":{"mode":"Disabled"},"metadata":{"labels":{"team":"a","velero.io/exclude-from-backup":"true"}}}`
+				manage(w.t, w.claims["db-0"])
+			},
+			step:   provisionDB3,
+			object: volume + "db-3",
+			labels: map[string]string{"team": "a", "velero.io/exclude-from-backup": ""},
+		},
 		"Join": {
 			reason: "a member that comes gets a volume like that of the others",
-			world: func(w *world) {
-				delete(w.pods, "db-2")
-				delete(w.claims, "db-2")
-			},
-			step:   membership.Step{Action: membership.Provision, Members: []string{"db-3"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}},
+			world:  lost,
+			step:   provisionDB3,
 			object: volume + "db-3",
 			labels: map[string]string{"team": "a"},
 			marks:  map[string]string{api.AnnotationJoin: api.JoinPending},
@@ -88,7 +124,10 @@ func TestRefusedVolumeLabels(t *testing.T) {
 			w := labelledVolumes(t)
 			tc.world(&w)
 			s, seen := w.look(t)
-			s.deniesTeam("PersistentVolumeClaim", "Pod")
+			if tc.denied == nil {
+				tc.denied = []string{"PersistentVolumeClaim", "Pod"}
+			}
+			s.deniesTeam(tc.denied...)
 			carryOut := s.act
 			if tc.step.Action == "" {
 				tc.step, carryOut = membership.Plan(desired(w.cluster), seen.Observed), s.take

@@ -8,10 +8,10 @@ import (
 	"quorate.dev/render"
 )
 
-// grant says how the operator gets the rights on Secrets that a cluster needs: the commands give
+// Grant says how the operator gets the rights on Secrets that a cluster needs: the commands give
 // them in its namespace alone. They are applied, because there may be a Role of that name with
 // less, or a RoleBinding of the operator that was there before.
-func (r *Reconciler) grant(c *api.EtcdCluster) string {
+func (r *Reconciler) Grant(c *api.EtcdCluster) string {
 	role, verbs := "quorate-secrets", "get,create,patch"
 	if c.ClientTLSMode() != api.TLSManaged && c.PeerTLSMode() != api.TLSManaged {
 		role, verbs = "quorate-secrets-get", "get"

@@ -183,7 +183,7 @@ func (f rotationFacts) awaited(s rotationState, then rotationMove, read string) 
 }
 
 func (f rotationFacts) usersWait() string {
-	return "waiting for the Secrets with the certificates of EtcdUsers to be written: " + strings.Join(f.Users, ", ")
+	return "waiting for the certificates of these EtcdUsers to be written (their conditions say what is missing): " + strings.Join(f.Users, ", ")
 }
 
 // recreated says which Pods are still to be recreated or created; empty: none.

@@ -63,7 +63,7 @@ func (l *inspection) rotate(ctx context.Context, p plane, h *authoritySecret, se
 		return report, err
 	}
 	f.Members = l.members(ctx, p, h, pods, secretsWritten)
-	if f.Users, err = l.usersBehind(ctx, p, h.issues); err != nil {
+	if f.Users, err = l.usersToCertify(ctx, p, h.issues); err != nil {
 		return report, err
 	}
 	state := nextRotation(f)

@@ -52,7 +52,7 @@ func TestNextRotation(t *testing.T) {
 		"UserBehind": {
 			reason: "its client would trust no member any more",
 			facts:  reissue(func(f *rotationFacts) { f.Users = []string{"app", "bob"} }),
-			want:   rotationState{Step: api.RotationReissue, Waits: "waiting for the Secrets with the certificates of EtcdUsers to be written: app, bob", Again: look},
+			want:   rotationState{Step: api.RotationReissue, Waits: "waiting for the certificates of these EtcdUsers to be written (their conditions say what is missing): app, bob", Again: look},
 		},
 		"UserBehindExpired": {
 			reason: "all certificates have expired: none is waited for",
@@ -62,12 +62,12 @@ func TestNextRotation(t *testing.T) {
 		"UserLate": {
 			reason: "its application has the same time to read it",
 			facts:  reissue(func(f *rotationFacts) { f.Users, f.Wait, f.Since = []string{"app"}, week, noon.Add(-week) }),
-			want:   rotationState{Step: api.RotationReissue, Move: moveForget, Waits: "waiting for the Secrets with the certificates of EtcdUsers to be written: app", Again: look},
+			want:   rotationState{Step: api.RotationReissue, Move: moveForget, Waits: "waiting for the certificates of these EtcdUsers to be written (their conditions say what is missing): app", Again: look},
 		},
 		"UserLast": {
 			reason: "its application trusts the former authority still",
 			facts:  rest(func(f *rotationFacts) { f.Users, f.Underway = []string{"app"}, true }),
-			want:   rotationState{Step: api.RotationTrustNew, Waits: "waiting for the Secrets with the certificates of EtcdUsers to be written: app", Again: look},
+			want:   rotationState{Step: api.RotationTrustNew, Waits: "waiting for the certificates of these EtcdUsers to be written (their conditions say what is missing): app", Again: look},
 		},
 		"UserAtRest":     {reason: "its Secret is written beside any rotation", facts: rest(func(f *rotationFacts) { f.Users = []string{"app"} })},
 		"AskedSuspended": {reason: "a person works by hand", facts: rest(func(f *rotationFacts) { f.Asked, f.Suspended = "b", true })},

@@ -98,18 +98,6 @@ func said(claim *corev1.PersistentVolumeClaim) string {
 	return render.Said(claim.Annotations[api.AnnotationServed], claim)
 }
 
-// record is what a claim says of what its member has served with; where that says nothing, what the
-// claim of another member says.
-func (seen observed) record(name string) string {
-	own := said(seen.claims[name])
-	for _, other := range slices.Sorted(maps.Keys(seen.claims)) {
-		if own == "" && seen.claims[other].Annotations[api.AnnotationRetired] == "" {
-			own = said(seen.claims[other])
-		}
-	}
-	return own
-}
-
 // servedFlags are the flags of the spec that have values with which a member has served, one of
 // before a restore in place too: the new members are to be like those.
 func servedFlags(c *api.EtcdCluster, seen observed) map[string]string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -106,19 +107,19 @@ func (r *Reconciler) createOne(ctx context.Context, c *api.EtcdCluster, forms ..
 }
 
 // applyFirst applies the first of several forms of one object that the API server takes
-// (withTakenMetadata). Where it takes none, the error is what it says of the first. Where it takes
-// a later one, an event has these words: nothing else may ever tell of them, as the Pod may get
-// the labels of the spec once it is there.
+// (withTakenMetadata, withVolumeMetadata). Where it takes none, the error is what it says of the
+// first. Where it takes a later one, an event has these words: nothing else may ever tell of them,
+// as the object may get the labels of the spec once it is there.
 func (r *Reconciler) applyFirst(ctx context.Context, c *api.EtcdCluster, forms ...runtime.ApplyConfiguration) (created bool, err error) {
 	created, err = r.apply(ctx, c, forms[0])
 	for _, other := range forms[1:] {
-		if !refuses(err) {
+		if !refuses(err) || exceedsQuota(err) {
 			return created, err
 		}
 		made, refused := r.apply(ctx, c, other)
 		if object, ok := other.(configuration); ok && refused == nil {
 			refusal := membership.Step{Action: membership.Stall, Reason: membership.Reason(api.ReasonRefused)}
-			r.event(c, refusal, fmt.Sprintf("%s %s has the labels and annotations of an earlier Pod: correct or revert spec.additionalMetadata and spec.pod.metadata, which the API server refuses: %s", *object.GetKind(), *object.GetName(), refusalOf(err)))
+			r.event(c, refusal, fmt.Sprintf("%s %s has labels and annotations that the API server took before, because it refuses those of spec.additionalMetadata and spec.pod.metadata. Correct or revert these: %s", *object.GetKind(), *object.GetName(), refusalOf(err)))
 		}
 		if !refuses(refused) {
 			return made, refused
@@ -180,12 +181,41 @@ func podForms(c *api.EtcdCluster, seen observed, m render.Member, pod func(*api.
 }
 
 // withTakenMetadata is the EtcdCluster as it is and, where other labels and annotations are known
-// with which the API server took Pods of this cluster, with those: of a member that comes, those of
+// with which the API server took Pods of this cluster, with those: of the member itself, else of
 // another one.
 func (seen observed) withTakenMetadata(c *api.EtcdCluster, name string) []*api.EtcdCluster {
 	all := []*api.EtcdCluster{c}
-	if before, ok := render.WithServedMetadata(c, seen.record(name)); ok {
-		all = append(all, before)
+	for _, of := range append([]string{name}, slices.Sorted(maps.Keys(seen.claims))...) {
+		claim := seen.claims[of]
+		if claim == nil || of != name && claim.Annotations[api.AnnotationRetired] != "" {
+			continue
+		}
+		if before, ok := render.WithServedMetadata(c, said(claim)); ok {
+			return append(all, before)
+		}
 	}
 	return all
+}
+
+// withVolumeMetadata is the EtcdCluster as it is, and with the labels and annotations of a volume
+// that is there: those of Pods may mean something else on a volume.
+func (seen observed) withVolumeMetadata(c *api.EtcdCluster) []*api.EtcdCluster {
+	all := []*api.EtcdCluster{c}
+	for _, i := range seen.Instances {
+		claim := seen.claims[i.Name]
+		if claim == nil || len(claim.ManagedFields) == 0 || !i.Volume.Recorded() || i.Volume.Retired || i.Volume.Terminating {
+			continue
+		}
+		if of, err := render.WithLiveMetadata(c, claim); err == nil {
+			return append(all, of)
+		}
+	}
+	return all
+}
+
+// exceedsQuota reports whether a ResourceQuota has no room. There may be some in a moment, and
+// labels are not to blame. The words are those of the admission plugin
+// (staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go).
+func exceedsQuota(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }

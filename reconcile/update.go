@@ -23,6 +23,11 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	if err := r.drain(ctx, c, seen); err != nil {
 		return err
 	}
+	if isOut(seen, step) && !r.intended(c, seen, step) { // it may have left the Service while another one was changed
+		if err := r.rehearse(ctx, c, seen, step); err != nil {
+			return err
+		}
+	}
 	if err := r.begin(ctx, c, seen, step, podUID); err != nil {
 		return err
 	}
@@ -74,11 +79,14 @@ func (r *Reconciler) handOver(ctx context.Context, c *api.EtcdCluster, seen obse
 // version.
 func (r *Reconciler) changeImage(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, image, previous string) error {
 	m.Previous = previous
-	changed, err := render.PodImage(pod, c, m, image)
-	if err != nil {
-		return &invalidError{err}
-	}
-	return r.applyPod(ctx, c, pod, changed)
+	_, err := keepingLabels(c, pod, func(of *api.EtcdCluster) error {
+		changed, err := render.PodImage(pod, of, m, image)
+		if err != nil {
+			return &invalidError{err}
+		}
+		return r.applyPod(ctx, of, pod, changed)
+	})
+	return err
 }
 
 // previous is what a Pod runs now, as AnnotationPrevious says it.

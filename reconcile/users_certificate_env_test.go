@@ -38,7 +38,7 @@ func TestUsersCertificate(t *testing.T) {
 	for _, o := range []client.Object{c, planted, all, reader, app, alice, bob} {
 		s.create(o)
 	}
-	s.saysOf(bob, true, api.ReasonCertificateBlocked, "Secret bob-etcd exists and does not belong to this EtcdUser", "write it again with another secretName")
+	s.saysOf(bob, true, api.ReasonCertificateBlocked, "Secret bob-etcd is labelled as one of EtcdCluster db, and was not created for this EtcdUser", "with another secretName")
 	s.applied(app)
 	s.applied(alice)
 	s.must(s.Delete(t.Context(), planted))

@@ -6,9 +6,11 @@ const (
 	//
 	// What to do: nothing.
 	ReasonApplied = "Applied"
-	// ReasonWaiting: the cluster cannot be asked for now; the message says why.
+	// ReasonWaiting: the EtcdCluster cannot be asked for now, or Quorate waits for the Secret of
+	// spec.certificate, or for the clock of its node; the message says which.
 	//
-	// What to do: nothing. If it lasts, look at the conditions of the EtcdCluster.
+	// What to do: nothing. If it lasts, do what the message says, or look at the conditions of the
+	// EtcdCluster.
 	ReasonWaiting = "Waiting"
 	// ReasonDrifted: the role, or the user, was changed in etcd itself, and spec.drift is Report;
 	// the message says how.
@@ -18,14 +20,14 @@ const (
 	// ReasonNameTaken: another EtcdRole or EtcdUser has that name in etcd, or it is Quorate's own
 	// user. Nothing is done in etcd for this one.
 	//
-	// What to do: delete one of the two, or apply this one with another name.
+	// What to do: delete one of the two, as the message says.
 	ReasonNameTaken = "NameTaken"
 	// ReasonRoleNotFound: etcd has no role of a name in spec.roles. The user has the others.
 	//
-	// What to do: apply an EtcdRole of that name, or correct spec.roles.
+	// What to do: apply an EtcdRole for each missing name, or correct spec.roles.
 	ReasonRoleNotFound = "RoleNotFound"
 	// ReasonPasswordInvalid: the password cannot be read, or etcd would refuse it; the message says
-	// why. A password that etcd was given before stays.
+	// why. A password that etcd was given before stays valid.
 	//
 	// What to do: write the Secret as the message says.
 	ReasonPasswordInvalid = "PasswordInvalid"

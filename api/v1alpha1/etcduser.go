@@ -51,7 +51,7 @@ type EtcdUserList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || self.name != 'root'",fieldPath=".name",message="root is etcd's own user: its password is spec.auth.rootSecretRef of the EtcdCluster. Name this one otherwise"
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || self.name != 'quorate'",fieldPath=".name",message="quorate is Quorate's own user in etcd: name this one otherwise"
 // +kubebuilder:validation:XValidation:rule="has(self.passwordSecretRef) == has(oldSelf.passwordSecretRef)",fieldPath=".passwordSecretRef",message="etcd cannot give a password to a user that was made without one, nor take it away: delete the EtcdUser, and apply it again. passwordSecretRef may name another Secret at any time"
-// +kubebuilder:validation:XValidation:rule="!has(self.certificate) || !has(oldSelf.certificate) || self.certificate == oldSelf.certificate",fieldPath=".certificate.secretName",message="spec.certificate.secretName cannot be changed: remove spec.certificate, which keeps the Secret as it is, and then write it again with the other name"
+// +kubebuilder:validation:XValidation:rule="!has(self.certificate) || !has(oldSelf.certificate) || self.certificate == oldSelf.certificate",fieldPath=".certificate.secretName",message="spec.certificate.secretName cannot be changed: apply the EtcdUser without spec.certificate, and then with the other name. The former Secret stays, and is not renewed any more"
 // +kubebuilder:validation:XValidation:rule="!has(self.certificate) || !(self.certificate.secretName in ['-client-ca', '-client-tls', '-operator-tls', '-peer-ca', '-peer-tls', '-server-tls'].map(suffix, self.clusterRef.name + suffix))",fieldPath=".certificate.secretName",message="this is a Secret of the EtcdCluster itself: write another name in spec.certificate.secretName, for example that of the application"
 type EtcdUserSpec struct {
 	// clusterRef names the EtcdCluster, of the same namespace.
@@ -71,7 +71,7 @@ type EtcdUserSpec struct {
 	PasswordSecretRef *SecretReference `json:"passwordSecretRef,omitempty"`
 
 	// certificate has Quorate issue a client certificate for the user, and renew it. It needs
-	// status.tls.client.mode Managed of the EtcdCluster. Default: the user has no certificate from
+	// spec.tls.client.mode Managed of the EtcdCluster. Default: the user has no certificate from
 	// Quorate.
 	// +optional
 	Certificate *UserCertificate `json:"certificate,omitempty"`
@@ -133,8 +133,8 @@ type EtcdUserStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Ready, always: True while etcd has the user as the spec says; and Reconciling
-	// and Stalled, only while True.
+	// conditions are Ready, always: True while etcd has the user as the spec says, and the Secret
+	// of spec.certificate has its certificate; and Reconciling and Stalled, only while True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -186,6 +186,7 @@ func TestReferenceReasons(t *testing.T) {
 		{"Of an EtcdCluster", "conditions.go", ""},
 		{"Of an EtcdBackup and an EtcdBackupSchedule", "conditions_backup.go", "They have some of the reasons above as well. A failed attempt has the reason that its agent gives, such as `AccessDenied` or `NoSuchBucket`:\n[stores.md](../stores.md#when-it-fails) has those of stores.\n"},
 		{"Of an EtcdRestore", "conditions_restore.go", "It has some of the reasons of an EtcdCluster as well.\n"},
+		{"Of an EtcdRole and an EtcdUser", "conditions_users.go", "They have `InvalidSpec` of an EtcdCluster and `ClusterNotFound` of an EtcdBackup as well: [auth.md](../auth.md#what-it-says-and-what-to-do).\n"},
 	} {
 		fmt.Fprintf(&page, "\n## %s\n\n| reason | meaning | what to do |\n| --- | --- | --- |\n", group.title)
 		for _, r := range documentedReasons(t, group.file) {

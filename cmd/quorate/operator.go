@@ -191,7 +191,7 @@ func (o *operatorOptions) run(ctx context.Context) error {
 	}
 	shared := users.Shared{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder(api.Manager),
-		Connect: r.Auth, Password: reconcile.ReadPassword, Authority: r.ClientAuthority, Skew: serverTime.Skew, StallAfter: o.stallAfter,
+		Connect: r.Auth, Password: reconcile.ReadPassword, Authority: r.ClientAuthority, Skew: serverTime.Skew, Grant: r.Grant, StallAfter: o.stallAfter,
 	}
 	if err := (&users.RoleReconciler{Shared: shared}).SetupWithManager(mgr, o.concurrency); err != nil {
 		return fmt.Errorf("set up reconciler of roles: %w", err)

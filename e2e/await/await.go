@@ -3,17 +3,43 @@ package await
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // Change calls done at every change of an object, which is read afresh before and has no UID while
 // it does not exist. It returns true once done does, and false without an error when the watch
-// ends, as servers end it every now and then.
+// ends, as servers end it every now and then, or the connection is lost.
 func Change(ctx context.Context, c client.WithWatch, o client.Object, done func() bool) (bool, error) {
+	changed, err := change(ctx, c, o, done)
+	if err == nil || ctx.Err() != nil || answered(err) {
+		return changed, err
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(betweenConnections):
+	}
+	return false, nil
+}
+
+// betweenConnections is how long after a connection was lost the next one is tried.
+const betweenConnections = 100 * time.Millisecond
+
+// answered reports whether an error is what the API server says. Any other one is of the
+// connection, such as an HTTP/2 stream that was reset under load.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) || meta.IsNoMatchError(err) || runtime.IsNotRegisteredError(err)
+}
+
+func change(ctx context.Context, c client.WithWatch, o client.Object, done func() bool) (bool, error) {
 	kind, err := apiutil.GVKForObject(o, c.Scheme())
 	if err != nil {
 		return false, err

@@ -204,7 +204,7 @@ func fingerprint(c *x509.Certificate) string {
 // must not give it two that do not belong together.
 func (a *Authority) Issue(name string, use Use, earlier []byte, now time.Time, lifetime time.Duration) (cert, key []byte, err error) {
 	if a.key == nil {
-		return nil, nil, errors.New("the key of the authority is lost, or it has expired")
+		return nil, nil, errors.New("its key is lost, or the authority has expired")
 	}
 	signer, key, err := kept(earlier)
 	if err != nil {
@@ -241,7 +241,7 @@ func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now tim
 		return now, err
 	}
 	if !bytes.Equal(files[names.CA], a.PEM()) {
-		return now, fmt.Errorf("%s is not the certificate of the authority", names.CA)
+		return now, fmt.Errorf("%s does not have exactly the authorities that are to be trusted now", names.CA)
 	}
 	if a.key == nil { // it would not get better
 		return ends, nil
@@ -251,7 +251,7 @@ func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now tim
 		return now, err
 	}
 	if !a.Issued(chain[0]) {
-		return now, fmt.Errorf("%s was issued by the former authority", names.Cert)
+		return now, fmt.Errorf("%s was not issued by the authority that issues now", names.Cert)
 	}
 	dns, addresses := use.names()
 	if !slices.Equal(chain[0].DNSNames, dns) || !slices.EqualFunc(chain[0].IPAddresses, addresses, net.IP.Equal) {
@@ -261,7 +261,7 @@ func (a *Authority) Stale(files map[string][]byte, names Names, use Use, now tim
 	case now.Before(renewal):
 		return renewal, nil
 	case a.end(now, lifetime).After(ends):
-		return now, errors.New("it expires soon")
+		return now, fmt.Errorf("%s expires soon", names.Cert)
 	default: // with its authority, and another one would be no better
 		return ends, nil
 	}

@@ -27,14 +27,14 @@ func TestStale(t *testing.T) {
 	}{
 		"Fresh":       {reason: "it was just issued", files: good, use: use, at: noon},
 		"BeforeThat":  {reason: "two thirds of its life are not over", files: good, use: use, at: renewal.Add(-time.Second)},
-		"Due":         {reason: "well before its end", files: good, use: use, at: renewal, want: "it expires soon"},
+		"Due":         {reason: "well before its end", files: good, use: use, at: renewal, want: "tls.crt expires soon"},
 		"Expired":     {reason: "the operator was away", files: good, use: use, at: noon.Add(2 * LeafLifetime), want: "tls.crt expired"},
 		"MoreNames":   {reason: "altNames were added", files: good, use: more, at: noon, want: "tls.crt is not valid for etcd.example.com"},
 		"FewerNames":  {reason: "altNames were taken away", files: issued(t, ours, more, noon), use: use, at: noon, want: "tls.crt has other names"},
 		"Missing":     {reason: "there is none yet", use: use, at: noon, want: "tls.crt is missing"},
-		"OtherIssuer": {reason: "all of it was replaced", files: issued(t, others, use, noon), use: use, at: noon, want: "ca.crt is not the certificate of the authority"},
+		"OtherIssuer": {reason: "all of it was replaced", files: issued(t, others, use, noon), use: use, at: noon, want: "ca.crt does not have exactly the authorities that are to be trusted now"},
 		"OtherCA":     {reason: "a part of it was replaced", files: with(good, "ca.crt", others.PEM()), use: use, at: noon, want: "tls.crt was not issued"},
-		"MoreCA":      {reason: "another one is trusted as well", files: with(good, "ca.crt", joined(ours.PEM(), others.PEM())), use: use, at: noon, want: "ca.crt is not the certificate of the authority"},
+		"MoreCA":      {reason: "another one is trusted as well", files: with(good, "ca.crt", joined(ours.PEM(), others.PEM())), use: use, at: noon, want: "ca.crt does not have exactly the authorities that are to be trusted now"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,10 +69,10 @@ func TestBeside(t *testing.T) {
 	if _, err := Check(files, names, use, noon); err != nil {
 		t.Errorf("what was just issued cannot be used: %v", err)
 	}
-	if _, err := young.Stale(files, names, use, noon, LeafLifetime); text(err) != "tls.crt was issued by the former authority" {
+	if _, err := young.Stale(files, names, use, noon, LeafLifetime); text(err) != "tls.crt was not issued by the authority that issues now" {
 		t.Errorf("what the former authority has issued: %v", err)
 	}
-	if _, err := former.Stale(files, names, use, noon, LeafLifetime); text(err) != "ca.crt is not the certificate of the authority" {
+	if _, err := former.Stale(files, names, use, noon, LeafLifetime); text(err) != "ca.crt does not have exactly the authorities that are to be trusted now" {
 		t.Errorf("another one is trusted as well: %v", err)
 	}
 	if !bytes.Equal(Encode(Find(old.PEM(), former.Fingerprint())), former.PEM()) || len(Find(old.PEM(), authority(t, noon).Fingerprint())) > 0 {

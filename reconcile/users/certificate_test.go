@@ -39,7 +39,7 @@ func authority(t *testing.T, name string) *pki.Authority {
 }
 
 // TestCertificate: a user has a certificate of the authority that issues now, in a Secret of its
-// own, and what hinders that is said.
+// own, and what blocks that is said.
 func TestCertificate(t *testing.T) {
 	t.Parallel()
 	one, two := authority(t, "one"), authority(t, "two")

@@ -113,6 +113,7 @@ func newShared(t *testing.T, f *etcd, wrong string, objects ...client.Object) Sh
 	c := builder.Build()
 	return Shared{
 		Client: c, Reader: c, Recorder: events.NewFakeRecorder(100), StallAfter: time.Minute,
+		Grant:   func(*api.EtcdCluster) string { return "kubectl create role" },
 		Connect: func(context.Context, *api.EtcdCluster) (membership.Auth, error) { return f, nil },
 		Password: func(context.Context, client.Reader, string, string) (string, string, string, error) {
 			return "", "", wrong, nil

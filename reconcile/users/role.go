@@ -179,7 +179,7 @@ func (r *RoleReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 
 // drifted is said where spec.drift is Report.
 func drifted(acts []membership.AuthAct, after time.Duration) said {
-	return said{stalled: true, reason: api.ReasonDrifted, after: after, message: "it was changed in etcd itself, and is left so (spec.drift is Report). To be as the spec says, it would take: " + told(acts)}
+	return said{stalled: true, reason: api.ReasonDrifted, after: after, message: "what etcd has differs from the spec, and is not reverted, because spec.drift is Report. Change the spec, or set spec.drift to Revert, which does this: " + told(acts)}
 }
 
 // taken says which other EtcdRole has the name; empty: none has.
@@ -191,7 +191,7 @@ func (r *RoleReconciler) taken(ctx context.Context, e *api.EtcdRole) (string, er
 	for i := range all {
 		other := &all[i]
 		if other.UID != e.UID && other.EtcdName() == e.EtcdName() && other.DeletionTimestamp.IsZero() && (older(other, e) || !e.DeletionTimestamp.IsZero()) {
-			return fmt.Sprintf("EtcdRole %s is for the role %s of the same cluster: delete one of the two", other.Name, e.EtcdName()), nil
+			return fmt.Sprintf("EtcdRole %[1]s, which is older, has the role %[2]s of the same cluster: delete this EtcdRole. Or delete EtcdRole %[1]s, and this one takes its role over", other.Name, e.EtcdName()), nil
 		}
 	}
 	return "", nil

@@ -151,7 +151,7 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 	var s secret
 	if ref := e.Spec.PasswordSecretRef; ref != nil {
 		if s.password, s.version, s.wrong, err = r.Password(ctx, r.Reader, e.Namespace, ref.Name); err != nil {
-			return said{}, errors.Join(err, r.certifyAlone(ctx, e, c))
+			return said{}, errors.Join(err, r.certifyDespite(ctx, e, c))
 		}
 	}
 	if err := r.hold(ctx, e); err != nil {
@@ -166,16 +166,16 @@ func (r *UserReconciler) take(ctx context.Context, e *api.EtcdUser, next *api.Et
 	default:
 		what, err = r.settle(ctx, etcd, e, c, next, s)
 		if err = errors.Join(err, etcd.Close()); err != nil {
-			return said{}, errors.Join(err, r.certifyAlone(ctx, e, c))
+			return said{}, errors.Join(err, r.certifyDespite(ctx, e, c))
 		}
 	}
 	return r.certify(ctx, e, c, next, what), nil
 }
 
-// certifyAlone looks after the certificate of a user where the rest of the look has failed: neither
-// the certificate nor a rotation of the authority waits until etcd takes the user, or its password
-// can be read.
-func (r *UserReconciler) certifyAlone(ctx context.Context, e *api.EtcdUser, c *api.EtcdCluster) error {
+// certifyDespite looks after the certificate of a user where the rest of the look has failed:
+// neither the certificate nor a rotation of the authority waits until etcd takes the user, or its
+// password can be read.
+func (r *UserReconciler) certifyDespite(ctx context.Context, e *api.EtcdUser, c *api.EtcdCluster) error {
 	now := *e.Status.DeepCopy()
 	if what := r.certify(ctx, e, c, &now, said{}); what.reason != "" {
 		now.ObservedGeneration, now.Conditions = e.Generation, conditions(e.Status.Conditions, e.Generation, what)
@@ -188,7 +188,7 @@ type secret struct{ password, version, wrong string }
 
 // unusable is what is said where the password cannot be used.
 func (s Shared) unusable(of secret) said {
-	return said{stalled: true, reason: api.ReasonPasswordInvalid, message: of.wrong + " (spec.passwordSecretRef). A password that etcd has stays", after: s.soon()}
+	return said{stalled: true, reason: api.ReasonPasswordInvalid, message: "spec.passwordSecretRef: " + of.wrong + ". If etcd has a password for this user already, that stays valid", after: s.soon()}
 }
 
 // settle makes the user as it is wanted.
@@ -248,7 +248,7 @@ func (r *UserReconciler) settle(ctx context.Context, etcd membership.Auth, e *ap
 		// That a role is not granted yet is no drift. The watch of EtcdRoles tells when it can be,
 		// but for roles that others add.
 		applied.Generation = 0
-		return said{reason: api.ReasonRoleNotFound, message: "etcd has no role " + strings.Join(unknown, " and no role ") + ": apply an EtcdRole of that name, or correct spec.roles. The user has the other roles", after: r.soon()}, nil
+		return said{reason: api.ReasonRoleNotFound, message: "etcd has no role " + strings.Join(unknown, " and no role ") + ": apply an EtcdRole for each missing name, or correct spec.roles. The user has its other roles", after: r.soon()}, nil
 	}
 	return said{ready: true, reason: api.ReasonApplied, message: "etcd has the user " + name + " as the spec says", after: r.every()}, nil
 }
@@ -281,7 +281,7 @@ func (r *UserReconciler) taken(ctx context.Context, e *api.EtcdUser, c *api.Etcd
 	for i := range all {
 		other := &all[i]
 		if other.UID != e.UID && other.EtcdName() == e.EtcdName() && other.DeletionTimestamp.IsZero() && (older(other, e) || !e.DeletionTimestamp.IsZero()) {
-			return fmt.Sprintf("EtcdUser %s is for the user %s of the same cluster: delete one of the two", other.Name, e.EtcdName()), nil
+			return fmt.Sprintf("EtcdUser %[1]s, which is older, has the user %[2]s of the same cluster: delete this EtcdUser. Or delete EtcdUser %[1]s, and this one replaces its user", other.Name, e.EtcdName()), nil
 		}
 	}
 	return "", nil

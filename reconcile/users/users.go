@@ -45,6 +45,8 @@ type Shared struct {
 	// Skew is how far a time by our clock is ahead of the API server's, or behind it, where that is
 	// too much to issue certificates; else 0. nil: it is not known.
 	Skew func(now time.Time) time.Duration
+	// Grant is how the operator gets the rights on Secrets that a cluster needs: commands.
+	Grant func(*api.EtcdCluster) string
 	// Lifetime of a certificate that is issued; 0: pki.LeafLifetime.
 	Lifetime time.Duration
 	// StallAfter is how long a cluster may be missing before that is called stalled.

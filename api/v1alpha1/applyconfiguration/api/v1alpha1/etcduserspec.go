@@ -22,7 +22,7 @@ type EtcdUserSpecApplyConfiguration struct {
 	// field at once. Default: the user has no password, and connects with a certificate alone.
 	PasswordSecretRef *SecretReferenceApplyConfiguration `json:"passwordSecretRef,omitempty"`
 	// certificate has Quorate issue a client certificate for the user, and renew it. It needs
-	// status.tls.client.mode Managed of the EtcdCluster. Default: the user has no certificate from
+	// spec.tls.client.mode Managed of the EtcdCluster. Default: the user has no certificate from
 	// Quorate.
 	Certificate *UserCertificateApplyConfiguration `json:"certificate,omitempty"`
 	// roles of the user, by their names in etcd: those of EtcdRoles, or root, which may do

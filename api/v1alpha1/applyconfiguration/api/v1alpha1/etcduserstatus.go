@@ -14,8 +14,8 @@ type EtcdUserStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that this status speaks of; -1 before the
 	// first look.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready, always: True while etcd has the user as the spec says; and Reconciling
-	// and Stalled, only while True.
+	// conditions are Ready, always: True while etcd has the user as the spec says, and the Secret
+	// of spec.certificate has its certificate; and Reconciling and Stalled, only while True.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// applied is which spec etcd was given last, and where. What differs from it since is drift.
 	Applied *AppliedApplyConfiguration `json:"applied,omitempty"`

@@ -95,9 +95,9 @@ func (w certified) look(t *testing.T, authority *pki.Authority) (client.WithWatc
 	return server, err
 }
 
-// TestCertificateHindered: what hinders a certificate is told, whatever else is wrong with the
-// user, and what to do is no harm to anything else. What is wrong beside hinders no certificate.
-func TestCertificateHindered(t *testing.T) {
+// TestCertificateBlocked: what blocks a certificate is told, whatever else is wrong with the
+// user, and what to do is no harm to anything else. What is wrong beside blocked no certificate.
+func TestCertificateBlocked(t *testing.T) {
 	t.Parallel()
 	one, two := authority(t, "one"), authority(t, "two")
 	next := two.Beside(one.Certificate())
@@ -192,7 +192,7 @@ func TestCertificateHindered(t *testing.T) {
 			want:  facts{Reason: api.ReasonWaiting, Says: true, Issuer: "one", Status: "one"},
 		},
 		"LostAndGone": {
-			reason: "nothing can be issued, and a rotation does not wait for it", authority: pki.Keyless(one.Certificate()), words: "waiting to issue the certificate",
+			reason: "nothing can be issued, and a rotation does not wait for it", authority: pki.Keyless(one.Certificate()), words: "cannot issue a certificate now",
 			want: facts{Reason: api.ReasonWaiting, Says: true},
 		},
 		"Lost": {
@@ -214,9 +214,9 @@ func TestCertificateHindered(t *testing.T) {
 			t.Parallel()
 			u := newUser()
 			u.Spec.Certificate = &api.UserCertificate{SecretName: "app-etcd"}
-			u.Status.Applied, u.Status.Certificate = &api.Applied{Generation: 2, ClusterID: "c0"}, held(holds(t, one, "app", 0).Data)
+			u.Status.Applied, u.Status.Certificate = &api.Applied{Generation: 2, ClusterID: "c0"}, certificateStatus(holds(t, one, "app", 0).Data)
 			if tc.world.secret != nil {
-				u.Status.Certificate = held(tc.world.secret.Data)
+				u.Status.Certificate = certificateStatus(tc.world.secret.Data)
 			}
 			if tc.user != nil {
 				tc.user(u)

@@ -17,10 +17,10 @@ func (r *Reconciler) ClientAuthority(c *api.EtcdCluster) *pki.Authority {
 	return r.keys.of(c).authority
 }
 
-// usersBehind are the EtcdUsers that hold a certificate which is not of this authority, or comes
+// usersToCertify are the EtcdUsers that hold a certificate which is not of this authority, or comes
 // with trust in others than the authority does now. An authority that issues nothing gives no other
-// one. Nor is a user waited for whose certificate waits for a person (stays).
-func (l *inspection) usersBehind(ctx context.Context, p plane, a *pki.Authority) ([]string, error) {
+// one. Nor is a user waited for whose certificate waits for a person (certificateBlocked).
+func (l *inspection) usersToCertify(ctx context.Context, p plane, a *pki.Authority) ([]string, error) {
 	if p.spec != specClient {
 		return nil, nil
 	}
@@ -33,7 +33,7 @@ func (l *inspection) usersBehind(ctx context.Context, p plane, a *pki.Authority)
 	for i := range users {
 		u := &users[i]
 		has := u.Status.Certificate
-		if has == nil || u.Spec.Certificate == nil || !u.DeletionTimestamp.IsZero() || stays(u) {
+		if has == nil || u.Spec.Certificate == nil || !u.DeletionTimestamp.IsZero() || certificateBlocked(u) {
 			continue
 		}
 		if a.Issues() && has.Authority != a.Fingerprint() || !slices.Equal(slices.Sorted(slices.Values(has.Trusts)), trusts) {
@@ -43,9 +43,9 @@ func (l *inspection) usersBehind(ctx context.Context, p plane, a *pki.Authority)
 	return behind, nil
 }
 
-// stays reports whether nothing is written into the Secret with a user's certificate until a person
-// acts, as its conditions say.
-func stays(u *api.EtcdUser) bool {
+// certificateBlocked reports whether nothing is written into the Secret with a user's certificate
+// until a person acts, as its conditions say.
+func certificateBlocked(u *api.EtcdUser) bool {
 	stalled := meta.FindStatusCondition(u.Status.Conditions, api.ConditionStalled)
 	if stalled == nil || stalled.Status != metav1.ConditionTrue {
 		return false

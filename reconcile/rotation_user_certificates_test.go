@@ -47,7 +47,7 @@ func TestRotationUsers(t *testing.T) {
 			reason: "an application does not trust the former authority for ever",
 			writes: func(w *walk) bool {
 				data, rotation := w.secrets["db-client-ca"].Data, w.c.Status.TLS.Client.Rotation
-				return len(data[api.SecretPreviousCert]) > 0 || len(data[api.SecretNextCert]) > 0 || rotation != nil && rotation.Step == api.RotationTrustNew && rotation.Message == "waiting for the Secrets with the certificates of EtcdUsers to be written: app"
+				return len(data[api.SecretPreviousCert]) > 0 || len(data[api.SecretNextCert]) > 0 || rotation != nil && rotation.Step == api.RotationTrustNew && rotation.Message == "waiting for the certificates of these EtcdUsers to be written (their conditions say what is missing): app"
 			},
 			want: true,
 		},
