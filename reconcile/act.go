@@ -59,7 +59,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.EtcdCluster, seen observed,
 	if drains {
 		seen.out = draining.members
 	}
-	if blocked || held != nil || refuses(err) { // what was taken out of the Service comes back, and leaves it again before the next try
+	// What was taken out of the Service comes back, and leaves it again before the next try.
+	if blocked || held != nil || refuses(err) {
 		seen.touched = nil
 		r.draining.forget(client.ObjectKeyFromObject(c))
 	}
@@ -161,7 +162,7 @@ func (r *Reconciler) hold(ctx context.Context, c *api.EtcdCluster, seen observed
 	if err := r.changing.enter(c, r.MaxChanging); err != nil || step.Action != membership.Update {
 		return err
 	}
-	if err := r.refused.pending(c, step, time.Now()); err != nil || isOut(seen, step) {
+	if err := r.refused.pending(c, step, time.Now()); err != nil || isOut(seen.pods[step.Members[0]]) { // update tries it then
 		return err
 	}
 	return r.rehearse(ctx, c, seen, step)

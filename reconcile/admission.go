@@ -88,12 +88,6 @@ func (r *Reconciler) rehearse(ctx context.Context, c *api.EtcdCluster, seen obse
 	return err
 }
 
-// isOut reports whether the member of an update has left the Service for clients.
-func isOut(seen observed, step membership.Step) bool {
-	pod := seen.pods[step.Members[0]]
-	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
-}
-
 // tryUpdate is what the API server says to the change of a Pod (dry run).
 func (r *Reconciler) tryUpdate(ctx context.Context, c *api.EtcdCluster, pod *corev1.Pod, m render.Member, step membership.Step) error {
 	if step.Change == membership.ChangePod {

@@ -79,7 +79,12 @@ func out(c *api.EtcdCluster, seen observed, i membership.Instance, pod *corev1.P
 	if yetToServe(c, seen, i, pod) {
 		return true
 	}
-	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
+	return isOut(pod) && (i.Pod.Changing || slices.Contains(seen.touched, i.Name))
+}
+
+// isOut reports whether a Pod was taken out of the Service for clients.
+func isOut(pod *corev1.Pod) bool {
+	return pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
 }
 
 // yetToServe reports whether a member that serves clients with TLS serves none of them yet. It
@@ -110,7 +115,7 @@ func forClients(c *api.EtcdCluster, seen observed, step membership.Step, overdue
 func keptOut(c *api.EtcdCluster, seen observed, step membership.Step) membership.Step {
 	kept := names(seen.Instances, func(i membership.Instance) bool {
 		pod := seen.pods[i.Name]
-		return yetToServe(c, seen, i, pod) || pod != nil && pod.Labels[api.LabelClients] == api.ClientsOut
+		return yetToServe(c, seen, i, pod) || isOut(pod)
 	})
 	if len(kept) == 0 {
 		return step
@@ -191,7 +196,7 @@ func (r *Reconciler) drain(ctx context.Context, c *api.EtcdCluster, seen observe
 		return err
 	}
 	leads := slices.ContainsFunc(going, func(name string) bool { return led[seen.pods[name].UID] })
-	isOut := slices.ContainsFunc(going, func(name string) bool { return seen.pods[name].Labels[api.LabelClients] == api.ClientsOut })
+	left := slices.ContainsFunc(going, func(name string) bool { return isOut(seen.pods[name]) })
 	for _, name := range going {
 		delete(led, seen.pods[name].UID)
 	}
@@ -199,12 +204,12 @@ func (r *Reconciler) drain(ctx context.Context, c *api.EtcdCluster, seen observe
 	waits := &drainingError{members: going, message: "taking " + strings.Join(going, ", ") + " out of Service " + service, again: whileDraining}
 	switch {
 	case leads && len(led) > 0:
-	case isOut && len(led) == 0: // the others have stopped being ready meanwhile: it comes back, and they get their time from then on
+	case left && len(led) == 0: // the others have stopped being ready meanwhile: it comes back, and they get their time from then on
 		r.draining.forget(key)
 		fallthrough
 	case leads:
 		waits.members, waits.message = nil, "waiting for Service "+service+" to lead to another member than "+strings.Join(going, ", ")
-	case isOut:
+	case left:
 		if waits.again = r.ProxiesFollow - r.draining.gone(key, going); waits.again > 0 {
 			return waits
 		}

@@ -43,8 +43,9 @@ func (r *Reconciler) prepare(ctx context.Context, c *api.EtcdCluster, seen obser
 			return err
 		}
 	}
+	all := seen.withVolumeMetadata(c)
 	err := r.create(ctx, c, volumes, func(name string) (forms []runtime.ApplyConfiguration, _ error) {
-		for _, of := range seen.withVolumeMetadata(c) {
+		for _, of := range all {
 			forms = append(forms, render.Volume(of, spare(name)).WithResourceVersion(apply.OnlyIfAbsent))
 		}
 		return forms, nil

@@ -86,10 +86,7 @@ func (r *Reconciler) maintain(ctx context.Context, c *api.EtcdCluster, seen obse
 // letBack brings only those members up to date that are out of the Service for clients: while
 // certificates are wrong no other Pod is touched.
 func (r *Reconciler) letBack(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	isIn := func(name string) bool {
-		pod := seen.pods[name]
-		return pod == nil || pod.Labels[api.LabelClients] != api.ClientsOut
-	}
+	isIn := func(name string) bool { return !isOut(seen.pods[name]) }
 	return each(slices.DeleteFunc(maintained(seen, step), isIn), func(name string) error { return r.applyMetadata(ctx, c, seen, current(c, seen, name)) })
 }
 
@@ -187,28 +184,27 @@ func (r *Reconciler) applyPod(ctx context.Context, c *api.EtcdCluster, seen *cor
 }
 
 // applyMetadata changes the claim and the Pod of a member, these very ones, where they differ from
-// what they are to say. What Quorate itself writes (whose data it is, that the Pod must find its
-// data, or is in the Service) does not wait until other labels are taken. That these are refused
-// is told all the same.
+// what they are to say. What Quorate itself writes (of which member the data is, that the Pod must
+// find its data, or is in the Service) does not wait until other labels are taken. That these are
+// refused is told all the same.
 func (r *Reconciler) applyMetadata(ctx context.Context, c *api.EtcdCluster, seen observed, m render.Member) error {
 	i, _ := seen.Instance(m.Name)
-	var refused error                                                     // on the claim
+	var onClaim error
 	if claim := seen.claims[m.Name]; claim != nil && !i.Volume.Replaced { // what was restored stays as it is
-		written, err := keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.applyVolumeMetadata(ctx, of, claim, m) })
-		if err != nil {
+		var err error
+		if onClaim, err = keepingLabels(c, claim, func(of *api.EtcdCluster) error { return r.applyVolumeMetadata(ctx, of, claim, m) }); err != nil {
 			return err
 		}
-		refused = written
 	}
 	pod := seen.pods[m.Name]
 	if pod == nil {
-		return refused
+		return onClaim
 	}
 	onPod, err := keepingLabels(c, pod, func(of *api.EtcdCluster) error { return r.applyPodMetadata(ctx, of, pod, m) })
 	if err != nil && !refuses(err) {
 		return err
 	}
-	return cmp.Or(refused, onPod)
+	return cmp.Or(onClaim, onPod)
 }
 
 // applyVolumeMetadata changes the labels and annotations of a claim where the spec, or what is

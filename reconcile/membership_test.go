@@ -73,7 +73,13 @@ func (w world) address() {
 // look is what an operator observes of the world, and the stub through which it does.
 func (w world) look(t *testing.T) (*stub, observed) {
 	t.Helper()
-	s := newStub(t, nil, w.objects()...)
+	return w.lookThrough(t, nil)
+}
+
+// lookThrough is the same, through an API server that refuses some writes and has more objects.
+func (w world) lookThrough(t *testing.T, refuse func(write) error, more ...client.Object) (*stub, observed) {
+	t.Helper()
+	s := newStub(t, refuse, append(w.objects(), more...)...)
 	s.Dial = w.dial(nil)
 	s.proving.look(client.ObjectKeyFromObject(w.cluster), nil, time.Now().Add(-time.Hour)) // it has looked before
 	seen, err := s.observe(t.Context(), w.cluster, s.Client)
@@ -81,6 +87,14 @@ func (w world) look(t *testing.T) (*stub, observed) {
 		t.Fatal(err)
 	}
 	return s, seen
+}
+
+// noChanges is a policy that takes no change of a Pod, and does not let it be deleted.
+func noChanges(x write) error {
+	if x.Kind == "Pod" && (x.Verb == "delete" || x.Verb == "try") {
+		return forbiddenBy("pods", x.Name, "no changes before Monday")
+	}
+	return nil
 }
 
 // dial reaches the members of the world; take gets what they are asked for.

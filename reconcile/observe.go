@@ -17,6 +17,7 @@ import (
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
+	"quorate.dev/reconcile/apply"
 	"quorate.dev/render"
 )
 
@@ -273,7 +274,7 @@ func belongs(c *api.EtcdCluster, o client.Object) (foreign, terminating bool) {
 	if owner == nil || owner.UID == c.UID {
 		return false, terminating
 	}
-	if owner.Kind == api.EtcdClusterKind.Kind && owner.APIVersion == api.SchemeGroupVersion.String() && owner.Name == c.Name {
+	if apply.OfEarlier(o, api.EtcdClusterKind.Kind, c) {
 		return false, true
 	}
 	return true, terminating
@@ -326,7 +327,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 
 // outdated reports whether a Pod that is not what the spec asks for counts as outdated. One that is
 // made of what its member has served with, and that a node may still take, does not: else a change
-// that has not begun would come to all members at once whose Pods were deleted a moment ago.
+// that has not begun would come at once to all members that have lost their Pods a moment ago.
 func outdated(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, p membership.Pod) bool {
 	if !p.Outdated || !p.NeverRan || p.ImageUnavailable || p.Overdue || len(p.Untried) > 0 {
 		return p.Outdated

@@ -243,7 +243,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: afterConflict}, nil
 	}
 	if reportErr == nil { // the next operator must not take it for one that changes
-		left(map[bool]membership.Step{true: planned, false: step}[goesOn])
+		left(turnsOn(planned, step, goesOn))
 	}
 	if err := errors.Join(err, reportErr); err != nil {
 		return ctrl.Result{}, err // tried again with growing pauses
@@ -259,6 +259,15 @@ func waitsBeside(err error) (draining *drainingError, goesOn bool) {
 	}
 	draining, _ = errors.AsType[*drainingError](err)
 	return draining, false
+}
+
+// turnsOn is the step by which the cluster keeps its turn, or gives it up: the planned one where
+// that goes on, else the one that is told.
+func turnsOn(planned, told membership.Step, goesOn bool) membership.Step {
+	if goesOn {
+		return planned
+	}
+	return told
 }
 
 // lookAgain is when to look again at a cluster after a pass that has ended well, if no watch tells

@@ -316,7 +316,8 @@ func (w recovery) compared(picture []string) []string {
 		if w.same {
 			line = servedWith.ReplaceAllString(line, "")
 		}
-		if w.during == "Size" && strings.HasSuffix(w.path, "etadata.annotations") { // a member that came with some for which a record has no room
+		// A member may have come with annotations for which a record has no room.
+		if w.during == "Size" && (w.path == "additionalMetadata.annotations" || w.path == "pod.metadata.annotations") {
 			line = servedWithoutLabels.ReplaceAllString(line, "")
 		}
 		lines = append(lines, line)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -151,11 +150,7 @@ func TestRefusedMetadataThenOptions(t *testing.T) {
 
 	w.cluster.Generation++
 	other(&w)
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", Labels: map[string]string{discoveryv1.LabelServiceName: w.cluster.ClientServiceName()}}}
-	for _, pod := range w.pods {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{TargetRef: &corev1.ObjectReference{UID: pod.UID}})
-	}
-	s = newStub(t, nil, append(w.objects(), slice)...)
+	s = newStub(t, nil, append(w.objects(), leadsTo("db-0", "db-1", "db-2"))...)
 	s.Dial, s.StallAfter = w.dial(nil), time.Minute
 	s.proving.look(client.ObjectKeyFromObject(w.cluster), nil, time.Now().Add(-time.Hour))
 	s.deniesTeam("Pod")
@@ -215,12 +210,7 @@ func TestRefusedChangeThenPodGone(t *testing.T) {
 	other(&w)
 	w.address()
 	w.managed()
-	s := newStub(t, func(x write) error {
-		if x.Kind == "Pod" && (x.Verb == "delete" || x.Verb == "try") {
-			return forbiddenBy("pods", x.Name, "no changes before Monday")
-		}
-		return nil
-	}, w.objects()...)
+	s := newStub(t, noChanges, w.objects()...)
 	s.Dial, s.StallAfter = w.dial(nil), time.Minute
 	s.proving.look(client.ObjectKeyFromObject(w.cluster), nil, time.Now().Add(-time.Hour))
 	seen, err := s.observe(t.Context(), w.cluster, s.Client)

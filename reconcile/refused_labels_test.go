@@ -7,9 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -116,23 +114,13 @@ func TestRefusedLabelsDrain(t *testing.T) {
 	w.address()
 	w.managed()
 	w.pods["db-0"].Labels[api.LabelClients] = api.ClientsOut
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", Labels: map[string]string{discoveryv1.LabelServiceName: w.cluster.ClientServiceName()}}}
-	for _, pod := range w.pods {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{TargetRef: &corev1.ObjectReference{UID: pod.UID}})
-	}
 	freeze := true
-	s := newStub(t, func(x write) error {
-		if freeze && x.Kind == "Pod" && (x.Verb == "delete" || x.Verb == "try") {
-			return forbiddenBy("pods", x.Name, "no changes before Monday")
+	s, seen := w.lookThrough(t, func(x write) error {
+		if freeze {
+			return noChanges(x)
 		}
 		return nil
-	}, append(w.objects(), slice)...)
-	s.Dial = w.dial(nil)
-	s.proving.look(client.ObjectKeyFromObject(w.cluster), nil, time.Now().Add(-time.Hour))
-	seen, err := s.observe(t.Context(), w.cluster, s.Client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, leadsTo("db-0", "db-1", "db-2"))
 	step := membership.Plan(desired(w.cluster), seen.Observed)
 	if step.Action != membership.Update {
 		t.Fatalf("want an update, got %s", step)
@@ -150,7 +138,7 @@ func TestRefusedLabelsDrain(t *testing.T) {
 	}
 	freeze, s.writes = false, nil
 	s.refused.forget(client.ObjectKeyFromObject(w.cluster)) // the pause is over
-	err = s.act(t.Context(), w.cluster.DeepCopy(), seen, step)
+	err := s.act(t.Context(), w.cluster.DeepCopy(), seen, step)
 	for _, x := range s.writes {
 		if x.Verb == "delete" {
 			t.Errorf("Pod %s is deleted while the Service leads to it: %v", x.Name, err)

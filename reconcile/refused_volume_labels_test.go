@@ -15,8 +15,8 @@ import (
 // provisionDB3 makes the volume of a member to come.
 var provisionDB3 = membership.Step{Action: membership.Provision, Members: []string{"db-3"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}}
 
-// labelledVolumes is a world whose objects have the label team=a, with which their members have
-// served; the spec asks for team=bad since, which the API server takes for no volume and no Pod.
+// labelledVolumes is a world of objects with the label team=a, with which the members have served;
+// the spec asks for team=bad since, which the API server takes for no volume and no Pod.
 func labelledVolumes(t *testing.T) world {
 	t.Helper()
 	w := serving(t)
@@ -165,13 +165,7 @@ func TestRefusedNextMember(t *testing.T) {
 	w.address()
 	w.managed()
 	w.pods["db-0"].Labels[api.LabelClients] = api.ClientsOut
-	s, seen := w.look(t)
-	s.Client = newStub(t, func(x write) error {
-		if x.Kind == "Pod" && (x.Verb == "delete" || x.Verb == "try") {
-			return forbiddenBy("pods", x.Name, "no changes before Monday")
-		}
-		return nil
-	}, w.objects()...).Client
+	s, seen := w.lookThrough(t, noChanges)
 	step := membership.Plan(desired(w.cluster), seen.Observed)
 	c := w.cluster.DeepCopy()
 	if err := s.act(t.Context(), c, seen, step); step.Action != membership.Update || !refuses(err) {

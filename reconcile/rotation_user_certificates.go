@@ -19,7 +19,7 @@ func (r *Reconciler) ClientAuthority(c *api.EtcdCluster) *pki.Authority {
 
 // usersToCertify are the EtcdUsers that hold a certificate which is not of this authority, or comes
 // with trust in others than the authority does now. An authority that issues nothing gives no other
-// one. Nor is a user waited for whose certificate waits for a person (certificateBlocked).
+// one. Nor is a user waited for while its certificate waits for a person (certificateBlocked).
 func (l *inspection) usersToCertify(ctx context.Context, p plane, a *pki.Authority) ([]string, error) {
 	if p.spec != specClient {
 		return nil, nil

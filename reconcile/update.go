@@ -23,7 +23,8 @@ func (r *Reconciler) update(ctx context.Context, c *api.EtcdCluster, seen observ
 	if err := r.drain(ctx, c, seen); err != nil {
 		return err
 	}
-	if isOut(seen, step) && !r.intended(c, seen, step) { // it may have left the Service while another one was changed
+	// A member may have left the Service while another one was changed, before it was tried.
+	if isOut(seen.pods[step.Members[0]]) && !r.intended(c, seen, step) {
 		if err := r.rehearse(ctx, c, seen, step); err != nil {
 			return err
 		}

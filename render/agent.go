@@ -94,7 +94,7 @@ func agentJob(b *api.EtcdBackup, c *api.EtcdCluster, s *api.BackupStore, name st
 		job.WithAnnotations(c.Spec.AdditionalMetadata.Annotations)
 		template.WithAnnotations(c.Spec.AdditionalMetadata.Annotations)
 	}
-	return job.WithOwnerReferences(ownedBy(api.EtcdBackupKind.Kind, b)...).WithSpec(batchv1ac.JobSpec().
+	return job.WithOwnerReferences(ownedBy(api.EtcdBackupKind.Kind, b, true)...).WithSpec(batchv1ac.JobSpec().
 		WithActiveDeadlineSeconds(int64(JobDeadline.Seconds())).
 		WithBackoffLimit(0).
 		WithTemplate(template))

@@ -109,23 +109,25 @@ func annotations(c *api.EtcdCluster, own map[string]string, also ...*api.Metadat
 
 // owner makes the garbage collector delete an object with its EtcdCluster.
 func owner(c *api.EtcdCluster) []*metav1ac.OwnerReferenceApplyConfiguration {
-	return ownedBy("EtcdCluster", c)
+	return ownedBy("EtcdCluster", c, true)
 }
 
 // ownedBy makes the garbage collector delete an object with its owner. An owner that was never in
 // an API server has no UID and owns nothing, so that what is rendered offline can be applied as it
-// is.
-func ownedBy(kind string, o metav1.Object) []*metav1ac.OwnerReferenceApplyConfiguration {
+// is. One that blocks is not gone before the object is, when it is deleted in the foreground. To
+// say so takes the right to write its finalizers, where the API server checks that (OpenShift).
+func ownedBy(kind string, o metav1.Object, blocks bool) []*metav1ac.OwnerReferenceApplyConfiguration {
 	if o.GetUID() == "" {
 		return nil
 	}
-	return []*metav1ac.OwnerReferenceApplyConfiguration{
-		metav1ac.OwnerReference().
-			WithAPIVersion(api.SchemeGroupVersion.String()).
-			WithKind(kind).
-			WithName(o.GetName()).
-			WithUID(o.GetUID()).
-			WithController(true).
-			WithBlockOwnerDeletion(true),
+	reference := metav1ac.OwnerReference().
+		WithAPIVersion(api.SchemeGroupVersion.String()).
+		WithKind(kind).
+		WithName(o.GetName()).
+		WithUID(o.GetUID()).
+		WithController(true)
+	if blocks {
+		reference.WithBlockOwnerDeletion(true)
 	}
+	return []*metav1ac.OwnerReferenceApplyConfiguration{reference}
 }

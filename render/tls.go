@@ -143,11 +143,7 @@ func Secret(c *api.EtcdCluster, name string, data map[string][]byte) *corev1ac.S
 
 // UserSecret is the Secret with the certificate of a user, which is deleted with its EtcdUser.
 func UserSecret(c *api.EtcdCluster, u *api.EtcdUser, data map[string][]byte) *corev1ac.SecretApplyConfiguration {
-	owners := ownedBy("EtcdUser", u)
-	for _, o := range owners { // it takes the right to write finalizers of EtcdUsers where the API server checks that, as that of OpenShift does
-		o.BlockOwnerDeletion = nil
-	}
-	return secret(c, u.Spec.Certificate.SecretName, data).WithOwnerReferences(owners...)
+	return secret(c, u.Spec.Certificate.SecretName, data).WithOwnerReferences(ownedBy("EtcdUser", u, false)...)
 }
 
 func secret(c *api.EtcdCluster, name string, data map[string][]byte) *corev1ac.SecretApplyConfiguration {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,4 +40,11 @@ func Status[S any, A runtime.ApplyConfiguration](ctx context.Context, c client.C
 		return fmt.Errorf("apply status: %w", err)
 	}
 	return nil
+}
+
+// OfEarlier reports whether an object belongs to an earlier object of this kind and of the name of
+// owner, which was deleted. The garbage collector is about to delete what belongs to it.
+func OfEarlier(o metav1.Object, kind string, owner metav1.Object) bool {
+	by := metav1.GetControllerOf(o)
+	return by != nil && by.UID != owner.GetUID() && by.Kind == kind && by.APIVersion == api.SchemeGroupVersion.String() && by.Name == owner.GetName()
 }

@@ -58,25 +58,33 @@ func NewAuthority(name string, now time.Time, lifetime time.Duration) (cert, key
 
 // ReadAuthority reads what NewAuthority has made, and says why it cannot sign.
 func ReadAuthority(files map[string][]byte, names Names, now time.Time) (*Authority, error) {
-	chain, err := certificates(names.Cert, files[names.Cert])
+	c, key, err := pair(files, names)
 	if err != nil {
 		return nil, err
 	}
-	key, err := privateKey(names.Key, files[names.Key])
-	if err != nil {
-		return nil, err
-	}
-	c := chain[0]
-	switch {
-	case !belongs(key, c):
-		return nil, fmt.Errorf("%s does not belong to the certificate in %s", names.Key, names.Cert)
-	case !c.IsCA || !c.BasicConstraintsValid:
+	if !c.IsCA || !c.BasicConstraintsValid {
 		return nil, fmt.Errorf("%s: %w", names.Cert, errNoAuthority)
 	}
 	if err := timely(names.Cert, c, now); err != nil {
 		return nil, err
 	}
 	return &Authority{certificate: c, key: key, trusted: []*x509.Certificate{c}}, nil
+}
+
+// pair reads a certificate and the key that belongs to it.
+func pair(files map[string][]byte, names Names) (*x509.Certificate, crypto.Signer, error) {
+	chain, err := certificates(names.Cert, files[names.Cert])
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := privateKey(names.Key, files[names.Key])
+	if err != nil {
+		return nil, nil, err
+	}
+	if !belongs(key, chain[0]) {
+		return nil, nil, fmt.Errorf("%s does not belong to the certificate in %s", names.Key, names.Cert)
+	}
+	return chain[0], key, nil
 }
 
 // PEM is what is trusted with the authority: its certificate, and those of Beside, in an order that
@@ -302,13 +310,9 @@ func (a *Authority) Renew(name string, data map[string][]byte, names Names, now 
 // keyOf is the key in files, where the certificate beside it is one that this authority, or one
 // that is trusted beside it, has issued for that name; else nil.
 func (a *Authority) keyOf(name string, data map[string][]byte, names Names) []byte {
-	chain, err := certificates(names.Cert, data[names.Cert])
-	if err != nil || chain[0].Subject.CommonName != name {
-		return nil
-	}
-	key, err := privateKey(names.Key, data[names.Key])
-	issued := func(by *x509.Certificate) bool { return chain[0].CheckSignatureFrom(by) == nil }
-	if err != nil || !belongs(key, chain[0]) || !slices.ContainsFunc(a.trusted, issued) {
+	c, _, err := pair(data, names)
+	issued := func(by *x509.Certificate) bool { return Keyless(by).Issued(c) }
+	if err != nil || c.Subject.CommonName != name || !slices.ContainsFunc(a.trusted, issued) {
 		return nil
 	}
 	return data[names.Key]

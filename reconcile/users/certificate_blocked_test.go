@@ -47,6 +47,7 @@ type certified struct {
 	secret  *corev1.Secret // nil: there is none
 	shared  func(*Shared, *etcd)
 	refuses error // what the API server says to a Secret that is applied
+	hides   error // what it says where a Secret is read
 }
 
 // look has the user looked at once, and returns the API server afterwards.
@@ -77,6 +78,12 @@ func (w certified) look(t *testing.T, authority *pki.Authority) (client.WithWatc
 	}
 	server, _ := s.Client.(client.WithWatch)
 	s.Client = interceptor.NewClient(server, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, secret := o.(*corev1.Secret); secret && w.hides != nil {
+				return w.hides
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			if named, ok := o.(interface{ GetKind() *string }); ok && *named.GetKind() == "Secret" && w.refuses != nil {
 				return w.refuses
@@ -96,7 +103,7 @@ func (w certified) look(t *testing.T, authority *pki.Authority) (client.WithWatc
 }
 
 // TestCertificateBlocked: what blocks a certificate is told, whatever else is wrong with the
-// user, and what to do is no harm to anything else. What is wrong beside blocked no certificate.
+// user, and what to do is no harm to anything else. What is wrong beside it blocks no certificate.
 func TestCertificateBlocked(t *testing.T) {
 	t.Parallel()
 	one, two := authority(t, "one"), authority(t, "two")

@@ -29,20 +29,13 @@ func (r *UserReconciler) certificateSecret(ctx context.Context, e *api.EtcdUser,
 		return nil, r.noCertificate(fmt.Sprintf("the operator may not read Secret %s. To give it the rights on Secrets in this namespace, run: %s", name, r.Grant(c)))
 	case err != nil:
 		return nil, waiting("waiting: Secret "+name+" cannot be read: "+podstatus.FirstLine(err.Error()), r.soon())
-	case ofDeletedUser(secret, e), metav1.IsControlledBy(secret, e) && !secret.DeletionTimestamp.IsZero():
+	case apply.OfEarlier(secret, "EtcdUser", e), metav1.IsControlledBy(secret, e) && !secret.DeletionTimestamp.IsZero():
 		return nil, waiting("waiting until the earlier Secret "+name+" is deleted. If it lasts, look at the finalizers of that Secret", r.soon())
 	case !metav1.IsControlledBy(secret, e):
 		return nil, r.noCertificate(adviceOn(secret))
 	default:
 		return secret, said{}
 	}
-}
-
-// ofDeletedUser reports whether a Secret belongs to an earlier EtcdUser of that name, which was
-// deleted. The garbage collector deletes the Secret.
-func ofDeletedUser(secret *corev1.Secret, e *api.EtcdUser) bool {
-	owner := metav1.GetControllerOf(secret)
-	return owner != nil && owner.APIVersion == api.SchemeGroupVersion.String() && owner.Kind == "EtcdUser" && owner.Name == e.Name && owner.UID != e.UID
 }
 
 // adviceOn is what to do where the name of a Secret is taken. One that an object controls, or that

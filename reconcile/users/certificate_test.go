@@ -2,7 +2,6 @@ package users
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -13,11 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -149,56 +146,32 @@ func TestCertificate(t *testing.T) {
 			u := newUser()
 			u.Spec.Certificate = &api.UserCertificate{SecretName: "app-etcd"}
 			u.Status.Applied, u.Status.Certificate = tc.applied, tc.has
-			f := &etcd{users: map[string][]string{}}
+			w := certified{user: u, cluster: tc.cluster, secret: tc.secret}
+			switch tc.refuses {
+			case "get":
+				w.hides = forbidden("app-etcd")
+			case "apply":
+				w.refuses = forbidden("app-etcd")
+			}
 			if tc.fails {
-				u.Spec.Roles, f.refuses = []api.EtcdName{"a"}, membership.GrantRole
+				u.Spec.Roles = []api.EtcdName{"a"}
 			}
-			if tc.applied != nil {
-				f.users["app"] = []string{}
+			w.shared = func(_ *Shared, f *etcd) {
+				if tc.fails {
+					f.refuses = membership.GrantRole
+				}
+				if tc.applied == nil {
+					delete(f.users, "app")
+				}
 			}
-			objects := []client.Object{u}
-			if tc.secret != nil {
-				objects = append(objects, tc.secret.DeepCopy())
-			}
-			s := newShared(t, f, "", objects...)
-			s.Authority = func(*api.EtcdCluster) *pki.Authority { return tc.authority }
-			c := &api.EtcdCluster{}
-			if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "db"}, c); err != nil {
-				t.Fatal(err)
-			}
-			c.Status.TLS = &api.TLSStatus{Client: api.TLSPlaneStatus{Mode: api.TLSManaged}}
-			if tc.cluster != nil {
-				tc.cluster(c)
-			}
-			if err := s.Client.Update(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			fake, _ := s.Client.(client.WithWatch)
-			disturbed := interceptor.NewClient(fake, interceptor.Funcs{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-					if _, secret := o.(*corev1.Secret); secret && tc.refuses == "get" {
-						return forbidden(key.Name)
-					}
-					return c.Get(ctx, key, o, opts...)
-				},
-				Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-					if named, ok := o.(interface{ GetKind() *string }); ok && *named.GetKind() == "Secret" && tc.refuses == "apply" {
-						return forbidden("app-etcd")
-					}
-					return c.Apply(ctx, o, opts...)
-				},
-			})
-			s.Client, s.Reader = disturbed, disturbed
-			if _, err := (&UserReconciler{s}).Reconcile(t.Context(), requestOf(u)); errors.Is(err, errRefused) != tc.fails || err != nil && !tc.fails {
-				t.Fatal(err)
-			}
-			if err := fake.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+			fake, err := w.look(t, tc.authority)
+			if errors.Is(err, errRefused) != tc.fails || err != nil && !tc.fails {
 				t.Fatal(err)
 			}
 			ready := ptr.Deref(meta.FindStatusCondition(u.Status.Conditions, api.ConditionReady), metav1.Condition{})
 			got := facts{Reason: ready.Reason, Stalled: meta.IsStatusConditionTrue(u.Status.Conditions, api.ConditionStalled), Says: tc.words != "" && strings.Contains(ready.Message, tc.words)}
 			secret := &corev1.Secret{}
-			err := fake.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "app-etcd"}, secret)
+			err = fake.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "app-etcd"}, secret)
 			if client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
 			}
