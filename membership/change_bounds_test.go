@@ -91,6 +91,18 @@ var rollBounds = map[string]exploration[rollBound]{
 		reason: "Three members, such options, and another minor",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll37}, options: true, wrong: true, mute: true, states: 1_500_000, budget: rollBudget{specs: 2}},
 	},
+	"LastBroken": {
+		reason: "An image in the middle of the way comes up on every node but one, whose member is changed last",
+		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll37}, broken: []rollVersion{roll36}, onOne: true, mends: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"OneHangs": {
+		reason: "One member, and an image and options with which a process runs and never serves, for as long as a large log may take",
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll37}, broken: []rollVersion{roll36}, options: true, wrong: true, mute: true, patient: true, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
+	"LastHangs": {
+		reason: "Three members, and such an image in the middle of the way, on the node of the last one alone",
+		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll37}, broken: []rollVersion{roll36}, onOne: true, mute: true, patient: true, mends: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
 	"OnePassing": {
 		reason: "One member, and options with which etcd answers now and then, and ends again",
 		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, passing: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1}},

@@ -9,12 +9,14 @@ type rollBound struct {
 	specs     []rollVersion // that the spec may have
 	options   bool          // spec.options may change
 	wrong     bool          // and to such with which etcd does not start
-	mute      bool          // which runs on then, and never serves
+	mute      bool          // what does not come up runs on, and never serves
+	patient   bool          // and waiting for it helps for longer than anything takes here
 	passing   bool          // or to such with which it answers, and ends a moment later
 	spoils    bool          // those that all have at first may stop to come up
 	unmarked  bool          // no volume says with what its member has served, as before there was such a mark
 	recreates bool          // from minor to minor a Pod is recreated
 	broken    []rollVersion // of which the images do not come up
+	onOne     bool          // on the node of m-0 alone, whose member is changed last
 	mends     bool          // they come up later
 	unpulled  bool          // they cannot be pulled
 	fades     []rollVersion // of which the images do not come up any more, from any moment on

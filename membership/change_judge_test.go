@@ -22,6 +22,9 @@ func (w *roll) judge(t *rollDecision) string {
 				return "S13: a member is rolled back over a minor that has served, as others tell"
 			}
 		}
+		if w.tries(t.target) {
+			return "a member is rolled back that may read its log, and is what the spec asks for"
+		}
 		if s.silent == rollMarked && s.before && s.runs != rollNone && t.same>>t.target&1 == 1 {
 			return "what the spec asks for is taken back where the node is silent"
 		}

@@ -82,7 +82,7 @@ func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 			}
 		}
 		in.Volume = s.claim(i)
-		in.Pod = s.pod(i, g.mute)
+		in.Pod = s.pod(i, g.mute, g.patient)
 		in.Pod.ImageUnavailable = g.unpulled && in.Pod.Failing && !s.early
 		in.Pod.Away = in.Pod.Exists() && s.silent == rollMarked && !s.going
 		in.Pod.AwayLong = in.Pod.Away
@@ -153,7 +153,7 @@ func (s *rollSeat) claim(i int) Volume {
 	return v
 }
 
-func (s *rollSeat) pod(i int, mute bool) Pod {
+func (s *rollSeat) pod(i int, mute, patient bool) Pod {
 	if s.role == rollSpare || s.role == rollListed {
 		return Pod{UID: rollUID(i), Provisions: true, Provisioned: true, NeverRan: true}
 	}
@@ -165,7 +165,7 @@ func (s *rollSeat) pod(i int, mute bool) Pod {
 		p.Outgrown = int(s.image.minor()) + 1
 	}
 	if s.failing && mute && !s.early {
-		p.Failing, p.Idle, p.IdleLong = false, true, true
+		p.Failing, p.Idle, p.IdleLong = false, true, !patient
 		return p
 	}
 	if s.failing {
@@ -179,7 +179,15 @@ func (s *rollSeat) pod(i int, mute bool) Pod {
 
 // compare is as package reconcile compares Pods with the spec.
 func (g *rollGlance) compare(d Desired, o *Observed, recreates bool, c rollCareless) {
-	hop := rollOf(Hop(d, *o))
+	counted := *o
+	if c.countsAnswers && o.Reach == ReachQuorum {
+		counted = each(*o, func(i *Instance) {
+			if !i.Endpoint.Answered() {
+				i.Volume.Version = Version{}
+			}
+		})
+	}
+	hop := rollOf(Hop(d, counted))
 	for n := range o.Instances {
 		i := &o.Instances[n]
 		s := &g.seats[i.Ordinal]

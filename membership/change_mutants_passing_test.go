@@ -48,6 +48,24 @@ var passingMutants = map[string]rollMutant{
 			}))
 		}), want: "L",
 	},
+	"CountsAnswers": {
+		reason: "The last member of a version is taken for one that the spec does not ask for, for all that answer run that version",
+		bound:  "LastBroken", mutant: rollPlanner{phases: Phases, operator: rollCareless{countsAnswers: true}}, want: "L",
+	},
+	"CountsAnswersHanging": {
+		reason: "So is one that reads its log",
+		bound:  "LastHangs", safety: true, mutant: rollPlanner{phases: Phases, operator: rollCareless{countsAnswers: true}}, want: "a member is rolled back that may read its log",
+	},
+	"WaitsForReverted": {
+		reason: "A member that runs on with a version that the spec does not ask for any more is waited for",
+		bound:  "OneHangs", mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
+			return rollback(d, each(o, func(i *Instance) {
+				if !i.Pod.Outdated {
+					i.Pod.Idle = false
+				}
+			}))
+		}), want: "L",
+	},
 	"ForgetsLaterMinor": {
 		reason: "It is not written down that a later minor has taken the data, though etcd says so",
 		bound:  "OneMute", mutant: rollReplace("recordLaterMinor", func(Desired, Observed) (Step, bool) { return Step{}, false }), want: "L",

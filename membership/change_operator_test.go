@@ -38,6 +38,7 @@ type rollCareless struct {
 	announcesFirst  bool // writes on a volume what is to run there before it knows whether it can be
 	forgetsLog      bool // writes that 3.6 has run where 3.5 ran before, and nothing of the log of that
 	raisesNext      bool // writes what has run as what comes next, and not as what has run
+	countsAnswers   bool // goes on to the next version when all members that answer run this one
 	triesSpec       bool // recreates the Pod of a member that is being changed from what the spec says by then
 }
 

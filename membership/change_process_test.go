@@ -61,7 +61,7 @@ func (w *roll) refuses(i int, v rollVersion) string {
 func (w *roll) launch(i int, lags bool) (violation string) {
 	s := &w.seats[i]
 	s.before, s.putOff = false, false
-	broken, wrong := w.broken>>s.image&1 == 1, w.wronglyMade(s)
+	broken, wrong := w.brokenOn(i), w.wronglyMade(s)
 	bad := broken || wrong
 	said := s.early // in this Pod, whose container is started again
 	s.failing, s.early = bad, false
@@ -73,7 +73,7 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 			return "what does not come up touches a second member"
 		}
 	}
-	if bad && !w.mutes(s) {
+	if bad && !w.mutes(i) {
 		return ""
 	}
 	if why := w.refuses(i, w.holds(s.image)); why != "" {
@@ -102,16 +102,46 @@ func (w *roll) launch(i int, lags bool) (violation string) {
 	return ""
 }
 
+// brokenOn reports whether the image of a Pod does not come up.
+func (w *roll) brokenOn(i int) bool {
+	return w.broken>>w.seats[i].image&1 == 1 && (!w.onOne || i == 0)
+}
+
 // mutes reports whether etcd runs in a Pod, if it starts on the data, and never serves.
-func (w *roll) mutes(s *rollSeat) bool {
-	return w.mute && w.wronglyMade(s) && w.broken>>s.image&1 == 0
+func (w *roll) mutes(i int) bool {
+	return w.mute && w.wronglyMade(&w.seats[i]) && !w.brokenOn(i)
+}
+
+// tries reports whether a member that has been changed runs on, does not serve, and is what the
+// spec asks for next. Then it may read its log still, as long as waiting helps.
+func (w *roll) tries(i int) bool {
+	s := &w.seats[i]
+	if !w.mute || !w.patient || !s.voter() || !s.failing || s.early || s.before || s.image == rollNone || w.givenUp {
+		return false
+	}
+	var ran []Version
+	for j := range w.seats {
+		switch o := &w.seats[j]; {
+		case !o.voter() || o.lost:
+		case o.runs != rollNone:
+			ran = append(ran, rollVersions[o.runs])
+		default:
+			ran = append(ran, rollVersions[o.volume])
+		}
+	}
+	path, err := Path(ran, rollVersions[w.spec])
+	next := w.spec
+	if len(path) > 0 {
+		next = rollOf(path[0])
+	}
+	return err == nil && s.template == w.template && (s.image == next || s.image == s.volume && s.template != s.good)
 }
 
 // takesData reports whether a member that never serves may make its data its own: its peers know
 // its version, so that the cluster's version may rise.
 func (w *roll) takesData(i int) bool {
 	s := &w.seats[i]
-	if !s.voter() || !s.failing || s.early || !w.mutes(s) || w.holds(s.image).minor() <= w.cluster {
+	if !s.voter() || !s.failing || s.early || !w.mutes(i) || w.holds(s.image).minor() <= w.cluster {
 		return false
 	}
 	for j := range w.seats {

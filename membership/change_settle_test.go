@@ -166,7 +166,7 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 		return ""
 	case step.Action == None:
 		return "it says that all is well: " + step.String()
-	case w.hopeless() || w.awaits():
+	case w.hopeless() || w.awaits() || w.triesAny():
 		return ""
 	case step.Action == Wait:
 		return "L3: it waits for nothing: " + step.String()
@@ -187,6 +187,16 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 		return "L1: a member stays down: " + t.step.String()
 	}
 	return ""
+}
+
+// triesAny: a member that has been changed may read its log.
+func (w *roll) triesAny() bool {
+	for i := range w.seats {
+		if w.tries(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // hopeless: a member is down that comes up neither with what it has served with nor with what the

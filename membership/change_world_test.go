@@ -22,7 +22,9 @@ type roll struct {
 	wrong    uint8       // the options that do not come up, in the same way
 	passing  uint8       // the options with which etcd answers, and ends a moment later, in the same way
 	unpulled bool        // images that do not come up are such that cannot be pulled
-	mute     bool        // the options that do not come up leave etcd running, and it never serves
+	mute     bool        // what does not come up leaves a process running, and it never serves
+	patient  bool        // and waiting for it helps for longer than anything takes here
+	onOne    bool        // images that do not come up come up on every other node than that of m-0
 	lies     bool        // what is called 3.5.35 is 3.6.16
 	alarm    bool        // NOSPACE
 	corrupt  bool        // CORRUPT

@@ -193,6 +193,18 @@ func TestHop(t *testing.T) {
 		"OneMinor": {reason: "what is asked for", base: upgrading(etcd36, etcd37), want: etcd37},
 		"Two":      {reason: "what lies between", base: upgrading(etcd35, etcd37), want: etcd36},
 		"UnderWay": {reason: "until all have come there", base: upgrading(etcd35, etcd37), args: []change{on(1, runs(etcd36))}, want: etcd36},
+		"Last": {
+			reason: "the last one does not answer, and has yet to come there",
+			base:   upgrading(etcd35, etcd37), args: []change{onAll(runs(etcd36)), on(2, runs(etcd35)), on(2, silent), on(2, next(etcd36))}, want: etcd36,
+		},
+		"LastDown": {
+			reason: "the last one has not been changed yet, and is down",
+			base:   upgrading(etcd35, etcd37), args: []change{onAll(runs(etcd36)), on(2, runs(etcd35)), on(2, silent)}, want: etcd36,
+		},
+		"LastLost": {
+			reason: "its data is gone",
+			base:   upgrading(etcd35, etcd37), args: []change{onAll(runs(etcd36)), on(2, gone), on(2, silent)}, want: etcd37,
+		},
 		"NoWay":    {reason: "no member is to run anything else than the others", base: upgrading(etcd37, etcd35), want: etcd37},
 		"Unformed": {reason: "nothing has run yet", base: fresh, args: []change{to(etcd37)}, want: etcd37},
 		"SingleDown": {

@@ -239,7 +239,7 @@ func TestPlanBootstrap(t *testing.T) {
 			args:   []change{intended, onAll(blankVolume), onAll(newPod), onAll(idles), on(0, func(i *Instance) { i.Pod.Cleared = true })},
 			want: Step{
 				Action: Stall, Reason: Bootstrapping,
-				Message: "waiting for the first members to form a cluster: m-0 runs and does not serve; m-1 runs and does not serve; m-2 runs and does not serve. etcd runs in m-0, m-1, m-2, enough for a quorum, and does not serve: the members may not reach each other. Allow port 2380 among the members (NetworkPolicy, service mesh). If etcd of m-0 ended in its first second (kubectl logs --previous m-0), remove the cause, and then kubectl delete pod m-0",
+				Message: "waiting for the first members to form a cluster: m-0 runs and does not serve; m-1 runs and does not serve; m-2 runs and does not serve. etcd runs in m-0, m-1, m-2, enough for a quorum, and does not serve. The members may not reach each other: allow port 2380 among them (NetworkPolicy, service mesh). Or a log says why: kubectl logs m-0. If etcd of m-0 ended in its first second (kubectl logs --previous m-0), remove the cause, and then kubectl delete pod m-0",
 			},
 		},
 		"FormingMendedMemory": {

@@ -13,6 +13,7 @@ func TestPlanProof(t *testing.T) {
 		i.Pod.Starved, i.Pod.Problem = true, "was killed for using more memory than its limit of 14Mi (OOMKilled): raise spec.resources.limits.memory"
 	}
 	mute := func(i *Instance) { silent(i); i.Pod.Unproved, i.Pod.Idle, i.Pod.IdleLong = true, true, true }
+	reads := func(i *Instance) { silent(i); i.Pod.Version, i.Pod.Changing, i.Pod.Idle = etcd37, true, true }
 	away := func(i *Instance) { i.Pod.Unproved, i.Pod.Away = true, true }
 	armed := func(i *Instance) {
 		away(i)
@@ -178,6 +179,21 @@ func TestPlanProof(t *testing.T) {
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
 				Message: "rolling m-1 back: with the new spec.resources it runs and does not serve",
+			},
+		},
+		"IdleVersionAsked": {
+			reason: "Before it opens a port, it may read its data: the spec asks for this version",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(same), on(1, reads), on(1, next(etcd37))},
+			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
+		},
+		"IdleVersionReverted": {
+			reason: "The spec asks for the earlier version again: it is not waited for",
+			base:   upgrading(etcd36, etcd36),
+			args:   []change{onAll(same), on(1, reads), on(1, next(etcd37)), on(1, differs(ChangeImage, "version"))},
+			want: Step{
+				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
+				Message: "rolling m-1 back: with etcd 3.7.3 it does not answer",
 			},
 		},
 		"IdleVersion": {

@@ -30,7 +30,7 @@ func TestPlanQuorum(t *testing.T) {
 		}
 	}
 	const ports = "Allow ports 2379 and 2381 from the operator to the members, and 2380 among the members (NetworkPolicy, service mesh)"
-	const peers = ", enough for a quorum, and does not serve: the members may not reach each other. Allow port 2380 among the members (NetworkPolicy, service mesh)"
+	const peers = ", enough for a quorum, and does not serve. The members may not reach each other: allow port 2380 among them (NetworkPolicy, service mesh). Or a log says why: kubectl logs m-0"
 	crash := func(i *Instance) { killed(i); i.Pod.BackOff, i.Pod.Overdue = false, true }
 	testPlan(t, map[string]planCase{
 		// recreateBackedOffPod

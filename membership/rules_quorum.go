@@ -37,7 +37,7 @@ func recreateBackedOffPod(d Desired, o Observed) (Step, bool) {
 // disconnected turns a wait into a stall where etcd runs and the network is all that can keep it
 // away: members serve, as their kubelets find, and none of them answers; or so many run without
 // serving that they would be a quorum if they reached each other. The only member needs no network
-// for that: its log tells.
+// for that: its log tells. So may those of others, where etcd has opened no port.
 func (o Observed) disconnected(d Desired, step Step, members []Instance) (Step, bool) {
 	serve := names(members, func(i Instance) bool { return i.Pod.Ready && !i.Pod.Terminating })
 	lasts := slices.ContainsFunc(members, func(i Instance) bool { return i.Pod.ReadyLong && !i.Pod.Terminating })
@@ -52,8 +52,8 @@ func (o Observed) disconnected(d Desired, step Step, members []Instance) (Step, 
 		step.Message += ". etcd runs in " + list(apart) + ", the only member, and does not serve: its log says why (" + d.kubectl("logs", members, "") + ")"
 	case o.Reach != ReachQuorum && len(apart) >= Quorum(len(members)):
 		step.Action = Stall
-		step.Message += ". etcd runs in " + list(apart) + ", enough for a quorum, and does not serve: the members may not reach each other. " +
-			"Allow port 2380 among the members (NetworkPolicy, service mesh)"
+		step.Message += ". etcd runs in " + list(apart) + ", enough for a quorum, and does not serve. The members may not reach each other: " +
+			"allow port 2380 among them (NetworkPolicy, service mesh). Or a log says why: " + d.kubectl("logs", kept(members, func(i *Instance) bool { return i.Name == apart[0] }), "")
 	default:
 		return step, false
 	}

@@ -57,15 +57,19 @@ func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Ver
 func (i Instance) inVain() bool {
 	unplaced := len(i.Pod.Untried) > 0 && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
 	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
-	return i.Pod.Failing || starved || i.idle() || unplaced && (i.Pod.Overdue || i.Pod.Outdated)
+	return i.Pod.Failing || starved || i.idle() || unplaced && (i.Pod.Overdue || i.reverted())
 }
 
 // idle reports whether etcd runs after an update and does not serve: for long, or the spec has been
 // corrected since. Another version may have changed the data already. Then the earlier etcd ends at
 // once, and recordLaterMinor follows.
 func (i Instance) idle() bool {
-	return i.changing() && (i.Pod.IdleLong || i.Pod.Idle && i.Pod.Outdated)
+	return i.changing() && (i.Pod.IdleLong || i.Pod.Idle && i.reverted())
 }
+
+// reverted reports whether the spec does not ask any more for what the member was changed to, be it
+// its version or anything else.
+func (i Instance) reverted() bool { return i.Pod.Outdated || !i.Asked() }
 
 // Asked reports whether what a member was changed to is what the spec asks for still: all of it but
 // for what would come while it runs, or what it asks for beside the version. A Pod that still runs

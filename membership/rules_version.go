@@ -34,13 +34,17 @@ func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 	return hop
 }
 
-// running are the versions that voters say they run; where they cannot be listed, those that ran
-// last on the volumes of all that are known.
+// running are the versions that voters say they run, and of a voter that does not answer the
+// version that ran last on its volume: Quorate goes on to the next version when all members have
+// served with this one. Where the voters cannot be listed, the volumes of all that are known count.
 func running(o Observed) []Version {
 	var versions []Version
 	for _, i := range o.voters() {
-		if i.Endpoint.Answered() {
+		switch {
+		case i.Endpoint.Answered():
 			versions = append(versions, i.Endpoint.Version)
+		case o.holds(i) && i.Volume.Version != (Version{}):
+			versions = append(versions, i.Volume.Version)
 		}
 	}
 	if o.Reach == ReachQuorum {

@@ -51,6 +51,17 @@ var (
 	forbidden = apierrors.NewForbidden(corev1.Resource("secrets"), "x", nil)
 )
 
+// lock makes Secrets immutable.
+func lock(names ...string) func(map[string]*corev1.Secret) {
+	return func(all map[string]*corev1.Secret) {
+		for _, name := range names {
+			if secret := all[name]; secret != nil {
+				secret.Immutable = new(true)
+			}
+		}
+	}
+}
+
 // TestSecretsThatCannotBeWritten: a certificate that is good for weeks bars nothing because it
 // cannot be renewed; one that is missing does. No pass is given up for it.
 func TestSecretsThatCannotBeWritten(t *testing.T) {
@@ -66,7 +77,8 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 		warning string // the same
 	}{
 		"WebhookAtRenewal":   {reason: "a policy engine is down", refuses: dead, at: renewal, warning: "failed calling webhook"},
-		"ImmutableAtRenewal": {reason: "a person has made it immutable", refuses: immutable, at: renewal, warning: "it expires at 2026-08-30 12:00:00 UTC"},
+		"ImmutableAtRenewal": {reason: "a person has made it immutable", refuses: immutable, at: renewal, change: lock("db-server-tls"), warning: "delete it, and it is created again"},
+		"InvalidAtRenewal":   {reason: "a policy may answer like this, and to delete the Secret would not help", refuses: immutable, at: renewal, warning: "if a policy refuses it, change that policy"},
 		"ForbiddenAtRenewal": {reason: "the rights were taken away", refuses: forbidden, at: renewal, warning: "quorate-secrets"},
 		"PutBackBare": {
 			reason: "the policy of an installation lets the operator write what has the label of a cluster", refuses: forbidden, at: noon,
@@ -77,12 +89,15 @@ func TestSecretsThatCannotBeWritten(t *testing.T) {
 		},
 		"ImmutablePutBack": {
 			reason: "an authority that is deleted is lost", refuses: immutable, at: noon,
-			change:  func(all map[string]*corev1.Secret) { all["db-client-ca"].OwnerReferences = nil },
+			change: func(all map[string]*corev1.Secret) {
+				lock("db-client-ca")(all)
+				all["db-client-ca"].OwnerReferences = nil
+			},
 			warning: "create it again with the same data, and not immutable",
 		},
 		"SuspendedAtRenewal": {reason: "nothing is written, and it is not missing", suspend: true, at: renewal, warning: "which is not done while spec.suspend is true; it expires at 2026-08-30 12:00:00 UTC"},
 		"WebhookMissing":     {reason: "no Pod would start", refuses: dead, at: noon, change: func(all map[string]*corev1.Secret) { delete(all, "db-server-tls") }, blocked: "failed calling webhook"},
-		"ImmutableExpired":   {reason: "it is of no use any more", refuses: immutable, at: noon.Add(pki.LeafLifetime + time.Hour), blocked: "delete it"},
+		"ImmutableExpired":   {reason: "it is of no use any more", refuses: immutable, at: noon.Add(pki.LeafLifetime + time.Hour), change: lock("db-server-tls", "db-client-tls", "db-peer-tls"), blocked: "delete it"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

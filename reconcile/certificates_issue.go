@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "quorate.dev/api/v1alpha1"
@@ -160,17 +161,17 @@ func (l *inspection) write(ctx context.Context, seen *corev1.Secret, name string
 	}
 	err := l.r.Client.Apply(ctx, secret, client.FieldOwner(api.Manager), client.ForceOwnership)
 	switch {
-	case apierrors.IsForbidden(err):
-		l.refused = true
-		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
-			"the API server does not let the operator write Secret %s (%v): if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)%s", name, podstatus.FirstLine(err.Error()), l.r.Grant(l.c), orWithoutTLS(l.c))}
-	case apierrors.IsInvalid(err): // it is immutable
+	case apierrors.IsInvalid(err) && seen != nil && ptr.Deref(seen.Immutable, false):
 		advice := "delete it, and it is created again"
 		if seen != nil && equality.Semantic.DeepEqual(seen.Data, data) { // an authority, for one, is not issued again
 			advice = "create it again with the same data, and not immutable"
 		}
 		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
 			"the API server refuses to change Secret %s: %s (%s)", name, advice, podstatus.FirstLine(err.Error()))}
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err): // a policy answers with either
+		l.refused = true
+		return &certificatesError{api.ReasonCertificates, fmt.Sprintf(
+			"the API server does not let the operator write Secret %s (%v): if a policy refuses it, change that policy, or what it asks for; if rights are missing, run: %s. It then goes on by itself (docs/tls.md#rights)%s", name, podstatus.FirstLine(err.Error()), l.r.Grant(l.c), orWithoutTLS(l.c))}
 	case err != nil:
 		return fmt.Errorf("apply Secret %s: %w", name, err)
 	}

@@ -394,7 +394,7 @@ func TestCertificatesRefused(t *testing.T) {
 		},
 		"Write": {
 			reason: "the rights of mode Secret are too few", c: managed(), reads: true,
-			want: `the API server does not let the operator write Secret db-client-ca (secrets "x" is forbidden: <nil>): if rights are missing, run: ` +
+			want: `the API server does not let the operator write Secret db-client-ca (secrets "x" is forbidden: <nil>): if a policy refuses it, change that policy, or what it asks for; if rights are missing, run: ` +
 				"kubectl create role quorate-secrets --namespace=ns --verb=get,create,patch --resource=secrets" + apply + "; " +
 				"kubectl create rolebinding quorate-secrets --namespace=ns --role=quorate-secrets --serviceaccount=quorate-system:quorate" + apply + ". It then goes on by itself (docs/tls.md#rights)",
 		},

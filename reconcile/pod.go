@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -57,8 +58,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Ready, p.ReadyLong, p.UnreadyLong = readyFacts(pod, since, l)
 	p.Away = pod.DeletionTimestamp.IsZero() && nodeGone(pod, l.now)
 	p.AwayLong = forgotten(pod, l)
-	p.Idle = idleSince(pod, l.now.Add(-retriesPublish))
-	p.IdleLong = p.Idle && idleSince(pod, l.overdue)
+	p.Idle, p.IdleLong = idleFacts(pod, l)
 	p.Deferred = deferredSince(pod, l.overdue)
 	p.BackOff, p.Outgrown = backOff(pod), saysOutgrown(pod)
 	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause))
@@ -67,10 +67,11 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 
 // limits of patience: a member that has been down since before overdue has had time enough to
 // start, and one since before forsaken is given up; since before emptied, if its volume came back
-// empty. A Pod that is younger than pause is not recreated for its kubelet's back-off.
+// empty. etcd that has opened no port yet has the time that reads says beside. A Pod that is
+// younger than pause is not recreated for its kubelet's back-off.
 type limits struct {
 	now, overdue, forsaken, emptied time.Time
-	pause                           time.Duration
+	reads, pause                    time.Duration
 	lost                            time.Time // since when a cluster that has formed is not available
 	down                            time.Time // the same, since this process has seen it
 	seen                            sights
@@ -80,13 +81,14 @@ type limits struct {
 // limits of patience with a cluster.
 func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
 	lost, seen := unavailableSince(c, now), r.sightings.of(c, now)
+	database := ptr.Deref(c.Status.DBSize, resource.Quantity{})
 	down := lost
 	if !lost.IsZero() && !seen.down.since.IsZero() {
 		down = seen.down.since
 	}
 	return limits{
 		now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c)), emptied: now.Add(-replaceEmptyAfter(c)),
-		pause: pause(c, now.Sub(lost)), lost: lost, down: down, seen: seen, refused: r.refusedPods.all(c),
+		reads: readingTime(database.Value()), pause: pause(c, now.Sub(lost)), lost: lost, down: down, seen: seen, refused: r.refusedPods.all(c),
 	}
 }
 

@@ -329,23 +329,29 @@ func TestIdle(t *testing.T) {
 		change(&s)
 		return s
 	}
+	unstarted := func(s *corev1.ContainerStatus) { s.Started = new(false) }
 	type facts struct{ Idle, IdleLong bool }
 	cases := map[string]struct {
 		reason  string
 		status  corev1.ContainerStatus
 		unready time.Duration
 		patient time.Duration // a minute, unless it is given
+		size    string        // of the largest database
 		want    facts
 	}{
-		"Started":   {reason: "etcd takes its time", status: runs(5 * time.Second), unready: time.Hour},
-		"Idle":      {reason: "it has tried twice to propose its name", status: runs(11 * time.Second), unready: time.Hour, want: facts{Idle: true}},
-		"IdleLong":  {reason: "nothing helps", status: runs(61 * time.Second), unready: time.Hour, want: facts{Idle: true, IdleLong: true}},
-		"Impatient": {reason: "whatever --stall-after says, etcd has its time to try again", status: runs(5 * time.Second), unready: time.Hour, patient: time.Second},
-		"Lately":    {reason: "it has been ready until a moment ago", status: runs(time.Hour), unready: time.Second},
-		"Ready":     {reason: "it serves", status: with(runs(time.Hour), func(s *corev1.ContainerStatus) { s.Ready = true }), unready: time.Hour},
-		"ReadsLog":  {reason: "what it has to read before it listens may be long", status: with(runs(time.Hour), func(s *corev1.ContainerStatus) { s.Started = new(false) }), unready: time.Hour},
-		"NotAtAll":  {reason: "it does not run", status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "")}, unready: time.Hour},
-		"NoStarted": {reason: "the kubelet does not say", status: with(runs(time.Hour), func(s *corev1.ContainerStatus) { s.Started = nil }), unready: time.Hour},
+		"Started":    {reason: "etcd takes its time", status: runs(5 * time.Second), unready: time.Hour},
+		"Idle":       {reason: "it has tried twice to propose its name", status: runs(11 * time.Second), unready: time.Hour, want: facts{Idle: true}},
+		"IdleLong":   {reason: "nothing helps", status: runs(61 * time.Second), unready: time.Hour, want: facts{Idle: true, IdleLong: true}},
+		"Impatient":  {reason: "whatever --stall-after says, etcd has its time to try again", status: runs(5 * time.Second), unready: time.Hour, patient: time.Second},
+		"Lately":     {reason: "it has been ready until a moment ago", status: runs(time.Hour), unready: time.Second},
+		"Ready":      {reason: "it serves", status: with(runs(time.Hour), func(s *corev1.ContainerStatus) { s.Ready = true }), unready: time.Hour},
+		"NoPort":     {reason: "it may read its data still, unless the spec is reverted", status: with(runs(11*time.Second), unstarted), unready: time.Hour, want: facts{Idle: true}},
+		"NoPortLong": {reason: "it has hardly any data to read", status: with(runs(64*time.Second), unstarted), unready: time.Hour, want: facts{Idle: true, IdleLong: true}},
+		"Reads":      {reason: "a disk may take 15 s for each 100 MB", status: with(runs(209*time.Second), unstarted), unready: time.Hour, size: "1000M", want: facts{Idle: true}},
+		"HasRead":    {reason: "it has had a minute more than that", status: with(runs(211*time.Second), unstarted), unready: time.Hour, size: "1000M", want: facts{Idle: true, IdleLong: true}},
+		"HasOpened":  {reason: "it has read all", status: runs(61 * time.Second), unready: time.Hour, size: "1000M", want: facts{Idle: true, IdleLong: true}},
+		"NotAtAll":   {reason: "it does not run", status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "")}, unready: time.Hour},
+		"NoStarted":  {reason: "the kubelet does not say whether it has opened a port", status: with(runs(100*time.Second), func(s *corev1.ContainerStatus) { s.Started = nil }), unready: time.Hour, size: "1000M", want: facts{Idle: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -355,7 +361,8 @@ func TestIdle(t *testing.T) {
 			unready := readiness(corev1.ConditionFalse, now.Add(-tc.unready))
 			unready.Reason = "ContainersNotReady"
 			pod.Status.Conditions = []corev1.PodCondition{unready}
-			p := podFacts(newCluster(), pod, limits{now: now, overdue: now.Add(-order.Or(tc.patient, time.Minute)), lost: now})
+			size := resource.MustParse(order.Or(tc.size, "20M"))
+			p := podFacts(newCluster(), pod, limits{now: now, overdue: now.Add(-order.Or(tc.patient, time.Minute)), reads: readingTime(size.Value()), lost: now})
 			if diff := cmp.Diff(tc.want, facts{p.Idle, p.IdleLong}); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

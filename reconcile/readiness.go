@@ -144,7 +144,7 @@ func votes(c *api.EtcdCluster, name string) bool {
 }
 
 // readyFacts tells what the kubelet has found of etcd: whether it is ready, and whether that has
-// been so, or the opposite since it has started, for longer than waiting helps. One look that fails
+// been so, or the opposite, for longer than waiting helps. One look that fails
 // is no such time: a cluster that has formed must have been without service for as long.
 func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, unreadyLong bool) {
 	s := containerStatus(pod)
@@ -163,22 +163,44 @@ func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, un
 		}
 		return true, since.Before(l.overdue), false
 	}
-	started := s.Started != nil && *s.Started
-	return false, false, started && since.Before(l.overdue) && down.Before(l.overdue)
+	late := l.late(s)
+	return false, false, since.Before(late) && down.Before(late)
 }
 
 // retriesPublish is when etcd has tried twice to propose its name, before which it serves no
 // clients: a request to itself times out after 7 s.
 const retriesPublish = 10 * time.Second
 
-// idleSince reports whether etcd has run since before then without being ready, though it has read
-// its log, as the probe of its start tells.
-func idleSince(pod *corev1.Pod, then time.Time) bool {
-	s := containerStatus(pod)
-	if s == nil || s.Ready || s.State.Running == nil || s.Started == nil || !*s.Started || !pod.DeletionTimestamp.IsZero() || marked(pod) {
-		return false
+// late is when etcd of a container must have been started to have had time enough to serve. Before
+// it opens a port it reads its data, which takes the longer the more there is.
+func (l limits) late(s *corev1.ContainerStatus) time.Time {
+	if s.Started != nil && *s.Started { // the probe of its start has passed
+		return l.overdue
 	}
-	return s.State.Running.StartedAt.Time.Before(then) && notReadySince(pod).Before(then)
+	return l.overdue.Add(-l.reads)
+}
+
+// readingTime is how long etcd may take to read a database of that size before it opens a port:
+// 15 s for each 100 MB, which is what etcd's hardware guide expects of the slowest disk that it
+// names (etcd.io/docs/v3.6/op-guide/hardware/#disks).
+func readingTime(bytes int64) time.Duration {
+	const perByte = 15 * time.Second / 100e6
+	return time.Duration(bytes) * perByte
+}
+
+// idleFacts tells whether etcd runs without being ready for longer than it takes by itself to try
+// once more to serve, and for longer than waiting helps.
+func idleFacts(pod *corev1.Pod, l limits) (idle, long bool) {
+	s := containerStatus(pod)
+	if s == nil || s.Ready || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || marked(pod) {
+		return false, false
+	}
+	since := s.State.Running.StartedAt.Time
+	if unready := notReadySince(pod); unready.After(since) {
+		since = unready
+	}
+	idle = since.Before(l.now.Add(-retriesPublish))
+	return idle, idle && since.Before(l.late(s))
 }
 
 // heard takes back what the node controller says of a member that answers: its kubelet is away, and

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "quorate.dev/api/v1alpha1"
@@ -194,10 +195,16 @@ func TestReadiness(t *testing.T) {
 			mutate: func(p *corev1.Pod) { runningPod(p, for6); notServing(p, lately) },
 			want:   membership.Pod{},
 		},
-		"Replaying": {
-			reason: "it reads its log, and listens nowhere meanwhile",
+		"Reading": {
+			reason:  "it reads its data, of which there is much, and listens nowhere meanwhile",
+			cluster: func(c *api.EtcdCluster) { c.Status.DBSize = resource.NewQuantity(4<<30, resource.BinarySI) },
+			mutate:  func(p *corev1.Pod) { runningPod(p, for6); notServing(p, for6); containerStatus(p).Started = new(false) },
+			want:    membership.Pod{Idle: true},
+		},
+		"NoPort": {
+			reason: "it has hardly any data, and listens nowhere all the same",
 			mutate: func(p *corev1.Pod) { runningPod(p, for6); notServing(p, for6); containerStatus(p).Started = new(false) },
-			want:   membership.Pod{},
+			want:   membership.Pod{UnreadyLong: true, Idle: true, IdleLong: true},
 		},
 	}
 	for name, tc := range cases {

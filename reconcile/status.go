@@ -91,7 +91,6 @@ func setMembers(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	}
 	s.Members, s.Replicas, s.ReadyReplicas, s.Leader = nil, 0, 0, ""
 	var lowest membership.Version
-	var largest int64
 	crowded := len(names(seen.Instances, func(i membership.Instance) bool { return isMember(i, seen) })) > mostRemembered
 	for _, i := range seen.Instances {
 		if !isMember(i, seen) || crowded && i.ID == 0 || len(s.Members) == mostRemembered {
@@ -112,12 +111,27 @@ func setMembers(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 		if v := i.Endpoint.Version; i.Endpoint.Answered() && (lowest == membership.Version{} || v.Compare(lowest) < 0) {
 			lowest = v
 		}
-		largest = max(largest, i.Endpoint.DBSize)
 	}
 	if lowest != (membership.Version{}) {
 		s.Version = lowest.String()
-		s.DBSize = roundedUp(largest)
+		s.DBSize = roundedUp(largestDatabase(s.DBSize, seen))
 	}
+}
+
+// largestDatabase is the size of the largest member's database. It does not fall while a member
+// does not answer, for it may have been that member's.
+func largestDatabase(before *resource.Quantity, seen observed) int64 {
+	var largest int64
+	for _, i := range seen.Instances {
+		switch {
+		case !isMember(i, seen):
+		case i.Endpoint.Answered():
+			largest = max(largest, i.Endpoint.DBSize)
+		case before != nil:
+			largest = max(largest, before.Value())
+		}
+	}
+	return largest
 }
 
 // isMember reports whether an instance is a member, as far as is known, or is to be one of the

@@ -519,3 +519,30 @@ func TestStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestLargestDatabase: a database is no smaller because its member does not answer.
+func TestLargestDatabase(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		before *resource.Quantity
+		silent bool // one of three
+		want   int64
+	}{
+		"All":         {reason: "it was larger before it was defragmented", before: resource.NewQuantity(8<<20, resource.BinarySI), want: 20 << 10},
+		"Silent":      {reason: "it may have been that of the member that does not answer", before: resource.NewQuantity(8<<20, resource.BinarySI), silent: true, want: 8 << 20},
+		"SilentFirst": {reason: "nothing was known of it", silent: true, want: 20 << 10},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := healthy()
+			if tc.silent {
+				seen.Instances[2].Endpoint = membership.Endpoint{}
+			}
+			if got := largestDatabase(tc.before, seen); got != tc.want {
+				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

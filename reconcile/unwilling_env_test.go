@@ -21,6 +21,7 @@ const (
 	unwilling   = "cors"
 	wrongOrigin = "http://wrong:1" // they end
 	muteOrigin  = "http://mute:1"  // they never serve
+	hungOrigin  = "http://hung:1"  // they open no port
 )
 
 func wrongOptions(c *api.EtcdCluster) {
@@ -29,6 +30,11 @@ func wrongOptions(c *api.EtcdCluster) {
 
 func muted(c *api.EtcdCluster) {
 	c.Spec.Options = &api.Options{Flags: map[string]string{unwilling: muteOrigin}}
+}
+
+// hung is one whose process opens no port.
+func hung(c *api.EtcdCluster) {
+	c.Spec.Options = &api.Options{Flags: map[string]string{unwilling: hungOrigin}}
 }
 
 // released gives the released binaries of etcd, with an etcd that is unwilling where it is told to.
@@ -50,9 +56,10 @@ func released(t *testing.T) registry {
 case "$*" in
 *--%[1]s=%[2]s*) set -- "$@" --%[4]scompact-hash-check-time=0s ;;
 *--%[1]s=%[3]s*) set -- "$@" --max-request-bytes=8 ;;
+*--%[1]s=%[6]s*) exec /usr/bin/tail -f /dev/null ;;
 esac
 exec %[5]s "$@"
-`, unwilling, wrongOrigin, muteOrigin, prefix(version), filepath.Join(etcd, "etcd"))
+`, unwilling, wrongOrigin, muteOrigin, prefix(version), filepath.Join(etcd, "etcd"), hungOrigin)
 		if err := os.WriteFile(filepath.Join(dir, "etcd"), []byte(script), 0o755); err != nil {
 			return "", err
 		}

@@ -98,7 +98,8 @@ type EtcdClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Leader string `json:"leader,omitempty"`
 
-	// dbSize is the size of the largest member's database, rounded up.
+	// dbSize is the size of the largest member's database, rounded up. It does not fall while a
+	// member does not answer.
 	// +optional
 	DBSize *resource.Quantity `json:"dbSize,omitempty"`
 

@@ -55,7 +55,8 @@ type EtcdClusterStatusApplyConfiguration struct {
 	Version *string `json:"version,omitempty"`
 	// leader is the name of the member that leads.
 	Leader *string `json:"leader,omitempty"`
-	// dbSize is the size of the largest member's database, rounded up.
+	// dbSize is the size of the largest member's database, rounded up. It does not fall while a
+	// member does not answer.
 	DBSize *resource.Quantity `json:"dbSize,omitempty"`
 	// members are the members that exist, by name.
 	Members []MemberStatusApplyConfiguration `json:"members,omitempty"`
