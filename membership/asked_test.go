@@ -14,6 +14,10 @@ func TestAsked(t *testing.T) {
 		"NoPod":     {reason: "the API server takes none", args: Instance{Volume: Volume{Version: etcd36, Next: etcd37}}, want: true},
 		"Other":     {reason: "the spec asks for something else by now", args: Instance{Volume: Volume{Version: etcd36, Next: etcd37}, Pod: Pod{Version: etcd37, Change: ChangeImage}}},
 		"Resources": {reason: "what would come while it runs is not why it does not come up", args: Instance{Volume: Volume{Version: etcd36, Next: etcd37}, Pod: Pod{Version: etcd37, Change: ChangeResources}}, want: true},
+		"ResourcesTried": {
+			reason: "they were tried, and the spec asks for others by now",
+			args:   Instance{Volume: Volume{Version: etcd36}, Pod: Pod{Version: etcd36, Change: ChangeResources, Outdated: true, Untried: []string{"resources"}}},
+		},
 		"HalfBack": {
 			reason: "its put-back was interrupted, and the spec asks for what ran before, with other resources, which was not tried",
 			args:   Instance{Volume: Volume{Version: etcd36, Next: etcd37}, Pod: Pod{Version: etcd36, Change: ChangeResources}},

@@ -205,6 +205,10 @@ func TestHop(t *testing.T) {
 			reason: "its data is gone",
 			base:   upgrading(etcd35, etcd37), args: []change{onAll(runs(etcd36)), on(2, gone), on(2, silent)}, want: etcd37,
 		},
+		"NoWayLast": {
+			reason: "what runs goes on, and one that is being changed comes there",
+			base:   upgrading(etcd36, Version{3, 5, 20}), args: []change{on(2, runs(Version{3, 6, 11})), on(2, silent), on(2, next(etcd36))}, want: etcd36,
+		},
 		"NoWay":    {reason: "no member is to run anything else than the others", base: upgrading(etcd37, etcd35), want: etcd37},
 		"Unformed": {reason: "nothing has run yet", base: fresh, args: []change{to(etcd37)}, want: etcd37},
 		"SingleDown": {

@@ -187,6 +187,33 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{onAll(same), on(1, reads), on(1, next(etcd37))},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
 		},
+		"IdleVersionMemory": {
+			reason: "In memory no volume says what comes next, and the spec asks for it all the same",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(same), on(1, reads), on(1, outdated)},
+			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
+		},
+		"IdleVersionResources": {
+			reason: "Other cpu and memory come when it serves",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(same), on(1, reads), on(1, next(etcd37)), on(1, outdated), on(1, differs(ChangeResources, "resources"))},
+			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
+		},
+		"IdleResourcesReverted": {
+			reason: "The resources with which it does not serve are not asked for any more",
+			base:   upgrading(etcd36, etcd36),
+			args:   []change{onAll(same), on(1, answers), on(1, mute), on(1, func(i *Instance) { i.Pod.IdleLong = false }), on(1, outdated), on(1, differs(ChangeResources, "resources"))},
+			want: Step{
+				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
+				Message: "rolling m-1 back: with the new spec.resources it does not answer",
+			},
+		},
+		"IdleRolledBack": {
+			reason: "It runs what ran before, and its volume alone does not say so yet: it may read its data",
+			base:   upgrading(etcd36, etcd36),
+			args:   []change{onAll(same), on(1, silent), on(1, next(etcd37)), on(1, func(i *Instance) { i.Pod.Idle = true })},
+			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
+		},
 		"IdleVersionReverted": {
 			reason: "The spec asks for the earlier version again: it is not waited for",
 			base:   upgrading(etcd36, etcd36),

@@ -57,7 +57,7 @@ func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Ver
 func (i Instance) inVain() bool {
 	unplaced := len(i.Pod.Untried) > 0 && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
 	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
-	return i.Pod.Failing || starved || i.idle() || unplaced && (i.Pod.Overdue || i.reverted())
+	return i.Pod.Failing || starved || i.idle() || unplaced && (i.Pod.Overdue || i.Pod.Outdated)
 }
 
 // idle reports whether etcd runs after an update and does not serve: for long, or the spec has been
@@ -67,18 +67,29 @@ func (i Instance) idle() bool {
 	return i.changing() && (i.Pod.IdleLong || i.Pod.Idle && i.reverted())
 }
 
-// reverted reports whether the spec does not ask any more for what the member was changed to, be it
-// its version or anything else.
-func (i Instance) reverted() bool { return i.Pod.Outdated || !i.Asked() }
+// reverted reports whether the Pod has something to roll back for which the spec does not ask any
+// more, be it the version or anything else.
+func (i Instance) reverted() bool {
+	rolledBack := i.Pod.Version == i.Volume.Version && len(i.Pod.Untried) == 0
+	return !i.Asked() && !rolledBack
+}
 
 // Asked reports whether what a member was changed to is what the spec asks for still: all of it but
-// for what would come while it runs, or what it asks for beside the version. A Pod that still runs
-// what ran before, or does so again, has not tried the version that comes next.
+// for resources that were not changed and would come while it runs, or what it asks for beside the
+// version. A Pod that still runs what ran before, or does so again, has not tried the version that
+// comes next.
 func (i Instance) Asked() bool {
 	if i.Volume.changes() && i.Pod.Version == i.Volume.Version {
 		return false
 	}
-	return i.Pod.Change == ChangeNone || i.Pod.Change == ChangeResources || len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.changes()
+	switch i.Pod.Change {
+	case ChangeNone:
+		return true
+	case ChangeResources:
+		return !slices.Contains(i.Pod.Untried, "resources")
+	default:
+		return len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.changes()
+	}
 }
 
 // news names what the member was updated to, for messages.

@@ -14,7 +14,12 @@ import (
 func Hop(d Desired, o Observed) Version {
 	path, err := Path(running(o), d.Version)
 	switch lowest, highest := span(running(o)); {
-	case err != nil, d.Version.Minor == 7 && highest.Minor == 7 && lowest.Minor == 6 && len(o.replay()) > 0: // a log can be rewritten only where all run 3.6
+	case err != nil: // what runs goes on; a member that does not answer comes back to what the others run
+		if answering, _ := span(answering(o)); answering != (Version{}) {
+			return answering
+		}
+		return lowest
+	case d.Version.Minor == 7 && highest.Minor == 7 && lowest.Minor == 6 && len(o.replay()) > 0: // a log can be rewritten only where all run 3.6
 		return lowest
 	case len(path) > 0:
 		return path[0]
@@ -38,12 +43,9 @@ func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 // version that ran last on its volume: Quorate goes on to the next version when all members have
 // served with this one. Where the voters cannot be listed, the volumes of all that are known count.
 func running(o Observed) []Version {
-	var versions []Version
+	versions := answering(o)
 	for _, i := range o.voters() {
-		switch {
-		case i.Endpoint.Answered():
-			versions = append(versions, i.Endpoint.Version)
-		case o.holds(i) && i.Volume.Version != (Version{}):
+		if !i.Endpoint.Answered() && o.holds(i) && i.Volume.Version != (Version{}) {
 			versions = append(versions, i.Volume.Version)
 		}
 	}
@@ -53,6 +55,17 @@ func running(o Observed) []Version {
 	for _, i := range o.known() {
 		if i.Volume.Recorded() && i.Volume.Version != (Version{}) {
 			versions = append(versions, i.Volume.Version)
+		}
+	}
+	return versions
+}
+
+// answering are the versions of the voters that answer.
+func answering(o Observed) []Version {
+	var versions []Version
+	for _, i := range o.voters() {
+		if i.Endpoint.Answered() {
+			versions = append(versions, i.Endpoint.Version)
 		}
 	}
 	return versions

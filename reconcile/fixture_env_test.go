@@ -33,6 +33,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/e2e/await"
 	"quorate.dev/e2e/contract"
 	"quorate.dev/e2e/hostlet"
 	"quorate.dev/membership"
@@ -311,7 +312,8 @@ func (s *stage) change(o client.Object, mutate func()) {
 	s.Helper()
 	before := o.DeepCopyObject().(client.Object)
 	mutate()
-	if err := s.Patch(s.Context(), o, client.MergeFrom(before)); err != nil {
+	err := await.Answer(s.Context(), func() error { return s.Patch(s.Context(), o, client.MergeFrom(before)) })
+	if err != nil {
 		s.Fatal(err)
 	}
 }

@@ -133,6 +133,7 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 	}
 	for name, pod := range pods {
 		all.at(name, func(i *membership.Instance) {
+			l.reads = readingTime(databaseToRead(c, claims[name]))
 			i.Pod = podFacts(c, pod, l)
 			if c.Spec.Storage.Medium == api.MediumMemory && !i.Pod.Ended {
 				i.Volume = volume(c, pod)

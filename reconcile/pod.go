@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -81,14 +80,13 @@ type limits struct {
 // limits of patience with a cluster.
 func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
 	lost, seen := unavailableSince(c, now), r.sightings.of(c, now)
-	database := ptr.Deref(c.Status.DBSize, resource.Quantity{})
 	down := lost
 	if !lost.IsZero() && !seen.down.since.IsZero() {
 		down = seen.down.since
 	}
 	return limits{
 		now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c)), emptied: now.Add(-replaceEmptyAfter(c)),
-		reads: readingTime(database.Value()), pause: pause(c, now.Sub(lost)), lost: lost, down: down, seen: seen, refused: r.refusedPods.all(c),
+		pause: pause(c, now.Sub(lost)), lost: lost, down: down, seen: seen, refused: r.refusedPods.all(c),
 	}
 }
 

@@ -180,12 +180,29 @@ func (l limits) late(s *corev1.ContainerStatus) time.Time {
 	return l.overdue.Add(-l.reads)
 }
 
+// databaseToRead is the size of the largest member's database, in bytes, or of what its first
+// members are restored from. Where neither is known, as when an EtcdCluster is created again over
+// the volumes of an earlier one, the database may fill the volume; a new one is empty.
+func databaseToRead(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) int64 {
+	switch {
+	case c.Status.DBSize != nil:
+		return c.Status.DBSize.Value()
+	case c.Status.Restored != nil:
+		return c.Status.Restored.Size
+	case claim != nil && claim.Annotations[api.AnnotationClusterID] != "":
+		return capacity(claim).Value()
+	default:
+		return 0
+	}
+}
+
 // readingTime is how long etcd may take to read a database of that size before it opens a port:
-// 15 s for each 100 MB, which is what etcd's hardware guide expects of the slowest disk that it
-// names (etcd.io/docs/v3.6/op-guide/hardware/#disks).
+// 15 s for each 100 MB and what is left of them, which is what etcd's hardware guide expects of the
+// slowest disk that it names (etcd.io/docs/v3.6/op-guide/hardware/#disks).
 func readingTime(bytes int64) time.Duration {
-	const perByte = 15 * time.Second / 100e6
-	return time.Duration(bytes) * perByte
+	const each, takes = 100e6, 15 * time.Second
+	const most = 1 << 50 // a member may say anything
+	return takes * time.Duration(1+min(max(bytes-1, 0), most)/each)
 }
 
 // idleFacts tells whether etcd runs without being ready for longer than it takes by itself to try

@@ -89,6 +89,7 @@ func TestReadiness(t *testing.T) {
 		down    time.Time // since when the status says that it is; zero: it does not
 		learner bool
 		cluster func(*api.EtcdCluster)
+		claim   *corev1.PersistentVolumeClaim
 		want    membership.Pod
 	}{
 		"Ready": {
@@ -201,6 +202,23 @@ func TestReadiness(t *testing.T) {
 			mutate:  func(p *corev1.Pod) { runningPod(p, for6); notServing(p, for6); containerStatus(p).Started = new(false) },
 			want:    membership.Pod{Idle: true},
 		},
+		"ReadingRestored": {
+			reason:  "it reads what was restored, of which no member has told the size yet",
+			cluster: func(c *api.EtcdCluster) { c.Status.Restored = &api.RestoredSnapshot{Size: 4 << 30} },
+			mutate:  func(p *corev1.Pod) { runningPod(p, for6); notServing(p, for6); containerStatus(p).Started = new(false) },
+			want:    membership.Pod{Idle: true},
+		},
+		"ReadingUnknown": {
+			reason: "the EtcdCluster was created again over a volume, which may be full",
+			claim: func() *corev1.PersistentVolumeClaim {
+				claim := newClaim("db-0")
+				claim.Annotations = map[string]string{api.AnnotationClusterID: "c0"}
+				claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("8Gi")}
+				return claim
+			}(),
+			mutate: func(p *corev1.Pod) { runningPod(p, for6); notServing(p, for6); containerStatus(p).Started = new(false) },
+			want:   membership.Pod{Idle: true},
+		},
 		"NoPort": {
 			reason: "it has hardly any data, and listens nowhere all the same",
 			mutate: func(p *corev1.Pod) { runningPod(p, for6); notServing(p, for6); containerStatus(p).Started = new(false) },
@@ -226,7 +244,9 @@ func TestReadiness(t *testing.T) {
 			tc.mutate(pod)
 			want := tc.want
 			want.UID, want.Version = "pod", membership.Version{Major: 3, Minor: 6, Patch: 16}
-			got := podFacts(c, pod, (&Reconciler{StallAfter: time.Minute}).limits(c, now))
+			l := (&Reconciler{StallAfter: time.Minute}).limits(c, now)
+			l.reads = readingTime(databaseToRead(c, tc.claim))
+			got := podFacts(c, pod, l)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -19,14 +19,32 @@ import (
 // ends, as servers end it every now and then, or the connection is lost.
 func Change(ctx context.Context, c client.WithWatch, o client.Object, done func() bool) (bool, error) {
 	changed, err := change(ctx, c, o, done)
-	if err == nil || ctx.Err() != nil || answered(err) {
+	if !lost(ctx, err) {
 		return changed, err
+	}
+	return false, nil
+}
+
+// Answer makes a call until the API server answers it, and returns that answer. A call whose
+// connection is lost may have been carried out: it must be one that can be made twice.
+func Answer(ctx context.Context, call func() error) error {
+	for {
+		if err := call(); !lost(ctx, err) {
+			return err
+		}
+	}
+}
+
+// lost reports whether an error is of the connection, after a pause in which the next one may come.
+func lost(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil || answered(err) {
+		return false
 	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(betweenConnections):
 	}
-	return false, nil
+	return true
 }
 
 // betweenConnections is how long after a connection was lost the next one is tried.

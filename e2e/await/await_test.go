@@ -42,3 +42,33 @@ func TestChangeLost(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswerLost: a call is made again where the connection was lost, and not where the API server
+// has answered.
+func TestAnswerLost(t *testing.T) {
+	t.Parallel()
+	reset := errors.New("stream error: stream ID 147191; PROTOCOL_ERROR; received from peer")
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "db-0", nil)
+	cases := map[string]struct {
+		reason string
+		errs   []error // of one call after the other
+		want   error
+	}{
+		"Lost":   {reason: "the second call goes over another connection", errs: []error{reset, nil}},
+		"Denied": {reason: "the API server would say the same again", errs: []error{forbidden, nil}, want: forbidden},
+		"Both":   {reason: "only what the API server says is an answer", errs: []error{reset, reset, forbidden}, want: forbidden},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			err := Answer(t.Context(), func() error {
+				calls++
+				return tc.errs[calls-1]
+			})
+			if !errors.Is(err, tc.want) {
+				t.Errorf("%s: want %v, got %v after %d calls", tc.reason, tc.want, err, calls)
+			}
+		})
+	}
+}
