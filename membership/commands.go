@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// The commands that messages tell a person to run. Each is complete: it can be copied and run.
+// The commands that messages tell a person to run. Each is complete but for words in capitals,
+// which the reader replaces.
 
 // kubectl is a command for Pods or claims of members.
 func (d Desired) kubectl(verb string, members []Instance, rest string) string {
@@ -39,5 +40,5 @@ func (o Observed) anyVoter() Instance {
 	if n := slices.IndexFunc(voters, Instance.Serves); n >= 0 {
 		return voters[n]
 	}
-	return append(voters, Instance{Name: "<POD>"})[0]
+	return append(voters, Instance{Name: "POD"})[0]
 }

@@ -6,7 +6,7 @@ const mib = 1 << 20
 
 // noSpace is what is told where neither sizes nor quotas are known.
 const noSpace = "etcd has raised the alarm NOSPACE, and refuses writes: the database has reached its quota. Raise spec.options.quotaBackendSize, or make it smaller: " +
-	"compact (kubectl exec m-0 -c etcd -- etcdctl compact <REVISION>, with the revision of kubectl exec m-0 -c etcd -- etcdctl endpoint status -w json), " +
+	"compact (read the revision: kubectl exec m-0 -c etcd -- etcdctl endpoint status -w json; then kubectl exec m-0 -c etcd -- etcdctl compact REVISION), " +
 	"then defragment one member after the other (kubectl exec m-1 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -c etcd -- etcdctl defrag --command-timeout=5m). " +
 	"Quorate takes the alarm back when every member has room"
 

@@ -8,12 +8,13 @@ import (
 func TestPlanCorrupt(t *testing.T) {
 	const alarmRaised = "etcd has raised the alarm CORRUPT, and refuses writes: members disagree about the data. "
 	undecided := func(members ...string) string {
-		var reads []string
+		var reads, ids []string
 		for _, member := range members {
-			reads = append(reads, "kubectl exec "+member+" -c etcd -- etcdctl get <KEY> --consistency=s")
+			reads = append(reads, "kubectl exec "+member+" -c etcd -- etcdctl get KEY --consistency=s")
+			ids = append(ids, "a"+strings.TrimPrefix(member, "m-")+" for "+member)
 		}
 		return ". Quorate cannot tell which data is right, and adds and removes no member. 1. Set spec.storage.retention.whenScaled to Retain: the volume of a member that you remove is deleted otherwise. 2. Look at the data of each member: " + strings.Join(reads, "; ") +
-			". 3. Remove the members whose data is wrong, one after the other: kubectl exec <POD OF A RIGHT MEMBER> -c etcd -- etcdctl member remove <ID>. 4. Disarm the alarm, if there is one: kubectl exec <POD OF A RIGHT MEMBER> -c etcd -- etcdctl alarm disarm"
+			". 3. Remove the members whose data is wrong, one after the other: kubectl exec POD_OF_A_RIGHT_MEMBER -c etcd -- etcdctl member remove ID, where ID is " + strings.Join(ids, ", ") + ". 4. Disarm the alarm, if there is one: kubectl exec POD_OF_A_RIGHT_MEMBER -c etcd -- etcdctl alarm disarm"
 	}
 	removed2 := Step{
 		Action: Remove, Members: []string{"m-2"}, ID: 0xa2, Reason: CorruptMember,

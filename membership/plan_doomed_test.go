@@ -249,7 +249,7 @@ func TestPlanDoomed(t *testing.T) {
 			args:   []change{on(0, going), spare(1), on(1, unschedulable)},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for the volumes of members to come: m-1 cannot be scheduled (0/3 nodes are available). It is to take the place of m-0, whose volume is being deleted. The cluster goes on with the 1 voter it has. Waiting has not helped: remove the cause. The volume of m-0 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place. It has the only copy of the data: save that (in one terminal: kubectl port-forward m-0 2379; in another: etcdctl --endpoints localhost:2379 snapshot save <FILE>, with TLS as in docs/tls.md#connect)",
+				Message: "waiting for the volumes of members to come: m-1 cannot be scheduled (0/3 nodes are available). It is to take the place of m-0, whose volume is being deleted. The cluster goes on with the 1 voter it has. Waiting has not helped: remove the cause. The volume of m-0 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place. It has the only copy of the data: save that (in one terminal: kubectl port-forward m-0 2379; in another: etcdctl --endpoints localhost:2379 snapshot save FILE, with TLS as in docs/tls.md#connect)",
 			},
 		},
 		"Alarm": {
@@ -267,7 +267,7 @@ func TestPlanDoomed(t *testing.T) {
 			args:   []change{on(2, going), room(512 << 20), on(1, func(i *Instance) { i.Endpoint.DBSize = 512 << 20 })},
 			want: Step{
 				Action: Stall, Reason: VolumeTooSmall,
-				Message: "m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Raise spec.storage.size or spec.options.quotaBackendSize, or make the database smaller: compact (kubectl exec m-0 -c etcd -- etcdctl compact <REVISION>, with the revision of kubectl exec m-0 -c etcd -- etcdctl endpoint status -w json), then defragment one member after the other (kubectl exec m-1 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -c etcd -- etcdctl defrag --command-timeout=5m). The volume of m-2 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place",
+				Message: "m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Raise spec.storage.size or spec.options.quotaBackendSize, or make the database smaller: compact (read the revision: kubectl exec m-0 -c etcd -- etcdctl endpoint status -w json; then kubectl exec m-0 -c etcd -- etcdctl compact REVISION), then defragment one member after the other (kubectl exec m-1 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -c etcd -- etcdctl defrag --command-timeout=5m). The volume of m-2 is being deleted, and its data goes with its Pod: leave this Pod until another member has taken its place",
 			},
 		},
 	})

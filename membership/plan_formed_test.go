@@ -149,7 +149,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause. The spec was tried, and reverted (m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
+				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause. The spec was tried, and rolled back (m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
 			},
 		},
 		"MemberDownDamaged": {
@@ -180,7 +180,7 @@ func TestPlanFormed(t *testing.T) {
 			reason: "A volume has been asked to grow, and the file system comes last",
 			base:   formed3,
 			args:   []change{on(1, func(i *Instance) { i.Volume.Growing = true })},
-			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of m-1 to have grown"},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of m-1 to grow"},
 		},
 		"GrowthStuck": {
 			reason: "A driver that hangs, or a file system that only a mount lets grow, is no reason to keep a turn for ever",
@@ -190,7 +190,7 @@ func TestPlanFormed(t *testing.T) {
 			})},
 			want: Step{
 				Action: Stall, Reason: Changing,
-				Message: "waiting for the volumes of m-0, m-1 to have grown: that of m-1 has 1Gi of 2Gi (NodeResizePending). To give it up, revert spec.storage.size and set spec.storage.changePolicy to Replace in the same apply: members whose volumes have not grown stay on them, and those whose volumes have grown are replaced one by one",
+				Message: "waiting for the volumes of m-0, m-1 to grow: that of m-1 has 1Gi of 2Gi (NodeResizePending). To give it up, revert spec.storage.size and set spec.storage.changePolicy to Replace in the same apply: members whose volumes have not grown stay on them, and those whose volumes have grown are replaced one by one",
 			},
 		},
 	})

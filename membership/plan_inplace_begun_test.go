@@ -63,7 +63,7 @@ func TestPlanInPlaceBeginsAndEnds(t *testing.T) {
 			args:   []change{asks(anyway), found(monday), on(1, func(i *Instance) { i.Volume.ClusterID = 0xc9 })},
 			want: Step{
 				Action: Stall, Reason: ClusterIDMismatch,
-				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, m-1, the volume of m-2, m-2) and c9 (the volume of m-1); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod <NAME>",
+				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, m-1, the volume of m-2, m-2) and c9 (the volume of m-1); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod NAME",
 			},
 		},
 		"ReplaceNotHibernated": {

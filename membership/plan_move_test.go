@@ -163,7 +163,7 @@ func TestPlanMove(t *testing.T) {
 			args:   []change{onAll(unfit), room(512 << 20), on(1, func(i *Instance) { i.Endpoint.DBSize = 512 << 20 })},
 			want: Step{
 				Action: Stall, Reason: VolumeTooSmall,
-				Message: "m-0, m-1, m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Revert spec.storage.size, or raise spec.options.quotaBackendSize, or make the database smaller: compact (kubectl exec m-0 -c etcd -- etcdctl compact <REVISION>, with the revision of kubectl exec m-0 -c etcd -- etcdctl endpoint status -w json), then defragment one member after the other (kubectl exec m-1 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -c etcd -- etcdctl defrag --command-timeout=5m)",
+				Message: "m-0, m-1, m-2 stay on their volumes: the database is larger than it may be on new ones (512 MiB). Revert spec.storage.size, or raise spec.options.quotaBackendSize, or make the database smaller: compact (read the revision: kubectl exec m-0 -c etcd -- etcdctl endpoint status -w json; then kubectl exec m-0 -c etcd -- etcdctl compact REVISION), then defragment one member after the other (kubectl exec m-1 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -c etcd -- etcdctl defrag --command-timeout=5m)",
 			},
 		},
 		"CrampedMeanwhile": {

@@ -99,6 +99,15 @@ func TestPlanRollback(t *testing.T) {
 			args:   []change{abandonedChange},
 			want:   abandoned,
 		},
+		"GivenUpAfterOthers": {
+			reason: "What was updated before it stays so, and is named",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{abandonedChange, on(0, changedTo(etcd37))},
+			want: Step{
+				Action: Stall, Reason: ChangeFailed,
+				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back. Only m-0 has what the spec asks for, and the others run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false",
+			},
+		},
 		"GivenUpAndDown": {
 			reason: "First the one that was rolled back must be back",
 			base:   upgrading(etcd36, etcd37),

@@ -5,7 +5,7 @@ import "testing"
 // TestPlanSpace: a database that has reached its quota, and what gives it room.
 func TestPlanSpace(t *testing.T) {
 	defragments := "defragment one member after the other (kubectl exec m-1 -n prod -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-2 -n prod -c etcd -- etcdctl defrag --command-timeout=5m; kubectl exec m-0 -n prod -c etcd -- etcdctl defrag --command-timeout=5m)"
-	compacts := "compact (kubectl exec m-0 -n prod -c etcd -- etcdctl compact <REVISION>, with the revision of kubectl exec m-0 -n prod -c etcd -- etcdctl endpoint status -w json)"
+	compacts := "compact (read the revision: kubectl exec m-0 -n prod -c etcd -- etcdctl endpoint status -w json; then kubectl exec m-0 -n prod -c etcd -- etcdctl compact REVISION)"
 	stall := func(message string) Step {
 		return Step{
 			Action: Stall, Reason: AlarmRaised,
@@ -175,7 +175,7 @@ func TestPlanSpace(t *testing.T) {
 			reason: "And are waited for",
 			base:   refusing(64, 60, 64),
 			args:   []change{onAll(widened(300)), onAll(func(i *Instance) { i.Volume.Growing = true })},
-			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of m-0, m-1, m-2 to have grown"},
+			want:   Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of m-0, m-1, m-2 to grow"},
 		},
 		"GrowingAndWide": {
 			reason: "A quota for which a volume has room already does not wait: some drivers need the new Pod for the volume to grow",

@@ -81,7 +81,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{on(2, func(i *Instance) { gone(i); i.Volume = Volume{UID: "x", ClusterID: 0xc2, MemberID: 1} })},
 			want: Step{
 				Action: Stall, Reason: ClusterIDMismatch,
-				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, the volume of m-1, m-1) and c2 (the volume of m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod <NAME>",
+				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, the volume of m-1, m-1) and c2 (the volume of m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod NAME",
 			},
 		},
 		"MixedEndpointBeforeHibernated": {
@@ -90,7 +90,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{size(0), on(2, func(i *Instance) { i.Endpoint.ClusterID = 0xc2 })},
 			want: Step{
 				Action: Stall, Reason: ClusterIDMismatch,
-				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, the volume of m-1, m-1, the volume of m-2) and c2 (m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod <NAME>",
+				Message: "data of several etcd clusters meets here, cluster IDs c1 (the status, the volume of m-0, m-0, the volume of m-1, m-1, the volume of m-2) and c2 (m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod NAME",
 			},
 		},
 		"MixedWithoutStatus": {
@@ -99,7 +99,7 @@ func TestPlan(t *testing.T) {
 			args:   []change{noLatch, nobodyAnswers, onAll(noPod), on(2, func(i *Instance) { i.Volume.ClusterID = 0xc2 })},
 			want: Step{
 				Action: Stall, Reason: ClusterIDMismatch,
-				Message: "data of several etcd clusters meets here, cluster IDs c1 (the volume of m-0, the volume of m-1) and c2 (the volume of m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod <NAME>",
+				Message: "data of several etcd clusters meets here, cluster IDs c1 (the volume of m-0, the volume of m-1) and c2 (the volume of m-2); nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: kubectl delete pvc,pod NAME",
 			},
 		},
 

@@ -55,7 +55,7 @@ func clusterIDMismatch(d Desired, o Observed) (Step, bool) {
 	slices.Sort(parts)
 	return Step{
 		Action: Stall, Reason: ClusterIDMismatch,
-		Message: "data of several etcd clusters meets here, cluster IDs " + strings.Join(parts, " and ") + "; nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: " + d.kubectl("delete pvc,pod", []Instance{{Name: "<NAME>"}}, ""),
+		Message: "data of several etcd clusters meets here, cluster IDs " + strings.Join(parts, " and ") + "; nothing is started or changed until only one is left. Find out which is right, keep what you need of the others, and delete them: " + d.kubectl("delete pvc,pod", []Instance{{Name: "NAME"}}, ""),
 	}, true
 }
 

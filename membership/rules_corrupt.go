@@ -68,13 +68,22 @@ func undecided(d Desired, groups [][]Instance, rest []Instance) Step {
 		step.Message += ". Waiting for those to be compared"
 		return step
 	}
-	right := Instance{Name: "<POD OF A RIGHT MEMBER>"}
+	right := Instance{Name: "POD_OF_A_RIGHT_MEMBER"}
 	step.Message += ". Quorate cannot tell which data is right, and adds and removes no member. " +
 		"1. Set spec.storage.retention.whenScaled to Retain: the volume of a member that you remove is deleted otherwise. " +
-		"2. Look at the data of each member: " + d.etcdctlEach(slices.Concat(groups...), "get <KEY> --consistency=s") + ". " +
-		"3. Remove the members whose data is wrong, one after the other: " + d.etcdctl(right, "member remove <ID>") + ". " +
+		"2. Look at the data of each member: " + d.etcdctlEach(slices.Concat(groups...), "get KEY --consistency=s") + ". " +
+		"3. Remove the members whose data is wrong, one after the other: " + d.etcdctl(right, "member remove ID") + ", where ID is " + ids(slices.Concat(groups...)) + ". " +
 		"4. Disarm the alarm, if there is one: " + d.etcdctl(right, "alarm disarm")
 	return step
+}
+
+// ids names each member after its ID, as etcdctl takes it.
+func ids(members []Instance) string {
+	each := make([]string, 0, len(members))
+	for _, i := range members {
+		each = append(each, i.ID.String()+" for "+i.Name)
+	}
+	return list(each)
 }
 
 // accused handles the alarm CORRUPT, under which etcd refuses writes. The alarm is disarmed if its

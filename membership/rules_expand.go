@@ -15,7 +15,7 @@ func expandVolumes(d Desired, o Observed) (Step, bool) {
 // so that the cluster does not keep its turn.
 func waitForExpansion(_ Desired, o Observed) (Step, bool) {
 	waiting := names(o.voters(), func(i Instance) bool { return i.Volume.Growing })
-	step := Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to have grown"}
+	step := Step{Action: Wait, Reason: Changing, Message: "waiting for the volumes of " + list(waiting) + " to grow"}
 	var stuck []string
 	for _, i := range o.voters() {
 		if i.Volume.Growing && i.Volume.Stuck != "" {

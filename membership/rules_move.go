@@ -123,7 +123,7 @@ func (o Observed) leavePods(d Desired) string {
 	}
 	text := ". The volume of " + doomed[0].Name + " is " + why + ", and its data goes with its Pod: leave this Pod until another member has taken its place"
 	if len(o.voters()) == 1 {
-		text += ". It has the only copy of the data: save that (in one terminal: " + d.kubectl("port-forward", doomed, " 2379") + "; in another: etcdctl --endpoints localhost:2379 snapshot save <FILE>, with TLS as in docs/tls.md#connect)"
+		text += ". It has the only copy of the data: save that (in one terminal: " + d.kubectl("port-forward", doomed, " 2379") + "; in another: etcdctl --endpoints localhost:2379 snapshot save FILE, with TLS as in docs/tls.md#connect)"
 	}
 	return text
 }

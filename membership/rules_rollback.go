@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// The rules of an update that fails. Quorate updates one member first. If that member does not come
-// up, it is rolled back to what it last served with, and no other member is updated.
+// The rules of an update that fails. Quorate updates one member at a time. If that member does not
+// come up, it is rolled back to what it last served with, and no further member is updated.
 
 // rollback: a member that was updated and does not come up, or ends again soon, gets its earlier
-// image and options back. No other member was updated. The version that runs on a member's data is
-// recorded at its first answer. From then on the version stays, and only what does not change the
-// data is rolled back.
+// image and options back. Members that were updated before it stay so. The version that runs on a
+// member's data is recorded at its first answer. From then on the version stays, and only what does
+// not change the data is rolled back.
 func rollback(_ Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		if !i.changing() || !i.inVain() || i.Endpoint.Answered() || i.Endpoint.Member() != 0 && !i.idle() || i.Pod.Terminating || i.Pod.Foreign || i.Volume.Terminating || i.Volume.Replaced {
@@ -108,9 +108,13 @@ func (i Instance) news() string {
 // updateFailed: the update that the spec asks for was tried and rolled back. It is tried again when
 // the spec changes.
 func updateFailed(d Desired, o Observed) (Step, bool) {
+	rolledBack := "It was rolled back, and all members run what they ran before"
+	if updated := names(o.voters(), func(i Instance) bool { return i.Pod.Change == ChangeNone }); len(updated) > 0 {
+		rolledBack = "It was rolled back. Only " + list(updated) + " has what the spec asks for, and the others run what they ran before"
+	}
 	step := Step{
 		Action: Stall, Reason: ChangeFailed,
-		Message: d.GivenUp + ". It was rolled back, and all members run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false",
+		Message: d.GivenUp + ". " + rolledBack + ". Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false",
 	}
 	if o.downgrade() != (Version{}) {
 		step.Action, step.Message = CancelDowngrade, "taking back the downgrade: "+d.GivenUp

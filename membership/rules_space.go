@@ -179,7 +179,7 @@ const mostQuota = 100 << 30
 // of each member, which does not answer meanwhile.
 func (d Desired) compacts(o Observed) string {
 	one := o.anyVoter()
-	return "compact (" + d.etcdctl(one, "compact <REVISION>") + ", with the revision of " + d.etcdctl(one, "endpoint status -w json") + ")"
+	return "compact (read the revision: " + d.etcdctl(one, "endpoint status -w json") + "; then " + d.etcdctl(one, "compact REVISION") + ")"
 }
 
 func (d Desired) defragments(o Observed) string {

@@ -36,7 +36,7 @@ func triedInstead(d Desired, down []Instance) string {
 	if d.GivenUp == "" || !slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.ImageUnavailable }) {
 		return ""
 	}
-	return ". The spec was tried, and reverted (" + d.GivenUp + "): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be"
+	return ". The spec was tried, and rolled back (" + d.GivenUp + "): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be"
 }
 
 // needsPerson turns a wait that has not helped into a stall, unless there is a quorum and the
@@ -48,7 +48,7 @@ func needsPerson(step Step, down []Instance) Step {
 		step.Action = Stall
 		step.Message += ". Waiting has not helped: remove the cause"
 		if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Away }) {
-			step.Message += ". Bring the node back; or, if it is off for good, run kubectl delete node <NODE> (status.members has its name): Kubernetes then deletes its Pods, and a member starts on another node where its volume can be attached"
+			step.Message += ". Bring the node back; or, if it is off for good, run kubectl delete node NODE (status.members has its name): Kubernetes then deletes its Pods, and a member starts on another node where its volume can be attached"
 		}
 		if !replaceable {
 			step.Message += "; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back"

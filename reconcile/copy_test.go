@@ -61,7 +61,7 @@ func TestCopyFacts(t *testing.T) {
 	now := time.Now()
 	overdue := now.Add(-time.Minute)
 	job := func(age time.Duration, succeeded int32) *batchv1.Job {
-		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "db-copy", CreationTimestamp: metav1.NewTime(now.Add(-age))}}
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "db-copy", Namespace: "ns", CreationTimestamp: metav1.NewTime(now.Add(-age))}}
 		j.Status.Succeeded = succeeded
 		return j
 	}
@@ -89,7 +89,7 @@ func TestCopyFacts(t *testing.T) {
 		"Young": {reason: "its Pod is about to come", args: args{job: job(time.Second, 0)}, want: membership.Copy{Begun: true}},
 		"NoPod": {
 			reason: "something keeps it from coming", args: args{job: job(time.Hour, 0)},
-			want: membership.Copy{Begun: true, Problem: "Job db-copy has no Pod: kubectl describe job db-copy says why (a quota, a policy, a ServiceAccount that does not exist)"},
+			want: membership.Copy{Begun: true, Problem: "Job db-copy has no Pod: kubectl describe job db-copy -n ns says why (a quota, a policy, a ServiceAccount that does not exist)"},
 		},
 		"DoneWithoutPod": {reason: "its Pod may be gone by the time that it is done", args: args{job: job(time.Hour, 1)}, want: membership.Copy{Begun: true, Done: true}},
 		"Succeeded":      {reason: "the Job may not know yet", args: args{job: job(time.Hour, 0), pods: []corev1.Pod{succeeded}}, want: membership.Copy{Begun: true, Done: true}},

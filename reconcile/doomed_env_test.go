@@ -146,7 +146,7 @@ func TestDoomedCannotMove(t *testing.T) {
 			forbid:  func(s *stage) { s.hostlet.Cordon() },
 			allow:   func(s *stage) { s.must(s.hostlet.Uncordon(s.Context())) },
 			stalled: api.ReasonPodPending,
-			says:    []string{"to take the place of db-0, whose volume is being deleted", "leave this Pod", "snapshot save <FILE>"},
+			says:    []string{"to take the place of db-0, whose volume is being deleted", "leave this Pod", "snapshot save FILE"},
 		},
 		"NoQuota": {
 			reason:  "of three",

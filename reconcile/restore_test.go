@@ -173,7 +173,7 @@ func TestSearched(t *testing.T) {
 		},
 		"NoSecret": {
 			reason: "the kubelet says only in events what it waits for", objects: saying(creating),
-			want: membership.Search{Begun: true, Problem: "the Pod db-find-x has not started its container find (ContainerCreating): kubectl describe pod db-find-x says why, " +
+			want: membership.Search{Begun: true, Problem: "the Pod db-find-x has not started its container find (ContainerCreating): kubectl describe pod db-find-x -n ns says why, " +
 				"such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
 		},
 		"Unbound": {
@@ -188,7 +188,7 @@ func TestSearched(t *testing.T) {
 				job.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 				return []client.Object{job}
 			},
-			want: membership.Search{Begun: true, Problem: "Job db-find has no Pod: kubectl describe job db-find says why (a quota, a policy, a ServiceAccount that does not exist)"},
+			want: membership.Search{Begun: true, Problem: "Job db-find has no Pod: kubectl describe job db-find -n ns says why (a quota, a policy, a ServiceAccount that does not exist)"},
 		},
 		"NoImageYet": {
 			reason: "nor has it had the time to",
@@ -517,7 +517,7 @@ func TestRestoring(t *testing.T) {
 			change: state(corev1.ContainerStatus{
 				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}},
 			}),
-			restoring: true, unfenced: true, problem: "has not started its container restore (PodInitializing): kubectl describe pod db-1 says why, " +
+			restoring: true, unfenced: true, problem: "has not started its container restore (PodInitializing): kubectl describe pod db-1 -n ns says why, " +
 				"such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node",
 		},
 		"Formed": {

@@ -79,8 +79,9 @@ const (
 	//
 	// What to do: nothing. If it lasts, see docs/troubleshooting.md#a-pod-does-not-start.
 	ReasonStarting = "Starting"
-	// ReasonReplacing: a Pod that does not run and was made from an earlier spec is being
-	// recreated.
+	// ReasonReplacing: a Pod that would never serve is being recreated: it has ended for good, or
+	// was made from an earlier spec, or its kubelet would start its containers later than those of
+	// a new one, or etcd of all first members runs and elects no leader.
 	//
 	// What to do: nothing.
 	ReasonReplacing = "Replacing"
@@ -98,11 +99,13 @@ const (
 	// ReasonScalingDown: members are being removed, because there are more voters than
 	// spec.replicas.
 	//
-	// What to do: nothing. To stop, revert spec.replicas.
+	// What to do: nothing while Reconciling is True. To stop, revert spec.replicas. If Stalled is
+	// True, do what the message says.
 	ReasonScalingDown = "ScalingDown"
 	// ReasonJoining: a learner is being started, or catches up, or becomes a voter.
 	//
-	// What to do: nothing. A learner of a large database takes minutes to catch up.
+	// What to do: nothing while Reconciling is True. A learner of a large database takes minutes to
+	// catch up. If Stalled is True, do what the message says.
 	ReasonJoining = "Joining"
 	// ReasonMemberLost: a member whose data is gone is being removed, for another one to take its
 	// place.
@@ -141,16 +144,16 @@ const (
 	// and look at metadata.finalizers. If it is a Pod, and its node is off for good, run kubectl
 	// delete node with the name of the node.
 	ReasonTerminating = "Terminating"
-	// ReasonPodPending: a Pod cannot start yet, and the message says why (image, scheduling,
-	// volume).
+	// ReasonPodPending: a member does not run, and the message says why: image, scheduling, volume,
+	// how etcd ended, or a node that does not answer.
 	//
-	// What to do: remove the cause that the message names; see
-	// docs/troubleshooting.md#a-pod-does-not-start.
+	// What to do: nothing if the message says when the member is replaced. Otherwise remove the
+	// cause that the message names; see docs/troubleshooting.md#a-pod-does-not-start.
 	ReasonPodPending = "PodPending"
-	// ReasonMemberDown: a member's Pod does not answer, or is restarting.
+	// ReasonMemberDown: a member does not answer, and its Pod does not say why.
 	//
-	// What to do: nothing for some minutes: the message says when the member is replaced. Then look
-	// at its Pod and its node; see docs/troubleshooting.md#a-member-is-down.
+	// What to do: nothing for a minute. Then look at its Pod and its log; see
+	// docs/troubleshooting.md#a-member-is-down.
 	ReasonMemberDown = "MemberDown"
 	// ReasonQuorumLost: too few members answer for reads and writes; those with a volume are
 	// started.
@@ -240,10 +243,11 @@ const (
 	// EtcdCluster or EtcdBackup under another name. For a Secret, run the command in the message;
 	// see docs/tls.md#the-secrets.
 	ReasonForeignObject = "ForeignObject"
-	// ReasonChanging: members come to run what the spec says, one after the other; the message says
-	// which, and what comes next.
+	// ReasonChanging: members are changed one after the other to what the spec says, or volumes
+	// grow; the message says which, and what comes next.
 	//
-	// What to do: nothing. If it lasts, the message says which member is waited for; see
+	// What to do: nothing while Reconciling is True. If Stalled is True, do what the message says:
+	// a node has no room for spec.resources, a node is silent, or a volume does not grow. See
 	// docs/upgrades.md#what-happens-and-in-which-order.
 	ReasonChanging = "Changing"
 	// ReasonQueued: as many clusters change what they run as may at a time (--max-changing); this
@@ -290,8 +294,8 @@ const (
 	// What to do: write the quota that the message names, or compact and defragment; see
 	// docs/membership.md#a-full-database.
 	ReasonQuotaTooSmall = "QuotaTooSmall"
-	// ReasonChangeFailed: a member did not come up after an update, and was rolled back; no other
-	// member was updated.
+	// ReasonChangeFailed: a member did not come up after an update, and was rolled back. Members
+	// that were updated before it stay updated, and no further one is updated.
 	//
 	// What to do: correct or revert the spec: each change of it is tried. See
 	// docs/upgrades.md#when-it-does-not-work.

@@ -258,7 +258,7 @@ func (o Observed) waitFor(job *Job, running Step) Step {
 	obstacle := ""
 	switch {
 	case job.Pod == nil:
-		obstacle = "has no Pod yet: kubectl describe job " + job.Name + " says why (a quota, a policy, a ServiceAccount that does not exist)"
+		obstacle = "has no Pod yet: kubectl describe job " + job.Name + " -n " + o.Backup.Namespace + " says why (a quota, a policy, a ServiceAccount that does not exist)"
 	case job.Pod.Pending != "":
 		obstacle = job.Pod.Pending
 	default:

@@ -97,7 +97,7 @@ func TestPlan(t *testing.T) {
 		takes     = "taking a snapshot of EtcdCluster db"
 		verifies  = "stored as team-a-nightly-20261125t075000z-1a2b3c4d; verifying it"
 		again     = "; when that is mended, make another EtcdBackup: this one is not tried again"
-		noPod     = "Job nightly: has no Pod yet: kubectl describe job nightly says why (a quota, a policy, a ServiceAccount that does not exist)"
+		noPod     = "Job nightly: has no Pod yet: kubectl describe job nightly -n team-a says why (a quota, a policy, a ServiceAccount that does not exist)"
 	)
 	cases := map[string]struct {
 		reason string

@@ -144,7 +144,7 @@ func NotStarted(pod *corev1.Pod, s *corev1.ContainerStatus) string {
 }
 
 func notStarted(pod *corev1.Pod, what string) string {
-	return what + ": kubectl describe pod " + pod.Name + " says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"
+	return what + ": kubectl describe pod " + pod.Name + " -n " + pod.Namespace + " says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"
 }
 
 func unstarted(s *corev1.ContainerStatus) bool {
