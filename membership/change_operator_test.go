@@ -67,7 +67,7 @@ func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
 		if i.Pod.Change == ChangeNone {
 			t.same |= 1 << i.Ordinal
 		}
-		if i.Asked() {
+		if i.StillWanted() {
 			t.asked |= 1 << i.Ordinal
 		}
 		if i.Pod.Outdated && d.GivenUp == "" {

@@ -64,21 +64,21 @@ func (i Instance) inVain() bool {
 // corrected since. Another version may have changed the data already. Then the earlier etcd ends at
 // once, and recordLaterMinor follows.
 func (i Instance) idle() bool {
-	return i.changing() && (i.Pod.IdleLong || i.Pod.Idle && i.reverted())
+	return i.changing() && (i.Pod.IdleLong || i.Pod.Idle && i.unwanted())
 }
 
-// reverted reports whether the Pod has something to roll back for which the spec does not ask any
+// unwanted reports whether the Pod has something to roll back for which the spec does not ask any
 // more, be it the version or anything else.
-func (i Instance) reverted() bool {
+func (i Instance) unwanted() bool {
 	rolledBack := i.Pod.Version == i.Volume.Version && len(i.Pod.Untried) == 0
-	return !i.Asked() && !rolledBack
+	return !i.StillWanted() && !rolledBack
 }
 
-// Asked reports whether what a member was changed to is what the spec asks for still: all of it but
-// for resources that were not changed and would come while it runs, or what it asks for beside the
-// version. A Pod that still runs what ran before, or does so again, has not tried the version that
-// comes next.
-func (i Instance) Asked() bool {
+// StillWanted reports whether what a member was changed to is what the spec asks for still: all of
+// it but for resources that were not changed and would come while it runs, or what it asks for
+// beside the version. A Pod that still runs what ran before, or does so again, has not tried the
+// version that comes next.
+func (i Instance) StillWanted() bool {
 	if i.Volume.changes() && i.Pod.Version == i.Volume.Version {
 		return false
 	}

@@ -272,7 +272,7 @@ func admitsClients(c *api.EtcdCluster, seen observed) bool {
 // letIn is the step of a healthy cluster, or what it waits for until clients can come: a client
 // that waits for Ready connects to the Service for clients next, which leads only to members that
 // the kubelet has found ready.
-func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue time.Time) membership.Step {
+func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, stallBefore time.Time) membership.Step {
 	switch {
 	case !admitsClients(c, seen):
 		return membership.Step{
@@ -280,7 +280,7 @@ func letIn(c *api.EtcdCluster, seen observed, healthy membership.Step, overdue t
 			Message: "the cluster has formed; clients are let in once its Pods are told to find their data at every later start",
 		}
 	case readyPods(seen) == 0:
-		if step, ok := unreadyBeside(seen, overdue); ok {
+		if step, ok := podsNotReady(seen, stallBefore); ok {
 			return step
 		}
 		return membership.Step{

@@ -99,12 +99,12 @@ func yetToServe(c *api.EtcdCluster, seen observed, i membership.Instance, pod *c
 
 // forClients is the step with what clients find meanwhile: of a healthy cluster whether they are
 // let in, and of a suspended one which members the Service does not lead to.
-func forClients(c *api.EtcdCluster, seen observed, step membership.Step, overdue time.Time) membership.Step {
+func forClients(c *api.EtcdCluster, seen observed, step membership.Step, stallBefore time.Time) membership.Step {
 	switch {
 	case c.Spec.Suspend:
 		return keptOut(c, seen, step)
 	case step.Reason == membership.Healthy:
-		return letIn(c, seen, step, overdue)
+		return letIn(c, seen, step, stallBefore)
 	default:
 		return step
 	}

@@ -42,12 +42,12 @@ func (r *Reconciler) copied(ctx context.Context, c *api.EtcdCluster, seen *obser
 }
 
 // copyFacts is what has come of the copy. Its Pods may be gone by the time that it is done.
-func copyFacts(job *batchv1.Job, pods []corev1.Pod, overdue time.Time) membership.Copy {
-	of := membership.Copy{Begun: true, Done: job.Status.Succeeded > 0, Problem: podless(job, pods, overdue)}
+func copyFacts(job *batchv1.Job, pods []corev1.Pod, stallBefore time.Time) membership.Copy {
+	of := membership.Copy{Begun: true, Done: job.Status.Succeeded > 0, Problem: podless(job, pods, stallBefore)}
 	for n := range pods {
 		pod := &pods[n]
 		of.Done = of.Done || pod.Status.Phase == corev1.PodSucceeded
-		of.Problem = cmp.Or(of.Problem, copyProblem(pod, overdue))
+		of.Problem = cmp.Or(of.Problem, copyProblem(pod, stallBefore))
 	}
 	if of.Done {
 		of.Problem = ""
@@ -56,13 +56,13 @@ func copyFacts(job *batchv1.Job, pods []corev1.Pod, overdue time.Time) membershi
 }
 
 // copyProblem is what the agent has said, or why its Pod does not start.
-func copyProblem(pod *corev1.Pod, overdue time.Time) string {
+func copyProblem(pod *corev1.Pod, stallBefore time.Time) string {
 	for _, container := range []string{render.ContainerInstall, render.ContainerCopy} {
 		if failure := agentResult(pod, container).Failure; failure != nil {
 			return failure.Message
 		}
 	}
-	return notStarted(pod, overdue)
+	return notStarted(pod, stallBefore)
 }
 
 // copyData begins the copy, of an EtcdCluster that has not changed since it was read.

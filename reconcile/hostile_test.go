@@ -163,7 +163,7 @@ func judge(t *testing.T, w world, name string) {
 	now := time.Now()
 	seen := observed{pods: w.pods, claims: w.claims}
 	seen.former = takeFormer(w.cluster, &seen)
-	seen.Observed = facts(w.cluster, seen.pods, seen.claims, w.asked, limits{now: now, overdue: now.Add(-time.Minute), forsaken: now.Add(-time.Hour), lost: now})
+	seen.Observed = facts(w.cluster, seen.pods, seen.claims, w.asked, limits{now: now, stallBefore: now.Add(-time.Minute), replaceBefore: now.Add(-time.Hour), unavailable: now})
 	step := membership.Plan(desired(w.cluster), seen.Observed)
 	if seen.claims[name] != nil {
 		m := member(w.cluster, seen, name)

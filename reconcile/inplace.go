@@ -39,7 +39,7 @@ func inPlace(c *api.EtcdCluster, l limits) membership.InPlace {
 		Reverted: r.Phase == api.RestoreReverting,
 		OnLoss:   r.OnQuorumLoss,
 		Anyway:   r.WhenServing == api.ServingReplace,
-		Lately:   l.down.After(l.overdue),
+		Lately:   l.unavailableSeen.After(l.stallBefore),
 
 		LostLately: lostLately(c, l),
 	}

@@ -209,7 +209,7 @@ func TestPlanIsDone(t *testing.T) {
 // seen is a look at the world.
 func (w world) seen() observed {
 	seen := observed{pods: maps.Clone(w.pods), claims: maps.Clone(w.claims)}
-	l := limits{now: time.Now(), overdue: time.Now()}
+	l := limits{now: time.Now(), stallBefore: time.Now()}
 	seen.former = takeFormer(w.cluster, &seen)
 	seen.Observed = facts(w.cluster, seen.pods, seen.claims, w.asked, l)
 	seen.Former = seen.former.facts(w.cluster, l)

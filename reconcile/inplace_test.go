@@ -222,7 +222,7 @@ func TestSetRestore(t *testing.T) {
 			if tc.cluster != nil {
 				tc.cluster(c)
 			}
-			seen.InPlace = inPlace(c, limits{now: now.Time, overdue: now.Add(time.Minute)}) // nothing was lately
+			seen.InPlace = inPlace(c, limits{now: now.Time, stallBefore: now.Add(time.Minute)}) // nothing was lately
 			if tc.seen != nil {
 				tc.seen(&seen)
 			}

@@ -44,8 +44,8 @@ func (r *Reconciler) jobOf(ctx context.Context, c *api.EtcdCluster, want *batchv
 }
 
 // podless is why a Job has no Pod that should have one by now; empty where it has, or may get one.
-func podless(job *batchv1.Job, pods []corev1.Pod, overdue time.Time) string {
-	if len(pods) > 0 || !job.CreationTimestamp.Time.Before(overdue) {
+func podless(job *batchv1.Job, pods []corev1.Pod, stallBefore time.Time) string {
+	if len(pods) > 0 || !job.CreationTimestamp.Time.Before(stallBefore) {
 		return ""
 	}
 	return "Job " + job.Name + " has no Pod: kubectl describe job " + job.Name + " -n " + job.Namespace + " says why (a quota, a policy, a ServiceAccount that does not exist)"
@@ -53,8 +53,8 @@ func podless(job *batchv1.Job, pods []corev1.Pod, overdue time.Time) string {
 
 // notStarted is why a Pod of a Job does not start that should have by now; empty where it has, or
 // may.
-func notStarted(pod *corev1.Pod, overdue time.Time) string {
-	if pod.CreationTimestamp.After(overdue) {
+func notStarted(pod *corev1.Pod, stallBefore time.Time) string {
+	if pod.CreationTimestamp.After(stallBefore) {
 		return ""
 	}
 	if problem := podstatus.Pending(pod); problem != "" {

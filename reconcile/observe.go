@@ -126,14 +126,14 @@ func facts(c *api.EtcdCluster, pods map[string]*corev1.Pod, claims map[string]*c
 			asked := claim.Spec.Resources.Requests.Storage()
 			i.Volume.Small = c.Spec.Storage.Size.Cmp(*asked) > 0
 			i.Volume.Growing = grows(c, claim)
-			i.Volume.Stuck = stuck(c, claim, l.overdue)
+			i.Volume.Stuck = stuck(c, claim, l.stallBefore)
 			i.Volume.Unfit = unfit(c, claim)
 			i.Volume.Capacity = capacity(claim).Value()
 		})
 	}
 	for name, pod := range pods {
 		all.at(name, func(i *membership.Instance) {
-			l.reads = readingTime(databaseToRead(c, claims[name]))
+			l.readingTime = readingTime(databaseToRead(c, claims[name]))
 			i.Pod = podFacts(c, pod, l)
 			if c.Spec.Storage.Medium == api.MediumMemory && !i.Pod.Ended {
 				i.Volume = volume(c, pod)
@@ -192,7 +192,7 @@ func answered(instances []membership.Instance, pods map[string]*corev1.Pod, aske
 			_, _, otherImage := ranBefore(pod)
 			i.Pod.Resizing = i.Pod.Changing && !otherImage
 			if i.Endpoint.Answered() {
-				heard(&i.Pod, pod)
+				clearNodeLost(&i.Pod, pod)
 			}
 		}
 	}

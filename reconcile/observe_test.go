@@ -527,7 +527,7 @@ func TestFacts(t *testing.T) {
 			w, want := serving(t), healthy().Observed
 			tc.given(&w)
 			tc.want(&want)
-			got := facts(w.cluster, w.pods, w.claims, w.asked, limits{now: now, overdue: now.Add(-2 * time.Minute), forsaken: now.Add(-5 * time.Minute), lost: now})
+			got := facts(w.cluster, w.pods, w.claims, w.asked, limits{now: now, stallBefore: now.Add(-2 * time.Minute), replaceBefore: now.Add(-5 * time.Minute), unavailable: now})
 			if diff := cmp.Diff(want, got, notSizes); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -44,13 +44,13 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 		p.Failing = false // it is started again without that check
 	}
 	since := downSince(c, pod, l.now)
-	if p.Problem == "" && since.Before(l.overdue) {
+	if p.Problem == "" && since.Before(l.stallBefore) {
 		p.Problem = restoreWaits(pod)
 	}
-	p.Overdue = p.Problem != "" && !inconsistent(pod) && since.Before(l.overdue)
-	p.Forsaken = p.Problem != "" && p.Damaged && since.Before(l.forsaken)
+	p.Overdue = p.Problem != "" && !inconsistent(pod) && since.Before(l.stallBefore)
+	p.Forsaken = p.Problem != "" && p.Damaged && since.Before(l.replaceBefore)
 	p.Empty = cameBackEmpty(pod, p.Unfenced, l.now)
-	p.EmptyLong = p.Empty && emptySince(c, pod, since, l.now).Before(l.emptied)
+	p.EmptyLong = p.Empty && emptySince(c, pod, since, l.now).Before(l.replaceEmptyBefore)
 	if p.Empty {
 		p.Problem = "has a volume that came back empty: etcd was told to find its data there, and found none"
 	}
@@ -58,35 +58,43 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Away = pod.DeletionTimestamp.IsZero() && nodeGone(pod, l.now)
 	p.AwayLong = forgotten(pod, l)
 	p.Idle, p.IdleLong = idleFacts(pod, l)
-	p.Deferred = deferredSince(pod, l.overdue)
+	p.Deferred = deferredSince(pod, l.stallBefore)
 	p.BackOff, p.Outgrown = backOff(pod), saysOutgrown(pod)
 	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause))
 	return p
 }
 
-// limits of patience: a member that has been down since before overdue has had time enough to
-// start, and one since before forsaken is given up; since before emptied, if its volume came back
-// empty. etcd that has opened no port yet has the time that reads says beside. A Pod that is
-// younger than pause is not recreated for its kubelet's back-off.
+// limits of patience with the members of a cluster, as points in time.
 type limits struct {
-	now, overdue, forsaken, emptied time.Time
-	reads, pause                    time.Duration
-	lost                            time.Time // since when a cluster that has formed is not available
-	down                            time.Time // the same, since this process has seen it
-	seen                            sights
-	refused                         map[string]refusedPod // by member
+	now                time.Time
+	stallBefore        time.Time     // a member that is down since before then has had time enough to start
+	readingTime        time.Duration // what etcd that has opened no port yet has beside that
+	replaceBefore      time.Time     // a member that is down since before then is replaced
+	replaceEmptyBefore time.Time     // the same, of a member whose volume came back empty
+	pause              time.Duration // a younger Pod is not recreated for its kubelet's back-off
+	unavailable        time.Time     // since when a cluster that has formed is not available; zero: it is
+	unavailableSeen    time.Time     // the same, since this process has seen it
+	seen               sights
+	refused            map[string]refusedPod // by member
 }
 
 // limits of patience with a cluster.
 func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
-	lost, seen := unavailableSince(c, now), r.sightings.of(c, now)
-	down := lost
-	if !lost.IsZero() && !seen.down.since.IsZero() {
-		down = seen.down.since
+	unavailable, seen := unavailableSince(c, now), r.sightings.of(c, now)
+	unavailableSeen := unavailable
+	if !unavailable.IsZero() && !seen.down.since.IsZero() {
+		unavailableSeen = seen.down.since
 	}
 	return limits{
-		now: now, overdue: now.Add(-r.StallAfter), forsaken: now.Add(-replaceAfter(c)), emptied: now.Add(-replaceEmptyAfter(c)),
-		pause: pause(c, now.Sub(lost)), lost: lost, down: down, seen: seen, refused: r.refusedPods.all(c),
+		now:                now,
+		stallBefore:        now.Add(-r.StallAfter),
+		replaceBefore:      now.Add(-replaceAfter(c)),
+		replaceEmptyBefore: now.Add(-replaceEmptyAfter(c)),
+		pause:              pause(c, now.Sub(unavailable)),
+		unavailable:        unavailable,
+		unavailableSeen:    unavailableSeen,
+		seen:               seen,
+		refused:            r.refusedPods.all(c),
 	}
 }
 

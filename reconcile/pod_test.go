@@ -83,7 +83,7 @@ func TestPodFacts(t *testing.T) {
 				UID: "pod", Name: "db-0", CreationTimestamp: created, Annotations: fenced(c, "db-0"),
 			}}
 			tc.mutate(pod)
-			got := podFacts(c, pod, limits{now: overdue, overdue: overdue, forsaken: overdue.Add(-time.Hour)})
+			got := podFacts(c, pod, limits{now: overdue, stallBefore: overdue, replaceBefore: overdue.Add(-time.Hour)})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

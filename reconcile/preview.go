@@ -106,7 +106,7 @@ func look(ctx context.Context, reader client.Reader, c *api.EtcdCluster) (observ
 func judged(ctx context.Context, reader client.Reader, c *api.EtcdCluster, seen observed) (observed, error) {
 	now := time.Now()
 	patience := now.Add(-replaceAfter(c))
-	l := limits{now: now, overdue: patience, forsaken: patience, down: unavailableSince(c, now), seen: asWritten(c)}
+	l := limits{now: now, stallBefore: patience, replaceBefore: patience, unavailableSeen: unavailableSince(c, now), seen: asWritten(c)}
 	seen.Observed = facts(c, seen.pods, seen.claims, remembered(c), l)
 	seen.Former = seen.former.facts(c, l)
 	if err := observeBackup(ctx, c, &seen, reader); err != nil {

@@ -363,7 +363,7 @@ func TestIdle(t *testing.T) {
 			unready.Reason = "ContainersNotReady"
 			pod.Status.Conditions = []corev1.PodCondition{unready}
 			size := resource.MustParse(order.Or(tc.size, "20M"))
-			p := podFacts(newCluster(), pod, limits{now: now, overdue: now.Add(-order.Or(tc.patient, time.Minute)), reads: readingTime(size.Value()), lost: now})
+			p := podFacts(newCluster(), pod, limits{now: now, stallBefore: now.Add(-order.Or(tc.patient, time.Minute)), readingTime: readingTime(size.Value()), unavailable: now})
 			if diff := cmp.Diff(tc.want, facts{p.Idle, p.IdleLong}); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -17,15 +17,15 @@ import (
 // What a Pod's readiness says of etcd. The condition Ready is about all containers and all
 // readiness gates of a Pod, and two write it: the kubelet and the node controller.
 
-// marked reports whether the node controller has taken the Pod's readiness back, because its node
-// is not heard of. It sets Ready to False and changes nothing else (MarkPodsNotReady in
+// markedNotReady reports whether the node controller has taken the Pod's readiness back, because
+// its node is not heard of. It sets Ready to False and changes nothing else (MarkPodsNotReady in
 // pkg/controller/util/node/controller_utils.go, the same from Kubernetes 1.33 to 1.37): a condition
 // that was True has no reason then, and ContainersReady stays True. The kubelet gives a reason
 // wherever it finds a Pod not ready: ContainersNotReady, ReadinessGatesNotReady,
 // UnknownContainerStatuses, PodFailed or PodCompleted (pkg/kubelet/status/generate.go). A Pod that
 // its kubelet has found not ready before gets no mark: only its deletion, which Kubernetes decides
 // five minutes later, tells that its node is away.
-func marked(pod *corev1.Pod) bool {
+func markedNotReady(pod *corev1.Pod) bool {
 	ready, containers := podstatus.Condition(pod, corev1.PodReady), podstatus.Condition(pod, corev1.ContainersReady)
 	return ready != nil && ready.Status != corev1.ConditionTrue && ready.Reason == "" &&
 		(containers == nil || containers.Status == corev1.ConditionTrue)
@@ -40,7 +40,7 @@ func nodeGone(pod *corev1.Pod, now time.Time) bool {
 		return pod.Spec.NodeName != "" && pod.DeletionTimestamp.Add(margin).Before(now)
 	}
 	s := containerStatus(pod)
-	return s != nil && s.Ready && s.State.Running != nil && marked(pod)
+	return s != nil && s.Ready && s.State.Running != nil && markedNotReady(pod)
 }
 
 // evicting is how long Kubernetes may take to delete the Pods of a node that it has given up.
@@ -50,12 +50,12 @@ const evicting = time.Minute
 // would have deleted the Pod.
 func forgotten(pod *corev1.Pod, l limits) bool {
 	return pod.DeletionTimestamp.IsZero() && nodeGone(pod, l.now) &&
-		podstatus.Condition(pod, corev1.PodReady).LastTransitionTime.Time.Before(l.forsaken.Add(-evicting))
+		podstatus.Condition(pod, corev1.PodReady).LastTransitionTime.Time.Before(l.replaceBefore.Add(-evicting))
 }
 
-// beside is what else than etcd keeps the Pod from being ready, in words that follow its name;
-// empty where nothing does.
-func beside(pod *corev1.Pod) string {
+// unreadyBesideEtcd is what else than etcd keeps the Pod from being ready, in words that follow its
+// name; empty where nothing does.
+func unreadyBesideEtcd(pod *corev1.Pod) string {
 	ready := map[string]bool{}
 	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		ready[s.Name] = s.Ready
@@ -98,10 +98,10 @@ func notReadySince(pod *corev1.Pod) time.Time {
 func downSince(c *api.EtcdCluster, pod *corev1.Pod, now time.Time) time.Time {
 	since := notReadySince(pod)
 	containers := podstatus.Condition(pod, corev1.ContainersReady)
-	if !pod.DeletionTimestamp.IsZero() && !marked(pod) && containers != nil && containers.Status == corev1.ConditionTrue {
+	if !pod.DeletionTimestamp.IsZero() && !markedNotReady(pod) && containers != nil && containers.Status == corev1.ConditionTrue {
 		since = pod.DeletionTimestamp.Time // all that is known: it ran, and was to be gone by then
 	}
-	if beside(pod) == "" && !marked(pod) || !votes(c, pod.Name) {
+	if unreadyBesideEtcd(pod) == "" && !markedNotReady(pod) || !votes(c, pod.Name) {
 		return since
 	}
 	return later(since, lastSeen(c, pod.Name).DownSince, now)
@@ -148,12 +148,12 @@ func votes(c *api.EtcdCluster, name string) bool {
 // is no such time: a cluster that has formed must have been without service for as long.
 func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, unreadyLong bool) {
 	s := containerStatus(pod)
-	if s == nil || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || marked(pod) {
+	if s == nil || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || markedNotReady(pod) {
 		return false, false, false
 	}
 	since := s.State.Running.StartedAt.Time
-	if l.lost.After(since) {
-		since = l.lost
+	if l.unavailable.After(since) {
+		since = l.unavailable
 	}
 	if s.Ready {
 		for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
@@ -161,23 +161,23 @@ func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, un
 				since = c.LastTransitionTime.Time
 			}
 		}
-		return true, since.Before(l.overdue), false
+		return true, since.Before(l.stallBefore), false
 	}
-	late := l.late(s)
-	return false, false, since.Before(late) && down.Before(late)
+	before := l.startedBefore(s)
+	return false, false, since.Before(before) && down.Before(before)
 }
 
-// retriesPublish is when etcd has tried twice to propose its name, before which it serves no
+// publishesTwice is when etcd has tried twice to propose its name, before which it serves no
 // clients: a request to itself times out after 7 s.
-const retriesPublish = 10 * time.Second
+const publishesTwice = 10 * time.Second
 
-// late is when etcd of a container must have been started to have had time enough to serve. Before
-// it opens a port it reads its data, which takes the longer the more there is.
-func (l limits) late(s *corev1.ContainerStatus) time.Time {
+// startedBefore is when etcd of a container must have been started to have had time enough to
+// serve. Before it opens a port it reads its data, which takes the longer the more there is.
+func (l limits) startedBefore(s *corev1.ContainerStatus) time.Time {
 	if s.Started != nil && *s.Started { // the probe of its start has passed
-		return l.overdue
+		return l.stallBefore
 	}
-	return l.overdue.Add(-l.reads)
+	return l.stallBefore.Add(-l.readingTime)
 }
 
 // databaseToRead is the size of the largest member's database, in bytes, or of what its first
@@ -209,39 +209,39 @@ func readingTime(bytes int64) time.Duration {
 // once more to serve, and for longer than waiting helps.
 func idleFacts(pod *corev1.Pod, l limits) (idle, long bool) {
 	s := containerStatus(pod)
-	if s == nil || s.Ready || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || marked(pod) {
+	if s == nil || s.Ready || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || markedNotReady(pod) {
 		return false, false
 	}
 	since := s.State.Running.StartedAt.Time
 	if unready := notReadySince(pod); unready.After(since) {
 		since = unready
 	}
-	idle = since.Before(l.now.Add(-retriesPublish))
-	return idle, idle && since.Before(l.late(s))
+	idle = since.Before(l.now.Add(-publishesTwice))
+	return idle, idle && since.Before(l.startedBefore(s))
 }
 
-// heard takes back what the node controller says of a member that answers: its kubelet is away, and
-// etcd is not.
-func heard(p *membership.Pod, pod *corev1.Pod) {
-	if pod.DeletionTimestamp.IsZero() && marked(pod) {
+// clearNodeLost takes back what the node controller says of a member that answers: its kubelet is
+// away, and etcd is not.
+func clearNodeLost(p *membership.Pod, pod *corev1.Pod) {
+	if pod.DeletionTimestamp.IsZero() && markedNotReady(pod) {
 		p.Problem, p.Damaged, p.Overdue, p.Forsaken = "", false, false, false
 	}
 }
 
-// unreadyBeside is the step of a cluster whose members serve, and whose Pods are kept from being
+// podsNotReady is the step of a cluster whose members serve, and whose Pods are kept from being
 // ready by something beside etcd alone: the Service for clients leads to none of them. False where
 // a member has yet to be found ready.
-func unreadyBeside(seen observed, overdue time.Time) (membership.Step, bool) {
+func podsNotReady(seen observed, stallBefore time.Time) (membership.Step, bool) {
 	var why []string
 	lasts := true
 	for name, pod := range seen.pods {
-		s, what := containerStatus(pod), beside(pod)
+		s, what := containerStatus(pod), unreadyBesideEtcd(pod)
 		if s == nil || !s.Ready || what == "" {
 			return membership.Step{}, false
 		}
 		why = append(why, name+" ("+what+")")
 		ready := podstatus.Condition(pod, corev1.PodReady)
-		lasts = lasts && ready != nil && ready.LastTransitionTime.Time.Before(overdue)
+		lasts = lasts && ready != nil && ready.LastTransitionTime.Time.Before(stallBefore)
 	}
 	slices.Sort(why)
 	step := membership.Step{

@@ -245,7 +245,7 @@ func TestReadiness(t *testing.T) {
 			want := tc.want
 			want.UID, want.Version = "pod", membership.Version{Major: 3, Minor: 6, Patch: 16}
 			l := (&Reconciler{StallAfter: time.Minute}).limits(c, now)
-			l.reads = readingTime(databaseToRead(c, tc.claim))
+			l.readingTime = readingTime(databaseToRead(c, tc.claim))
 			got := podFacts(c, pod, l)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -363,7 +363,7 @@ func TestBeside(t *testing.T) {
 			pod := newPod("db-0")
 			runningPod(pod, time.Time{})
 			tc.mutate(pod)
-			if diff := cmp.Diff(tc.want, beside(pod)); diff != "" {
+			if diff := cmp.Diff(tc.want, unreadyBesideEtcd(pod)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})

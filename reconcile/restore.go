@@ -88,8 +88,8 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 		return err
 	}
 	seen.Search.Begun = true
-	overdue := time.Now().Add(-r.StallAfter)
-	seen.Search.Problem = podless(job, pods, overdue)
+	stallBefore := time.Now().Add(-r.StallAfter)
+	seen.Search.Problem = podless(job, pods, stallBefore)
 	for n := range pods {
 		pod := &pods[n]
 		result := agentResult(pod, render.ContainerFind)
@@ -97,7 +97,7 @@ func (r *Reconciler) searched(ctx context.Context, c *api.EtcdCluster, seen *obs
 			seen.found = found(c, *m, result.Verification)
 			seen.Search.Found = snapshotFacts(seen.found)
 		}
-		seen.Search.Problem = cmp.Or(seen.Search.Problem, searchProblem(c, pod, result, overdue))
+		seen.Search.Problem = cmp.Or(seen.Search.Problem, searchProblem(c, pod, result, stallBefore))
 	}
 	if seen.found != nil {
 		seen.Search.Problem = ""
@@ -124,7 +124,7 @@ func found(c *api.EtcdCluster, m podstatus.Manifest, v *podstatus.Verification) 
 }
 
 // searchProblem is why nothing was found: what the agent has said, or why its Pod does not start.
-func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result, overdue time.Time) string {
+func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result, stallBefore time.Time) string {
 	if failure := result.Failure; failure != nil {
 		problem := failure.Message
 		r := c.Status.Restore
@@ -139,7 +139,7 @@ func searchProblem(c *api.EtcdCluster, pod *corev1.Pod, result podstatus.Result,
 		}
 		return problem
 	}
-	return notStarted(pod, overdue)
+	return notStarted(pod, stallBefore)
 }
 
 // allowUnverified is what to do for a snapshot to be taken that was not verified. The spec of an

@@ -535,7 +535,7 @@ func TestRestoring(t *testing.T) {
 			pod.Annotations = fenced(c, "db-1")
 			pod.Annotations[api.AnnotationRestore] = "5a db-monday"
 			tc.change(pod)
-			p := podFacts(c, pod, limits{now: time.Now(), overdue: time.Now()})
+			p := podFacts(c, pod, limits{now: time.Now(), stallBefore: time.Now()})
 			if p.Restoring != tc.restoring || p.Unfenced != tc.unfenced || p.Problem != tc.problem {
 				t.Errorf("%s: want %v, %v, %q, got %v, %v, %q", tc.reason, tc.restoring, tc.unfenced, tc.problem, p.Restoring, p.Unfenced, p.Problem)
 			}

@@ -154,7 +154,7 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 		if last.madeOf != madeOf(of, claims[i.Name]) {
 			continue
 		}
-		i.Pod.Problem, i.Pod.NeverRan, i.Pod.Overdue = "has no Pod: "+last.message, true, last.since.Before(l.overdue)
+		i.Pod.Problem, i.Pod.NeverRan, i.Pod.Overdue = "has no Pod: "+last.message, true, last.since.Before(l.stallBefore)
 		i.Pod.Untried = render.Differing(of, served)
 		if givenUp(c) == "" && len(render.Differing(of, c)) > 0 {
 			i.Pod.Outdated, i.Pod.Change = true, membership.ChangePod

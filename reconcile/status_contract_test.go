@@ -76,7 +76,7 @@ func TestStatusStable(t *testing.T) {
 		for n := range w.cluster.Status.Members {
 			w.cluster.Status.Members[n].DownSince = new(metav1.NewTime(time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)))
 		}
-		seen := observed{Observed: facts(w.cluster, w.pods, w.claims, w.asked, limits{overdue: time.Now()}), pods: w.pods, claims: w.claims}
+		seen := observed{Observed: facts(w.cluster, w.pods, w.claims, w.asked, limits{stallBefore: time.Now()}), pods: w.pods, claims: w.claims}
 		return status(w.cluster, seen, membership.Plan(desired(w.cluster), seen.Observed))
 	}
 	want := look(0, 1, 2)

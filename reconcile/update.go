@@ -145,7 +145,7 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	if err := r.tryPutBack(ctx, c, seen, name); err != nil {
 		return err
 	}
-	if i.Asked() {
+	if i.StillWanted() {
 		failed := c.Status.DeepCopy()
 		failed.FailedChange = &api.FailedChange{Generation: c.Generation, Message: tried(step)}
 		if err := r.report(ctx, c, *failed); err != nil {

@@ -2,8 +2,8 @@ package membership
 
 import "testing"
 
-// TestAsked: what is given up is what was tried.
-func TestAsked(t *testing.T) {
+// TestStillWanted: what is given up is what was tried.
+func TestStillWanted(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -27,7 +27,7 @@ func TestAsked(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tc.args.Asked(); got != tc.want {
+			if got := tc.args.StillWanted(); got != tc.want {
 				t.Errorf("%s: got %t", tc.reason, got)
 			}
 		})
