@@ -103,6 +103,14 @@ var rollBounds = map[string]exploration[rollBound]{
 		reason: "Three members, and such an image in the middle of the way, on the node of the last one alone",
 		bound:  rollBound{size: 3, from: roll35, specs: []rollVersion{roll35, roll37}, broken: []rollVersion{roll36}, onOne: true, mute: true, patient: true, mends: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 	},
+	"OneUnstarted": {
+		reason: "One member, and options with which its kubelet starts no etcd, and does not say why",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, wrong: true, unstarted: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1, delays: 1}},
+	},
+	"Unstarted": {
+		reason: "Three members, and such options",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36}, options: true, wrong: true, unstarted: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
 	"OnePassing": {
 		reason: "One member, and options with which etcd answers now and then, and ends again",
 		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, options: true, passing: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1}},

@@ -31,7 +31,7 @@ func (s *rollState) pack() rollKey {
 	}
 	k[0] |= w.guard() // the word for the rest is full
 	k[1] |= uint64(w.refused) << guardBits
-	k[2] |= uint64(s.budget.silences) << guardBits
+	k[2] |= uint64(s.budget.silences)<<guardBits | uint64(one(w.unstarted))<<63
 	k[3] |= uint64(one(w.unseen)|one(w.patient)<<1|one(w.onOne)<<2) << guardBits
 	if w.unpulled {
 		k[4] |= 1 << guardBits
@@ -111,7 +111,7 @@ func (k rollKey) unpack() rollState {
 	k[0] &= 1<<guardBits - 1
 	w.refused = rollWrite(k[1] >> guardBits)
 	k[1] &= 1<<guardBits - 1
-	s.budget.silences = uint8(k[2] >> guardBits)
+	s.budget.silences, w.unstarted = uint8(k[2]>>guardBits)&3, k[2]>>63 == 1
 	k[2] &= 1<<guardBits - 1
 	w.unseen, w.patient, w.onOne = k[3]>>guardBits&1 == 1, k[3]>>(guardBits+1)&1 == 1, k[3]>>(guardBits+2)&1 == 1
 	k[3] &= 1<<guardBits - 1

@@ -34,7 +34,7 @@ func exploreRoll(b rollBound, p rollPlanner) (*rollExplorer, *ringStory) {
 		start.roll.wrong = 1 << rollWrong
 	}
 	start.roll.mute, start.roll.unpulled = b.mute, b.unpulled
-	start.roll.patient, start.roll.onOne = b.patient, b.onOne
+	start.roll.patient, start.roll.onOne, start.roll.unstarted = b.patient, b.onOne, b.unstarted
 	start.roll.unseen = b.passing || b.mute || b.fades != nil || b.refuses && b.kills
 	if b.passing {
 		start.roll.passing = 1 << rollWrong

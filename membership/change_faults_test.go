@@ -11,6 +11,7 @@ type rollBound struct {
 	wrong     bool          // and to such with which etcd does not start
 	mute      bool          // what does not come up runs on, and never serves
 	patient   bool          // and waiting for it helps for longer than anything takes here
+	unstarted bool          // or its kubelet starts no etcd with them, and does not say why
 	passing   bool          // or to such with which it answers, and ends a moment later
 	spoils    bool          // those that all have at first may stop to come up
 	unmarked  bool          // no volume says with what its member has served, as before there was such a mark

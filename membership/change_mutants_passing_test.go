@@ -48,6 +48,12 @@ var passingMutants = map[string]rollMutant{
 			}))
 		}), want: "L",
 	},
+	"WaitsForUnstarted": {
+		reason: "A member whose kubelet starts no etcd is waited for when the spec was reverted",
+		bound:  "Unstarted", mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
+			return rollback(d, each(o, func(i *Instance) { i.Pod.NeverRan = i.Pod.NeverRan && !i.Pod.Unstarted }))
+		}), want: "L",
+	},
 	"CountsAnswers": {
 		reason: "The last member of a version is taken for one that the spec does not ask for, for all that answer run that version",
 		bound:  "LastBroken", mutant: rollPlanner{phases: Phases, operator: rollCareless{countsAnswers: true}}, want: "L",

@@ -112,6 +112,12 @@ func (w *roll) mutes(i int) bool {
 	return w.mute && w.wronglyMade(&w.seats[i]) && !w.brokenOn(i)
 }
 
+// startsNothing reports whether the kubelet of a Pod has started no etcd, and does not say why.
+func (w *roll) startsNothing(i int) bool {
+	s := &w.seats[i]
+	return w.unstarted && s.failing && !s.early // no image is broken in these worlds
+}
+
 // tries reports whether a member that has been changed runs on, does not serve, and is what the
 // spec asks for next. Then it may read its log still, as long as waiting helps.
 func (w *roll) tries(i int) bool {

@@ -168,6 +168,8 @@ func (x *rollExplorer) rest(w *roll, t *rollDecision) string {
 		return "it says that all is well: " + step.String()
 	case w.hopeless() || w.awaits() || w.triesAny():
 		return ""
+	case step.Action == Stall && (step.Reason == PodPending || step.Reason == Unreachable) && w.unstarted && w.wrong>>w.template&1 == 1:
+		return "" // the spec asks for it, and a person is told
 	case step.Action == Wait:
 		return "L3: it waits for nothing: " + step.String()
 	case step.Reason == VersionNotAllowed && noWay != nil:

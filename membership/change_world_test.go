@@ -14,30 +14,31 @@ const rollSeats = 5
 
 // roll is the truth, of which an operator sees a glance.
 type roll struct {
-	size     uint8 // spec.replicas
-	spec     rollVersion
-	template rollOptions // spec.options and the like, for which a Pod is recreated
-	givenUp  bool        // this generation of the spec was tried in vain
-	broken   uint8       // the versions whose images do not come up, one bit each
-	wrong    uint8       // the options that do not come up, in the same way
-	passing  uint8       // the options with which etcd answers, and ends a moment later, in the same way
-	unpulled bool        // images that do not come up are such that cannot be pulled
-	mute     bool        // what does not come up leaves a process running, and it never serves
-	patient  bool        // and waiting for it helps for longer than anything takes here
-	onOne    bool        // images that do not come up come up on every other node than that of m-0
-	lies     bool        // what is called 3.5.35 is 3.6.16
-	alarm    bool        // NOSPACE
-	corrupt  bool        // CORRUPT
-	sized    bool        // it is known how large the database is, and may be
-	db       rollSize
-	refused  rollWrite // what the API server refuses
-	unseen   bool      // a later minor may serve and not come back, before an operator sees it
-	guarded  bool      // a snapshot is to be verified before the version changes
-	backup   rollBackup
-	leader   uint8     // the seat that leads, and 1
-	cluster  rollMinor // etcd's cluster version
-	down     rollMinor // to which the cluster is being downgraded; 0: it is not
-	seats    [rollSeats]rollSeat
+	size      uint8 // spec.replicas
+	spec      rollVersion
+	template  rollOptions // spec.options and the like, for which a Pod is recreated
+	givenUp   bool        // this generation of the spec was tried in vain
+	broken    uint8       // the versions whose images do not come up, one bit each
+	wrong     uint8       // the options that do not come up, in the same way
+	passing   uint8       // the options with which etcd answers, and ends a moment later, in the same way
+	unpulled  bool        // images that do not come up are such that cannot be pulled
+	mute      bool        // what does not come up leaves a process running, and it never serves
+	unstarted bool        // the kubelet of a Pod with wrong options starts no etcd, and does not say why
+	patient   bool        // and waiting for it helps for longer than anything takes here
+	onOne     bool        // images that do not come up come up on every other node than that of m-0
+	lies      bool        // what is called 3.5.35 is 3.6.16
+	alarm     bool        // NOSPACE
+	corrupt   bool        // CORRUPT
+	sized     bool        // it is known how large the database is, and may be
+	db        rollSize
+	refused   rollWrite // what the API server refuses
+	unseen    bool      // a later minor may serve and not come back, before an operator sees it
+	guarded   bool      // a snapshot is to be verified before the version changes
+	backup    rollBackup
+	leader    uint8     // the seat that leads, and 1
+	cluster   rollMinor // etcd's cluster version
+	down      rollMinor // to which the cluster is being downgraded; 0: it is not
+	seats     [rollSeats]rollSeat
 }
 
 type rollSeat struct {

@@ -81,6 +81,11 @@ func unplaced(i *Instance) {
 	i.Pod.Problem, i.Pod.Failing, i.Pod.NeverRan = "cannot be scheduled: 0/3 nodes are available", false, true
 }
 
+// unstarted is one whose kubelet has long started no etcd.
+func unstarted(i *Instance) {
+	i.Pod.Problem, i.Pod.Unstarted = "has not started its container", true
+}
+
 // downgradingTo is what members tell of a downgrade that etcd was told of.
 func downgradingTo(v Version) change {
 	return onAll(func(i *Instance) {

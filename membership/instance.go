@@ -85,8 +85,10 @@ type Pod struct {
 	Terminating bool
 	Foreign     bool
 	// Problem is why it does not run, in words that a person can act on; empty when it runs or
-	// nothing is known.
-	Problem string
+	// nothing is known. Unstarted: it is that its kubelet has long started no etcd, and does not
+	// say why.
+	Problem   string
+	Unstarted bool
 	// NeverRan: no process of it has ever started, so nothing was written through it.
 	NeverRan bool
 	// Ended: it has ended for good, for example by eviction from a node that lacked space; nothing
@@ -117,7 +119,8 @@ type Pod struct {
 	// Untried are the parts of the spec of which it was made and with which its member has never
 	// served, where it is known with which it has. There is something to go back to then.
 	Untried []string
-	// Failing: it was tried more than once, and the next try is put off.
+	// Failing: it was tried more than once, and the next try is put off. Or its kubelet takes no
+	// Pod that asks for what it asks for, or evicts each.
 	Failing bool
 	// ImageUnavailable: its kubelet can neither find nor pull the image of its etcd.
 	ImageUnavailable bool
@@ -153,7 +156,7 @@ type Pod struct {
 	Empty, EmptyLong bool
 	// BackOff: its kubelet waits before it starts etcd again, which something from outside has
 	// ended. A new Pod starts at once. Young: the Pod was created too lately to be recreated for
-	// that.
+	// that, or because it has ended.
 	BackOff, Young bool
 	// Unfenced: on an empty directory its process would start as a new member, as the first start
 	// and a join need it.

@@ -52,6 +52,10 @@ var unmodelled = map[string]struct {
 		reason: "no model knows the sizes of volumes",
 		base:   refusing(64, 60, 64), args: []change{onAll(widened(128)), onAll(small)}, want: "updateMember",
 	},
+	"expandVolumesMeanwhile": {
+		reason: "no model knows the sizes of volumes",
+		base:   upgrading(etcd36, etcd37), args: []change{abandonedChange, onAll(func(i *Instance) { i.Volume.Small = true })}, want: "updateFailed",
+	},
 	"expandVolumes": {
 		reason: "no model knows the sizes of volumes",
 		base:   formed3, args: []change{on(0, small), on(2, small)}, want: "healthy",

@@ -77,6 +77,7 @@ var Phases = []Phase{
 		{"volumeTooSmall", "The database is larger than a new volume allows.", volumeTooSmall},
 		{"versionMismatch", "An image runs another version of etcd than its tag says.", versionMismatch},
 		{"waitForUpdate", "The member that was updated last is ready before the next one is updated.", waitForUpdate},
+		{"expandVolumesMeanwhile", "Volumes grow although an update failed or cannot be carried out.", expandVolumesMeanwhile},
 		{"updateFailed", "An update that was rolled back is not tried again before the spec changes.", updateFailed},
 		{"quotaTooSmall", "The database would reach the quota that the spec asks for.", quotaTooSmall},
 		{"rewriteWAL", "Members save a snapshot, so that their WAL has no entries of etcd 3.5, which 3.7 cannot read.", rewriteWAL},

@@ -199,6 +199,21 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{onAll(same), on(1, reads), on(1, next(etcd37)), on(1, outdated), on(1, differs(ChangeResources, "resources"))},
 			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
 		},
+		"IdleVersionOptions": {
+			reason: "Other options come when it serves as well",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(differs(ChangePod, "options")), on(1, reads), on(1, next(etcd37)), on(1, outdated)},
+			want:   Step{Action: Wait, Reason: MemberDown, Message: "waiting for members that do not serve: m-1 does not answer"},
+		},
+		"IdleVersionRegistry": {
+			reason: "From another registry another image may come, which serves",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{onAll(differs(ChangeImage, "image")), on(1, reads), on(1, next(etcd37)), on(1, outdated)},
+			want: Step{
+				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
+				Message: "rolling m-1 back: with etcd 3.7.3 it does not answer",
+			},
+		},
 		"IdleResourcesReverted": {
 			reason: "The resources with which it does not serve are not asked for any more",
 			base:   upgrading(etcd36, etcd36),

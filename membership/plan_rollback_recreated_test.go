@@ -92,6 +92,39 @@ func TestPlanRollbackRecreated(t *testing.T) {
 				Message: "rolling m-1 back: with the new spec.scheduling it cannot be scheduled: 0/3 nodes are available",
 			},
 		},
+		"Unstarted": {
+			reason: "A volume may take minutes to be attached elsewhere",
+			base:   formed3,
+			args:   []change{on(1, unplaced), on(1, overdue), on(1, unstarted)},
+			want: Step{
+				Action: Stall, Reason: PodPending,
+				Message: "waiting for members that do not serve: m-1 has not started its container. Waiting has not helped: remove the cause",
+			},
+		},
+		"UnstartedReverted": {
+			reason: "Nothing waits for what is not asked for any more",
+			base:   formed3,
+			args:   []change{on(1, unplaced), on(1, overdue), on(1, unstarted), on(1, outdated)},
+			want: Step{
+				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
+				Message: "rolling m-1 back: with the new spec.scheduling it has not started its container",
+			},
+		},
+		"EndedReverted": {
+			reason: "A Pod that is made of it again may end again",
+			base:   formed3,
+			args:   []change{on(1, unplaced), on(1, outdated), on(1, func(i *Instance) { i.Pod.Ended, i.Pod.Problem = true, "has ended (OutOfcpu)" })},
+			want: Step{
+				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
+				Message: "rolling m-1 back: with the new spec.scheduling it has ended (OutOfcpu)",
+			},
+		},
+		"EndedYoung": {
+			reason: "Its kubelet may end the next one too: not every second",
+			base:   formed3,
+			args:   []change{on(1, unplaced), on(1, func(i *Instance) { i.Pod.Ended, i.Pod.Young, i.Pod.Problem = true, true, "has ended (OutOfcpu)" })},
+			want:   Step{Action: Wait, Reason: PodPending, Message: "waiting for members that do not serve: m-1 has ended (OutOfcpu)"},
+		},
 		"UnfitEvicted": {
 			reason: "Its node had no room, which says nothing of the change: it is recreated",
 			base:   formed3,

@@ -108,6 +108,12 @@ func TestPlanRollback(t *testing.T) {
 				Message: "m-1: with etcd 3.7.3 it cannot pull the image. It was rolled back. Only m-0 has what the spec asks for, and the others run what they ran before. Correct or revert the spec; any change of the spec has it tried again, such as spec.suspend set to true and then to false",
 			},
 		},
+		"GivenUpAndLarger": {
+			reason: "It keeps no volume from growing: the disk may be nearly full",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{abandonedChange, onAll(func(i *Instance) { i.Volume.Small = true })},
+			want:   Step{Action: Expand, Members: []string{"m-0", "m-1", "m-2"}, Reason: Changing, Message: "growing the volumes of m-0, m-1, m-2"},
+		},
 		"GivenUpAndDown": {
 			reason: "First the one that was rolled back must be back",
 			base:   upgrading(etcd36, etcd37),

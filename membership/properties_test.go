@@ -205,7 +205,7 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("its data goes with its Pod")
 	case s.Action == PutBack && (i.Endpoint.Answered() && (!i.Pod.Away || i.Endpoint.Version != i.Volume.Version) || i.Pod.Terminating || !i.Pod.Changing && len(i.Pod.Untried) == 0 && i.Volume.Next == Version{}):
 		return errors.New("it was not changed, or is coming up with what it was changed to")
-	case s.Action == PutBack && !i.Pod.Failing && !i.Pod.Starved && !i.Pod.IdleLong && (!i.Pod.Idle || !i.unwanted()) && (!i.Pod.NeverRan || !i.Pod.Overdue && !i.Pod.Outdated):
+	case s.Action == PutBack && !i.Pod.Failing && !i.Pod.Starved && !i.Pod.IdleLong && (!i.Pod.Idle || !i.unwanted()) && (!i.Pod.NeverRan || !i.Pod.Overdue && !i.Pod.Outdated) && (!i.Pod.Ended || !i.Pod.Outdated):
 		return errors.New("it may yet come up with what it was changed to")
 	case s.Action == PutBack && !i.Pod.Away && !i.Pod.Failing && !i.Pod.Starved && !i.Pod.IdleLong && !i.Pod.NeverRan && i.StillWanted():
 		return errors.New("nothing but a reverted spec rolls it back, and the spec still asks for it")

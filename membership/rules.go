@@ -91,10 +91,10 @@ func hibernate(d Desired, o Observed) (Step, bool) {
 	return Step{Action: None, Reason: Hibernated, Message: "spec.replicas is 0: nothing runs, the volumes are kept"}, true
 }
 
-// recreateStuckPod recreates three kinds of Pods that do not serve: a Pod that has ended for good;
-// a Pod that cannot start, and was made from a spec that has been corrected since (an image, a
-// node, a flag); and a Pod whose kubelet delays the start of a container longer than it would in a
-// new Pod.
+// recreateStuckPod recreates three kinds of Pods that do not serve: a Pod that has ended for good,
+// some seconds after it was created, since its kubelet may end the next one too; a Pod that cannot
+// start, and was made from a spec that has been corrected since (an image, a node, a flag); and a
+// Pod whose kubelet delays the start of a container longer than it would in a new Pod.
 func recreateStuckPod(d Desired, o Observed) (Step, bool) {
 	idle := func(i Instance) bool {
 		harmless := !i.Volume.Terminating && !i.Volume.Replaced // no data goes with it, and it can start again
@@ -105,7 +105,7 @@ func recreateStuckPod(d Desired, o Observed) (Step, bool) {
 	}
 	step := Step{Action: Stop, Reason: Replacing}
 	step.Members = names(o.Instances, func(i Instance) bool {
-		return idle(i) && (i.Pod.Ended || !i.changing() && i.Pod.Outdated && (i.Pod.Problem != "" || i.Pod.Idle && !o.Formed()))
+		return idle(i) && (i.Pod.Ended && !i.Pod.Young || !i.changing() && i.Pod.Outdated && (i.Pod.Problem != "" || i.Pod.Idle && !o.Formed()))
 	})
 	step.Message = "replacing the Pods " + list(step.Members) + ", which do not serve and never will: they have ended for good, or were made from an earlier spec"
 	if len(step.Members) == 0 {

@@ -10,6 +10,18 @@ func expandVolumes(d Desired, o Observed) (Step, bool) {
 	return Step{Action: Expand, Members: small, Reason: Changing, Message: "growing the volumes of " + list(small)}, len(small) > 0 && !d.Ephemeral
 }
 
+// expandVolumesMeanwhile: an update that failed, or cannot be carried out, keeps no volume from
+// growing. The disk may be nearly full.
+func expandVolumesMeanwhile(d Desired, o Observed) (Step, bool) {
+	for _, stalls := range []func(Desired, Observed) (Step, bool){updateFailed, quotaTooSmall, versionNotAllowed, updateMember} {
+		if step, ok := stalls(d, o); ok {
+			grow, small := expandVolumes(d, o)
+			return grow, small && step.Action == Stall
+		}
+	}
+	return Step{}, false
+}
+
 // waitForExpansion: the kubelet expands the file system last. If a driver hangs, or expands the
 // file system only when the volume is mounted again, an administrator has to act. That is a stall,
 // so that the cluster does not keep its turn.

@@ -52,12 +52,15 @@ func (i Instance) changing() bool {
 func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Version }
 
 // inVain reports whether waiting for an updated Pod does not help: its container has failed more
-// than once; it was OOM-killed with its new memory limit; etcd runs and does not serve; or no node
-// fits it for long, or the spec has been corrected since.
+// than once; it was OOM-killed with its new memory limit; etcd runs and does not serve; no node
+// fits it for long; or its kubelet has ended it, or starts no etcd, and the spec has been corrected
+// since. A volume may take minutes to be attached elsewhere: that alone is waited for.
 func (i Instance) inVain() bool {
-	unplaced := len(i.Pod.Untried) > 0 && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
+	tried := len(i.Pod.Untried) > 0
+	unplaced := tried && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
 	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
-	return i.Pod.Failing || starved || i.idle() || unplaced && (i.Pod.Overdue || i.Pod.Outdated)
+	return i.Pod.Failing || starved || i.idle() || unplaced && i.Pod.Overdue && !i.Pod.Unstarted ||
+		(unplaced || tried && i.Pod.Ended) && i.Pod.Outdated
 }
 
 // idle reports whether etcd runs after an update and does not serve: for long, or the spec has been
@@ -68,10 +71,13 @@ func (i Instance) idle() bool {
 }
 
 // unwanted reports whether the Pod has something to roll back for which the spec does not ask any
-// more, be it the version or anything else.
+// more, be it the version or anything else. A version that is asked for still is wanted, whatever
+// the spec has come to ask for beside it; but from another image it may serve.
 func (i Instance) unwanted() bool {
 	rolledBack := i.Pod.Version == i.Volume.Version && len(i.Pod.Untried) == 0
-	return !i.StillWanted() && !rolledBack
+	onlyVersion := i.Volume.changes() && len(i.Pod.Untried) == 0
+	otherImage := slices.Contains(i.Pod.Parts, "version") || slices.Contains(i.Pod.Parts, "image")
+	return !i.StillWanted() && !rolledBack && (!onlyVersion || i.Pod.Change != ChangePod || otherImage)
 }
 
 // StillWanted reports whether what a member was changed to is what the spec asks for still: all of

@@ -74,15 +74,17 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	asked := r.ask(ctx, c, seen.pods)
 	now := time.Now()
 	seen.begun, seen.denied = r.begun(c, now), asked.denied && asked.members == nil
-	seen.Observed = facts(c, seen.pods, seen.claims, asked, r.limits(c, now))
+	l := r.limits(c, now)
+	l.first = r.firstSeen(c, seen.pods, now)
+	seen.Observed = facts(c, seen.pods, seen.claims, asked, l)
 	found := r.keys.of(c)
 	for n := range seen.Instances {
 		i := &seen.Instances[n]
 		i.Pod.Cleared = i.Pod.Cleared || r.AgentImage == "" // there is nothing to run the agent of
 		i.Pod.Expired = found.expiredFor(c, seen.pods[i.Name])
 	}
-	seen.Former = seen.former.facts(c, r.limits(c, now))
-	seen.proves = r.prove(c, &seen, now)
+	seen.Former = seen.former.facts(c, l)
+	seen.proves = r.prove(c, &seen, l.first, now)
 	r.compared(ctx, c, &seen)
 	if err := errors.Join(r.observeRestores(ctx, c, &seen, reader), r.observeClients(ctx, c, &seen), r.searched(ctx, c, &seen), r.copied(ctx, c, &seen), observeBackup(ctx, c, &seen, reader)); err != nil {
 		return observed{}, err

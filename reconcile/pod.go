@@ -17,13 +17,11 @@ import (
 
 // podFacts reads from a Pod what the planner may know of it.
 func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
-	p := membership.Pod{UID: string(pod.UID), NeverRan: true}
+	p := membership.Pod{UID: string(pod.UID), NeverRan: neverRan(containerStatus(pod))}
 	p.Foreign, p.Terminating = belongs(c, pod)
-	if s := containerStatus(pod); s != nil {
-		p.NeverRan = s.State.Running == nil && s.State.Terminated == nil && s.LastTerminationState.Terminated == nil && s.RestartCount == 0
-	}
 	p.Ended = ended(pod)
-	p.Problem, p.Failing, p.PutOff = podProblem(pod), failing(pod), putOff(pod)
+	p.Problem, p.PutOff = podProblem(pod), putOff(pod)
+	p.Failing = (failing(pod) || rejected(pod)) && !inconsistent(pod) // else it is started again without that check
 	if v, ok := render.ImageVersion(render.AppliedImage(c, pod)); ok {
 		p.Version, _ = membership.ParseVersion(v) // the zero Version where the name says none
 	}
@@ -40,12 +38,9 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	}
 	p.Damaged = p.Damaged || damaged(pod)
 	p.Starved = starved(pod)
-	if inconsistent(pod) {
-		p.Failing = false // it is started again without that check
-	}
 	since := downSince(c, pod, l.now)
-	if p.Problem == "" && since.Before(l.stallBefore) {
-		p.Problem = restoreWaits(pod)
+	if p.Problem == "" {
+		p.Problem, p.Unstarted = startsNothing(pod, since, l)
 	}
 	p.Overdue = p.Problem != "" && !inconsistent(pod) && since.Before(l.stallBefore)
 	p.Forsaken = p.Problem != "" && p.Damaged && since.Before(l.replaceBefore)
@@ -60,20 +55,40 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Idle, p.IdleLong = idleFacts(pod, l)
 	p.Deferred = deferredSince(pod, l.stallBefore)
 	p.BackOff, p.Outgrown = backOff(pod), saysOutgrown(pod)
-	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause))
+	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause)) || p.Ended && pod.CreationTimestamp.After(l.now.Add(-betweenEnded))
 	return p
+}
+
+// startsNothing is why a Pod may wait whose kubelet has long started nothing in it, and has no word
+// for it; unstarted is that this is etcd, and not what comes before it. The node of the Pod may say
+// by a clock that is behind since when it waits; the API server says when it was created.
+func startsNothing(pod *corev1.Pod, since time.Time, l limits) (problem string, unstarted bool) {
+	if !since.Before(l.stallBefore) || !pod.CreationTimestamp.Time.Before(l.stallBefore) {
+		return "", false
+	}
+	if problem = restoreWaits(pod); problem != "" {
+		return problem, false
+	}
+	problem = neverStarted(pod)
+	return problem, problem != ""
+}
+
+// neverRan reports whether no process of a container has ever started.
+func neverRan(s *corev1.ContainerStatus) bool {
+	return s == nil || s.State.Running == nil && s.State.Terminated == nil && s.LastTerminationState.Terminated == nil && s.RestartCount == 0
 }
 
 // limits of patience with the members of a cluster, as points in time.
 type limits struct {
 	now                time.Time
-	stallBefore        time.Time     // a member that is down since before then has had time enough to start
-	readingTime        time.Duration // what etcd that has opened no port yet has beside that
-	replaceBefore      time.Time     // a member that is down since before then is replaced
-	replaceEmptyBefore time.Time     // the same, of a member whose volume came back empty
-	pause              time.Duration // a younger Pod is not recreated for its kubelet's back-off
-	unavailable        time.Time     // since when a cluster that has formed is not available; zero: it is
-	unavailableSeen    time.Time     // the same, since this process has seen it
+	stallBefore        time.Time            // a member that is down since before then has had time enough to start
+	readingTime        time.Duration        // what etcd that has opened no port yet has beside that
+	replaceBefore      time.Time            // a member that is down since before then is replaced
+	replaceEmptyBefore time.Time            // the same, of a member whose volume came back empty
+	pause              time.Duration        // a younger Pod is not recreated for its kubelet's back-off
+	unavailable        time.Time            // since when a cluster that has formed is not available; zero: it is
+	unavailableSeen    time.Time            // the same, since this process has seen it
+	first              map[string]time.Time // when this process saw a container first, by containerKey; zero: in its first look
 	seen               sights
 	refused            map[string]refusedPod // by member
 }
@@ -215,8 +230,9 @@ func failing(pod *corev1.Pod) bool {
 		return false
 	}
 	switch s.State.Waiting.Reason {
-	case "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CrashLoopBackOff",
-		"CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+	case "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "CrashLoopBackOff",
+		"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+		"PreCreateHookError", "PreStartHookError", "PostStartHookError":
 		return true
 	default:
 		return false
@@ -258,6 +274,30 @@ func unsettled(pod *corev1.Pod, i membership.Instance) bool {
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
+
+// betweenEnded is how long after a Pod was created it is recreated at the earliest when its kubelet
+// has ended it. One that refuses each would otherwise be given another one every second.
+const betweenEnded = 10 * time.Second
+
+// rejected reports whether a Pod has ended because of what it asks for, so that its kubelet would
+// refuse or evict any other Pod like it: its cpus do not fit the cores of the node
+// (pkg/kubelet/cm/cpumanager and topologymanager), or it has used more local storage than its limit
+// (pkg/kubelet/eviction/eviction_manager.go). A node that has run out of something, or shuts down,
+// says nothing of the Pod.
+func rejected(pod *corev1.Pod) bool {
+	switch pod.Status.Reason {
+	case "SMTAlignmentError", "TopologyAffinityError":
+		return ended(pod)
+	case "Evicted":
+		return ended(pod) && ownLocalStorage.MatchString(pod.Status.Message)
+	default:
+		return false
+	}
+}
+
+// ownLocalStorage is how a kubelet says that a Pod or a container of it has more local data than it
+// may.
+var ownLocalStorage = regexp.MustCompile(`exceeds the total limit of containers|exceeded its local ephemeral storage limit`)
 
 // containerStatus is that of etcd; nil where there is none yet.
 func containerStatus(pod *corev1.Pod) *corev1.ContainerStatus {

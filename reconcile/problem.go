@@ -49,6 +49,30 @@ func podProblem(pod *corev1.Pod) string {
 	}
 }
 
+// neverStarted is why the kubelet of a Pod may have started no etcd, where that has lasted for long
+// and the kubelet has no word for it: its sandbox cannot be made, or a volume is not attached.
+// Empty where an init container runs: what that does may take long.
+func neverStarted(pod *corev1.Pod) string {
+	for _, c := range pod.Spec.InitContainers {
+		s := podstatus.Container(pod, c.Name)
+		if s == nil || sidecar(c) {
+			continue
+		}
+		exit := podstatus.LastExit(s)
+		switch {
+		case s.State.Running != nil:
+			return ""
+		case exit != nil && exit.ExitCode != 0:
+			return "waits for its init container " + s.Name + ", which " + exitProblem(exit)
+		}
+	}
+	s := containerStatus(pod)
+	if s == nil || atGate(s) || putOff(pod) || failing(pod) {
+		return ""
+	}
+	return podstatus.NotStarted(pod, s)
+}
+
 func exitProblem(exit *corev1.ContainerStateTerminated) string {
 	switch exit.Reason {
 	case podstatus.OOMKilled:

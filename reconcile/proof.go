@@ -35,9 +35,10 @@ const (
 	// provesNew is after a new Pod, which may have other flags and another node: three probes of
 	// its readiness, one a second.
 	provesNew = 3 * time.Second
-	// provesTried is with a lower limit of cpu or memory, or after a crash: longer than the first
-	// back-off of a kubelet, 10 s, and the second, 20 s. etcd that crashes again and again is seen
-	// to wait by then.
+	// provesTried is with a lower limit of cpu, memory or local storage, or after a crash: longer
+	// than the first back-off of a kubelet, 10 s, and the second, 20 s, and than the 10 s between
+	// two looks of a kubelet at local storage. etcd that crashes again and again is seen to wait by
+	// then.
 	provesTried = 30 * time.Second
 )
 
@@ -117,10 +118,8 @@ func (p *proofs) forget(key types.NamespacedName) {
 
 // prove tells of each member whether it has done well for long enough, and returns how long it
 // takes until the first of those has that do and have not yet; 0 where there is none.
-func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (next time.Duration) {
-	key := client.ObjectKeyFromObject(c)
-	first := r.proving.seen(key, containers(*seen), now)
-	all := r.proving.look(key, doWell(c, *seen, first, now), now)
+func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, first map[string]time.Time, now time.Time) (next time.Duration) {
+	all := r.proving.look(client.ObjectKeyFromObject(c), doWell(c, *seen, first, now), now)
 	for n := range seen.Instances {
 		i := &seen.Instances[n]
 		pod := seen.pods[i.Name]
@@ -129,7 +128,7 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 		}
 		s := containerStatus(pod)
 		i.Pod.Crashed = s != nil && endedByItself(s)
-		id := i.Name + "/" + ptr.Deref(s, corev1.ContainerStatus{}).ContainerID
+		id := containerKey(pod)
 		seenTo, well := all[id]
 		if !well {
 			i.Pod.Unproved = true
@@ -147,14 +146,18 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, now time.Time) (n
 	return next
 }
 
-// containers are the members and containers that there are, whatever they do.
-func containers(seen observed) (all []string) {
-	for _, i := range seen.Instances {
-		if pod := seen.pods[i.Name]; pod != nil {
-			all = append(all, i.Name+"/"+ptr.Deref(containerStatus(pod), corev1.ContainerStatus{}).ContainerID)
-		}
+// firstSeen is when this process saw the container of etcd in each Pod first.
+func (r *Reconciler) firstSeen(c *api.EtcdCluster, pods map[string]*corev1.Pod, now time.Time) map[string]time.Time {
+	all := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		all = append(all, containerKey(pod))
 	}
-	return all
+	return r.proving.seen(client.ObjectKeyFromObject(c), all, now)
+}
+
+// containerKey names the container of etcd in a Pod, as it is now.
+func containerKey(pod *corev1.Pod) string {
+	return pod.Name + "/" + ptr.Deref(containerStatus(pod), corev1.ContainerStatus{}).ContainerID
 }
 
 // doWell are the members and containers in which etcd does well now: the kubelet finds it ready or,
@@ -165,7 +168,7 @@ func doWell(c *api.EtcdCluster, seen observed, first map[string]time.Time, now t
 		if pod == nil {
 			continue
 		}
-		id := i.Name + "/" + ptr.Deref(containerStatus(pod), corev1.ContainerStatus{}).ContainerID
+		id := containerKey(pod)
 		does := i.Pod.Ready && (i.Serves() || !i.OnTrial())
 		if beforeProbes(c, seen.claims[i.Name], pod, i, first[id], now) {
 			does = i.Serves()
@@ -240,14 +243,15 @@ func endedByItself(s *corev1.ContainerStatus) bool {
 	return exit != nil && (exit.ExitCode != 0 && exit.ExitCode != terminated || exit.Reason == podstatus.OOMKilled)
 }
 
-// lowersLimit reports whether a Pod may use less cpu or memory than its member has served with.
+// lowersLimit reports whether a Pod may use less cpu, memory or local storage than its member has
+// served with.
 func lowersLimit(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) bool {
 	served, ok := render.AsServed(c, said(claim))
 	if !ok {
 		return false
 	}
 	before := ptr.Deref(served.Spec.Resources, api.Resources{}).Limits
-	for _, of := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+	for _, of := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		now, limited := etcdContainer(pod).Resources.Limits[of]
 		if had, bounded := before[of]; limited && (!bounded || now.Cmp(had) < 0) {
 			return true

@@ -35,6 +35,7 @@ func TestProves(t *testing.T) {
 		limit    string        // of memory
 		served   string        // limit of memory with which it has served
 		cpu      string        // limit
+		storage  string        // limit of local storage
 		ran      string        // limit of cpu with which it has served
 	}
 	type facts struct {
@@ -84,6 +85,10 @@ func TestProves(t *testing.T) {
 			reason: "a container that runs was given less, and what it did before says nothing",
 			pod:    pod{untried: []string{"resources"}, cpu: "1m", ran: "1", started: time.Hour, ready: time.Hour, seen: time.Hour, applied: 2 * time.Second}, want: facts{Unproved: true, Next: 29 * time.Second},
 		},
+		"LessStorage": {
+			reason: "its kubelet looks every ten seconds how much it has, and evicts it",
+			pod:    pod{untried: []string{"resources"}, storage: "100Mi", started: 8 * time.Second, ready: 6 * time.Second}, want: facts{Unproved: true, Next: 25 * time.Second},
+		},
 		"MoreCPU": {reason: "more does no harm", pod: pod{untried: []string{"resources"}, cpu: "2", ran: "1000m", started: 8 * time.Second, ready: 6 * time.Second}},
 		"NoLimit": {reason: "nor does none", pod: pod{untried: []string{"resources"}, ran: "1", started: 8 * time.Second, ready: 6 * time.Second}},
 		"TriedSilent": {
@@ -121,6 +126,9 @@ func TestProves(t *testing.T) {
 			if tc.pod.cpu != "" {
 				live.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(tc.pod.cpu)}
 			}
+			if tc.pod.storage != "" {
+				live.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(tc.pod.storage)}
+			}
 			if tc.pod.ran != "" {
 				claim.Annotations[api.AnnotationServed] = `{"version":"3.6.16","resources":{"limits":{"cpu":"` + tc.pod.ran + `"}}}`
 			}
@@ -142,7 +150,7 @@ func TestProves(t *testing.T) {
 			r := &Reconciler{}
 			r.proving.look(client.ObjectKeyFromObject(c), nil, now.Add(-2*time.Hour)) // the operator is not new
 			r.proving.look(client.ObjectKeyFromObject(c), []string{"db-0/containerd://1"}, now.Add(-tc.pod.seen))
-			next := r.prove(c, &seen, now)
+			next := r.prove(c, &seen, r.firstSeen(c, seen.pods, now), now)
 			got := facts{seen.Instances[0].Pod.Unproved, seen.Instances[0].Pod.Crashed, next}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -196,7 +204,7 @@ func TestProvesOnSlowNode(t *testing.T) {
 				if silent {
 					seen.Instances[0].Endpoint = membership.Endpoint{}
 				}
-				next := r.prove(c, &seen, now)
+				next := r.prove(c, &seen, r.firstSeen(c, seen.pods, now), now)
 				return seen.Instances[0].Pod.Unproved, next
 			}
 			if tc.before != nil {
@@ -337,6 +345,7 @@ func TestIdle(t *testing.T) {
 		unready time.Duration
 		patient time.Duration // a minute, unless it is given
 		size    string        // of the largest database
+		seen    time.Duration // ago that this process has seen the container first; 0: in its first look
 		want    facts
 	}{
 		"Started":    {reason: "etcd takes its time", status: runs(5 * time.Second), unready: time.Hour},
@@ -351,6 +360,9 @@ func TestIdle(t *testing.T) {
 		"Reads":      {reason: "a disk may take 15 s for each 100 MB", status: with(runs(209*time.Second), unstarted), unready: time.Hour, size: "1000M", want: facts{Idle: true}},
 		"HasRead":    {reason: "it has had a minute more than that", status: with(runs(211*time.Second), unstarted), unready: time.Hour, size: "1000M", want: facts{Idle: true, IdleLong: true}},
 		"HasOpened":  {reason: "it has read all", status: runs(61 * time.Second), unready: time.Hour, size: "1000M", want: facts{Idle: true, IdleLong: true}},
+		"Behind":     {reason: "the clock of its node is an hour behind", status: runs(time.Hour), unready: time.Hour, seen: 9 * time.Second},
+		"BehindIdle": {reason: "and it has tried twice to propose its name", status: runs(time.Hour), unready: time.Hour, seen: 11 * time.Second, want: facts{Idle: true}},
+		"BehindLong": {reason: "and nothing helps", status: runs(time.Hour), unready: time.Hour, seen: 61 * time.Second, want: facts{Idle: true, IdleLong: true}},
 		"NotAtAll":   {reason: "it does not run", status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff", "")}, unready: time.Hour},
 		"NoStarted":  {reason: "the kubelet does not say whether it has opened a port", status: with(runs(100*time.Second), func(s *corev1.ContainerStatus) { s.Started = nil }), unready: time.Hour, size: "1000M", want: facts{Idle: true}},
 	}
@@ -363,7 +375,11 @@ func TestIdle(t *testing.T) {
 			unready.Reason = "ContainersNotReady"
 			pod.Status.Conditions = []corev1.PodCondition{unready}
 			size := resource.MustParse(order.Or(tc.size, "20M"))
-			p := podFacts(newCluster(), pod, limits{now: now, stallBefore: now.Add(-order.Or(tc.patient, time.Minute)), readingTime: readingTime(size.Value()), unavailable: now})
+			l := limits{now: now, stallBefore: now.Add(-order.Or(tc.patient, time.Minute)), readingTime: readingTime(size.Value()), unavailable: now}
+			if tc.seen != 0 {
+				l.first = map[string]time.Time{containerKey(pod): now.Add(-tc.seen)}
+			}
+			p := podFacts(newCluster(), pod, l)
 			if diff := cmp.Diff(tc.want, facts{p.Idle, p.IdleLong}); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

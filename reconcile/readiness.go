@@ -62,7 +62,7 @@ func unreadyBesideEtcd(pod *corev1.Pod) string {
 	}
 	var unready []string
 	for _, c := range pod.Spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways && !ready[c.Name] {
+		if sidecar(c) && !ready[c.Name] {
 			unready = append(unready, "its container "+c.Name+" is not ready")
 		}
 	}
@@ -77,6 +77,11 @@ func unreadyBesideEtcd(pod *corev1.Pod) string {
 		}
 	}
 	return strings.Join(unready, ", ")
+}
+
+// sidecar reports whether an init container runs beside those that come after it.
+func sidecar(c corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
 // notReadySince is when the containers of the Pod stopped being ready or, where they never were,
@@ -184,11 +189,17 @@ func (l limits) startedBefore(s *corev1.ContainerStatus) time.Time {
 // members are restored from. Where neither is known, as when an EtcdCluster is created again over
 // the volumes of an earlier one, the database may fill the volume; a new one is empty.
 func databaseToRead(c *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) int64 {
+	var size int64
+	if c.Status.DBSize != nil {
+		size = c.Status.DBSize.Value()
+	}
+	inPlace := c.Status.Restore != nil && c.Status.Restore.Phase == api.RestoreRestoring // what was there may have been smaller
+	if r := c.Status.Restored; r != nil && (size == 0 || inPlace) {
+		size = max(size, r.Size)
+	}
 	switch {
-	case c.Status.DBSize != nil:
-		return c.Status.DBSize.Value()
-	case c.Status.Restored != nil:
-		return c.Status.Restored.Size
+	case size > 0:
+		return size
 	case claim != nil && claim.Annotations[api.AnnotationClusterID] != "":
 		return capacity(claim).Value()
 	default:
@@ -213,8 +224,10 @@ func idleFacts(pod *corev1.Pod, l limits) (idle, long bool) {
 		return false, false
 	}
 	since := s.State.Running.StartedAt.Time
-	if unready := notReadySince(pod); unready.After(since) {
-		since = unready
+	for _, at := range []time.Time{notReadySince(pod), l.first[containerKey(pod)]} { // the clock of its node may be behind
+		if at.After(since) {
+			since = at
+		}
 	}
 	idle = since.Before(l.now.Add(-publishesTwice))
 	return idle, idle && since.Before(l.startedBefore(s))

@@ -114,24 +114,29 @@ func setMembers(s *api.EtcdClusterStatus, seen observed, now metav1.Time) {
 	}
 	if lowest != (membership.Version{}) {
 		s.Version = lowest.String()
-		s.DBSize = roundedUp(largestDatabase(s.DBSize, seen))
+		s.DBSize = largestDatabase(s.DBSize, seen)
 	}
 }
 
-// largestDatabase is the size of the largest member's database. It does not fall while a member
-// does not answer, for it may have been that member's.
-func largestDatabase(before *resource.Quantity, seen observed) int64 {
+// largestDatabase is the size of the largest member's database, rounded up. It does not fall while
+// a member does not answer, for it may have been that member's.
+func largestDatabase(before *resource.Quantity, seen observed) *resource.Quantity {
 	var largest int64
+	silent := false
 	for _, i := range seen.Instances {
 		switch {
 		case !isMember(i, seen):
 		case i.Endpoint.Answered():
 			largest = max(largest, i.Endpoint.DBSize)
-		case before != nil:
-			largest = max(largest, before.Value())
+		default:
+			silent = true
 		}
 	}
-	return largest
+	now := roundedUp(largest)
+	if silent && before != nil && before.Cmp(*now) > 0 {
+		return before
+	}
+	return now
 }
 
 // isMember reports whether an instance is a member, as far as is known, or is to be one of the

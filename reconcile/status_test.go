@@ -527,11 +527,12 @@ func TestLargestDatabase(t *testing.T) {
 		reason string
 		before *resource.Quantity
 		silent bool // one of three
-		want   int64
+		want   string
 	}{
-		"All":         {reason: "it was larger before it was defragmented", before: resource.NewQuantity(8<<20, resource.BinarySI), want: 20 << 10},
-		"Silent":      {reason: "it may have been that of the member that does not answer", before: resource.NewQuantity(8<<20, resource.BinarySI), silent: true, want: 8 << 20},
-		"SilentFirst": {reason: "nothing was known of it", silent: true, want: 20 << 10},
+		"All":         {reason: "it was larger before it was defragmented", before: resource.NewQuantity(8<<20, resource.BinarySI), want: "1Mi"},
+		"Silent":      {reason: "it may have been that of the member that does not answer", before: resource.NewQuantity(8<<20, resource.BinarySI), silent: true, want: "8Mi"},
+		"SilentAgain": {reason: "what was rounded up once is not rounded up in each look", before: resource.NewQuantity(17<<20, resource.BinarySI), silent: true, want: "17Mi"},
+		"SilentFirst": {reason: "nothing was known of it", silent: true, want: "1Mi"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -540,8 +541,8 @@ func TestLargestDatabase(t *testing.T) {
 			if tc.silent {
 				seen.Instances[2].Endpoint = membership.Endpoint{}
 			}
-			if got := largestDatabase(tc.before, seen); got != tc.want {
-				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
+			if got := largestDatabase(tc.before, seen).String(); got != tc.want {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -223,6 +223,8 @@ func TestFailing(t *testing.T) {
 		"Config":      {reason: "it cannot be made", status: etcdStatus(corev1.ContainerStatus{State: waiting("CreateContainerConfigError", "no such user")}), want: true},
 		"NotCreated":  {reason: "nor here", status: etcdStatus(corev1.ContainerStatus{State: waiting("CreateContainerError", "")}), want: true},
 		"NotStarted":  {reason: "there is no such program in it", status: etcdStatus(corev1.ContainerStatus{State: waiting("RunContainerError", "")}), want: true},
+		"NotRead":     {reason: "its runtime cannot look at the image", status: etcdStatus(corev1.ContainerStatus{State: waiting("ImageInspectError", "")}), want: true},
+		"Hook":        {reason: "a hook of its start fails", status: etcdStatus(corev1.ContainerStatus{State: waiting("PostStartHookError", "")}), want: true},
 		"AtTheGate":   {reason: "that is where a member to come is to wait", status: etcdStatus(corev1.ContainerStatus{State: waiting("CreateContainerConfigError", "missing value for INITIAL_CLUSTER_STATE")})},
 		"AnotherOne":  {reason: "a container that a user has added", status: []corev1.ContainerStatus{{Name: "proxy", State: waiting("CrashLoopBackOff", "")}}},
 	}

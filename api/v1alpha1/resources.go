@@ -12,6 +12,7 @@ type Resources struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[numkKMGTPEi]*$'))",message="spec.resources.requests takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k == 'cpu' || !string(self[k]).matches('[num]$'))",message="memory and ephemeral-storage of spec.resources.requests are in bytes, and m is a thousandth of one: write Mi, for example memory: 512Mi"
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
 	// limits are what the kubelet enforces: cpu, memory, ephemeral-storage. A cpu limit throttles
@@ -19,5 +20,6 @@ type Resources struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] && string(self[k]).matches('^[0-9.]+[numkKMGTPEi]*$'))",message="spec.resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k == 'cpu' || !string(self[k]).matches('[num]$'))",message="memory and ephemeral-storage of spec.resources.limits are in bytes, and m is a thousandth of one: write Mi, for example memory: 512Mi"
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 }

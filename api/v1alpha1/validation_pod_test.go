@@ -195,6 +195,16 @@ func TestAdmitPod(t *testing.T) {
 			args:   args{object: `spec: {resources: {limits: {mem: 1Gi}}}`},
 			want:   []string{`spec.resources.limits: Invalid value: spec.resources.limits takes cpu, memory and ephemeral-storage, for example cpu: 500m and memory: 1Gi`},
 		},
+		"LimitMilliBytes": {
+			reason: "half a byte of memory was meant to be half a GiB",
+			args:   args{object: `spec: {resources: {limits: {cpu: 500m, memory: 512m}}}`},
+			want:   []string{`spec.resources.limits: Invalid value: memory and ephemeral-storage of spec.resources.limits are in bytes, and m is a thousandth of one: write Mi, for example memory: 512Mi`},
+		},
+		"RequestMilliBytes": {
+			reason: "nor is so little local storage",
+			args:   args{object: `spec: {resources: {requests: {ephemeral-storage: 100m}}}`},
+			want:   []string{`spec.resources.requests: Invalid value: memory and ephemeral-storage of spec.resources.requests are in bytes, and m is a thousandth of one: write Mi, for example memory: 512Mi`},
+		},
 		"RequestOverLimit": {
 			reason: "Kubernetes refuses such a Pod",
 			args:   args{object: `spec: {resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}}`},
