@@ -80,10 +80,11 @@ layer   = go run ./e2e/layer -record $(or $(RECORD),$(LAYERS)) $(CODE:%=-code %)
 
 # The API server and the etcds of tests; what a registry does not give is built, once for a machine.
 assets  = assets=$$(go run ./e2e/node/quorate-kind assets) && export KUBEBUILDER_ASSETS="$$assets"
-# An operator, an API server and real etcds take turns. Ten at once kept two processors at work for 74 % of the time (2026-11-27). On a machine
-# of half that speed twelve at once had more work than it does: requests took seconds, and tests ran out of time. The linters vet all files,
-# under every tag (-vet=off).
-env     = go test -vet=off -tags env -count=1 -parallel 6
+# An operator, an API server and real etcds take turns. Six at once kept two fast processors at work for 58 % of the time, and slow ones for 98 %;
+# twelve at once had more work than slow ones do: requests took seconds, and tests ran out of time. So the machine is measured
+# (e2e/layer/parallel.go). The linters vet all files, under every tag (-vet=off).
+env     = go test -vet=off -tags env -count=1
+at_once = -parallel $$(go run ./e2e/layer -parallel)
 kind    = go test -vet=off -tags e2e -count=1 -timeout 90m -parallel 3 -v -skip '^Test(Bench|Oldest)' ./e2e -workers 3
 # Of package membership, `make test-unit` runs what needs no etcd.
 no_etcd = Explore|Ring|.*Mutants|ChangePacks
@@ -96,7 +97,7 @@ test-fast: ## What to run before every commit: format, vet, unit tests, six stor
 	@$(formatted)
 	@$(layer) vet -- go vet -tags env,e2e ./...
 	@$(layer) unit -- go test ./...
-	@$(assets) && $(layer) smoke -- $(env) -timeout 10m -run '^TestSmoke$$' ./reconcile
+	@$(assets) && $(layer) smoke -- $(env) $(at_once) -timeout 10m -run '^TestSmoke$$' ./reconcile
 	@go run ./e2e/layer -summary $(LAYERS)
 
 # A layer that fails does not keep the others from running.
@@ -134,7 +135,7 @@ test-race: ## Unit tests of the operator under the race detector
 .PHONY: test-env
 test-env: host-image ## Tests against a real API server and real etcd processes
 	@mkdir -p bin; $(assets) || exit 1; nice -n 10 go run ./e2e/node/quorate-kind image > bin/node-image.log 2>&1 & \
-		$(layer) env -- $(env) -timeout 60m -skip '^Test(Smoke$$|$(no_etcd))' ./api/v1alpha1 ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
+		$(layer) env -- $(env) $(at_once) -timeout 60m -skip '^Test(Smoke$$|$(no_etcd))' ./api/v1alpha1 ./reconcile ./reconcile/backup ./e2e/hostlet/... ./membership ./snapshot ./cmd/...
 
 # Some of 40 clusters are on lost nodes; in the long run, of 200.
 lost = $(layer) lost -- go test -tags e2e -count=1 -v -run '^TestLostNodesBesideHealthy$$' ./e2e/footprint
@@ -161,7 +162,7 @@ test-minors: ## The stories of TestSmoke on an API server of every Kubernetes th
 	@set -e; minors=$$(go run ./e2e/node/quorate-kind minors); test -n "$$minors"; \
 	for minor in $$minors; do \
 		assets=$$(go run ./e2e/node/quorate-kind assets --kubernetes $$minor); \
-		KUBEBUILDER_ASSETS="$$assets" $(layer) kubernetes-$$minor -- $(env) -timeout 10m -run '^TestSmoke$$' ./reconcile -kubernetes $$minor; \
+		KUBEBUILDER_ASSETS="$$assets" $(layer) kubernetes-$$minor -- $(env) $(at_once) -timeout 10m -run '^TestSmoke$$' ./reconcile -kubernetes $$minor; \
 	done
 test-oldest: host ## On a kind cluster of the oldest Kubernetes that is claimed
 	@minors=$$(go run ./e2e/node/quorate-kind minors) && \
@@ -221,12 +222,12 @@ long-oldest: test-oldest
 long-race:
 	@$(layer) race -- env CGO_ENABLED=1 go test -race -count=1 -timeout 60m ./...
 long-env:
-	@$(assets) && $(layer) env -- $(env) -timeout 2h -skip '^Test(Crash|Turned|Walk|Recovery)$$' ./reconcile -long -seed $(SEED)
+	@$(assets) && $(layer) env -- $(env) $(at_once) -timeout 2h -skip '^Test(Crash|Turned|Walk|Recovery)$$' ./reconcile -long -seed $(SEED)
 long-etcd:
-	@$(assets) && $(layer) etcd -- $(env) -timeout 30m ./api/v1alpha1 ./reconcile/backup ./e2e/hostlet/... ./cmd/... && \
-		$(layer) etcd-minors -- $(env) -timeout 30m -skip '^Test($(no_etcd))' ./membership ./snapshot -long -seed $(SEED)
+	@$(assets) && $(layer) etcd -- $(env) $(at_once) -timeout 30m ./api/v1alpha1 ./reconcile/backup ./e2e/hostlet/... ./cmd/... && \
+		$(layer) etcd-minors -- $(env) $(at_once) -timeout 30m -skip '^Test($(no_etcd))' ./membership ./snapshot -long -seed $(SEED)
 long-race-env:
-	@$(assets) && $(layer) race-env -- env CGO_ENABLED=1 $(env) -race -timeout 2h ./reconcile -seed $(SEED)
+	@$(assets) && $(layer) race-env -- env CGO_ENABLED=1 $(env) -parallel 6 -race -timeout 2h ./reconcile -seed $(SEED)
 long-kind:
 	@$(layer) kind -- $(kind) -long -seed $(SEED)
 # Plans of TestChaos wait more than they work: six at a time kept two processors at work for 50 % of the time (2026-11-28).

@@ -3,6 +3,7 @@
 //
 //	go run ./e2e/layer -name env -record bin/layers.json -- go test -tags env ./reconcile
 //	go run ./e2e/layer -summary bin/layers.json
+//	go run ./e2e/layer -parallel
 //
 // Of a `go test` it prints what failed in full, the attributes that tests set (testing.T.Attr), and
 // every test that was skipped. With -v it prints everything. Any other command runs as it is.
@@ -35,12 +36,16 @@ func run() (int, error) {
 	record := flag.String("record", "", "file to which the layer's figures are appended")
 	code := flag.String("code", "", "name of the code that the layer tests; its figures have it, and the day")
 	summarize := flag.Bool("summary", false, "print the figures that these files have as a table, and run nothing")
+	parallel := flag.Bool("parallel", false, "print how many tests this machine carries at a time, for the flag -parallel of go test, and run nothing")
 	title := flag.String("title", "", "with -summary: what was run")
 	layers := flag.String("layers", "", "with -summary: names of layers that must be there; one that is missing counts as failed")
 	into := flag.String("into", "", "with -summary: a Markdown file to write them into as well, between "+summaryBegin+" and "+summaryEnd)
 	ledger := flag.String("ledger", "", "with -summary: a file with the last figures of every layer; those of these files are written to it, and the table is of all that it has")
 	flag.Parse()
 	switch {
+	case *parallel:
+		printParallel()
+		return 0, nil
 	case *summarize:
 		return summary{
 			title: *title, wanted: strings.Fields(*layers), document: *into, ledger: *ledger,
