@@ -42,7 +42,7 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 	for _, i := range waiting {
 		if i.Pod.Resizing && i.Pod.Deferred != "" {
 			step.Action = Stall
-			step.Message += ". The node of " + i.Name + " has no room for them now (" + i.Pod.Deferred + "): make room there, or revert spec.resources"
+			step.Message += ". The node of " + i.Name + " cannot give it these now (" + i.Pod.Deferred + "): make room there, or revert spec.resources"
 		}
 	}
 	if away := names(waiting, func(i Instance) bool { return i.Pod.AwayLong }); len(away) > 0 {

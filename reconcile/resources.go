@@ -80,12 +80,14 @@ func (r *Reconciler) tryResize(c *api.EtcdCluster, seen observed) []try {
 // nodeCapacity is podresize.ReasonNodeCapacity: the node of a Pod has less than it asks for.
 const nodeCapacity metav1.CauseType = "NodeCapacity"
 
-// deferredSince is what the kubelet says where its node has had no room for the cpu and memory that
-// a Pod asks for since before then; else empty.
+// deferredSince is what the kubelet says where, since before then, its node has had no room for the
+// cpu and memory that a Pod asks for, or it could not set them; else empty.
 func deferredSince(pod *corev1.Pod, then time.Time) string {
-	c := podstatus.Condition(pod, corev1.PodResizePending)
-	if c == nil || c.Status != corev1.ConditionTrue || c.Reason != corev1.PodReasonDeferred || !c.LastTransitionTime.Time.Before(then) {
-		return ""
+	for kind, reason := range map[corev1.PodConditionType]string{corev1.PodResizePending: corev1.PodReasonDeferred, corev1.PodResizeInProgress: corev1.PodReasonError} {
+		c := podstatus.Condition(pod, kind)
+		if c != nil && c.Status == corev1.ConditionTrue && c.Reason == reason && c.LastTransitionTime.Time.Before(then) {
+			return cmp.Or(podstatus.FirstLine(c.Message), c.Reason)
+		}
 	}
-	return cmp.Or(podstatus.FirstLine(c.Message), c.Reason)
+	return ""
 }

@@ -88,7 +88,7 @@ func TestDeferredResize(t *testing.T) {
 	waits := membership.Step{Action: membership.Wait, Rule: "waitForUpdate", Reason: membership.Changing, Message: what}
 	stalls := waits
 	stalls.Action = membership.Stall
-	stalls.Message += ". The node of db-0 has no room for them now (Node didn't have enough resource: cpu, requested: 1500, used: 1100, capacity: 2000): make room there, or revert spec.resources"
+	stalls.Message += ". The node of db-0 cannot give it these now (Node didn't have enough resource: cpu, requested: 1500, used: 1100, capacity: 2000): make room there, or revert spec.resources"
 	update := func(change membership.Change, message string) membership.Step {
 		return membership.Step{
 			Action: membership.Update, Members: []string{"db-0"}, Version: membership.Version{Major: 3, Minor: 6, Patch: 16}, Change: change,
@@ -99,10 +99,12 @@ func TestDeferredResize(t *testing.T) {
 		reason string
 		asks   func(*api.EtcdClusterSpec)
 		since  time.Duration
+		fails  bool // and is not deferred
 		want   membership.Step
 	}{
 		"Lately":    {reason: "another Pod may go", since: time.Second, want: waits},
 		"Long":      {reason: "it is not known since when", since: 2 * time.Minute, want: stalls},
+		"Error":     {reason: "the kubelet cannot set them", fails: true, since: 2 * time.Minute, want: stalls},
 		"SetBack":   {reason: "it runs with that still", asks: func(s *api.EtcdClusterSpec) { s.Resources = cpu("1") }, since: 2 * time.Minute, want: update(membership.ChangeResources, "changing cpu and memory of db-0 while it runs (spec.resources)")},
 		"Less":      {reason: "there may be room for that", asks: func(s *api.EtcdClusterSpec) { s.Resources = cpu("1500m") }, since: time.Second, want: update(membership.ChangeResources, "changing cpu and memory of db-0 while it runs (spec.resources)")},
 		"Recreated": {reason: "it goes where there is room", asks: func(s *api.EtcdClusterSpec) { s.Options = &api.Options{HeartbeatInterval: new(api.Duration("50ms"))} }, since: time.Second, want: update(membership.ChangePod, "recreating the Pod of db-0 (spec.options)")},
@@ -117,10 +119,14 @@ func TestDeferredResize(t *testing.T) {
 			pod := w.pod("db-0")
 			w.pods["db-0"] = pod
 			pod.Status.ContainerStatuses[0].Resources = &corev1.ResourceRequirements{Requests: cpu("1").Requests}
-			pod.Status.Conditions = []corev1.PodCondition{{
+			condition := corev1.PodCondition{
 				Type: corev1.PodResizePending, Reason: corev1.PodReasonDeferred, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-tc.since)),
 				Message: "Node didn't have enough resource: cpu, requested: 1500, used: 1100, capacity: 2000",
-			}}
+			}
+			if tc.fails {
+				condition.Type, condition.Reason = corev1.PodResizeInProgress, corev1.PodReasonError
+			}
+			pod.Status.Conditions = []corev1.PodCondition{condition}
 			if tc.asks != nil {
 				tc.asks(&w.cluster.Spec)
 			}
