@@ -84,7 +84,7 @@ func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 		in.Volume = s.claim(i)
 		in.Pod = s.pod(i, g.mute, g.patient)
 		if g.startsNothing(i) {
-			in.Pod.Failing, in.Pod.NeverRan, in.Pod.Unstarted, in.Pod.Overdue = false, true, true, true
+			in.Pod.Failing, in.Pod.NeverRan, in.Pod.Unstarted = false, true, true
 		}
 		in.Pod.ImageUnavailable = g.unpulled && in.Pod.Failing && !s.early
 		in.Pod.Away = in.Pod.Exists() && s.silent == rollMarked && !s.going

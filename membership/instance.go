@@ -85,9 +85,10 @@ type Pod struct {
 	Terminating bool
 	Foreign     bool
 	// Problem is why it does not run, in words that a person can act on; empty when it runs or
-	// nothing is known. Unstarted: it is that its kubelet has long started no etcd, and does not
-	// say why.
-	Problem   string
+	// nothing is known.
+	Problem string
+	// Unstarted: its kubelet has started no etcd, and not said why, for longer than it takes to
+	// attach a volume or to pull an image. That is not Overdue: it may come any time.
 	Unstarted bool
 	// NeverRan: no process of it has ever started, so nothing was written through it.
 	NeverRan bool

@@ -107,6 +107,8 @@ type Observed struct {
 	InPlace InPlace
 	// Loss of a majority, as it is known from earlier looks.
 	Loss Loss
+	// GrowthRefused: the API server has refused larger volumes, for this spec.
+	GrowthRefused bool
 	// Former are the members of before a restore in place, by ordinal. They are no Instances.
 	Former []Instance
 }

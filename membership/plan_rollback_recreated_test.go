@@ -95,7 +95,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 		"Unstarted": {
 			reason: "A volume may take minutes to be attached elsewhere",
 			base:   formed3,
-			args:   []change{on(1, unplaced), on(1, overdue), on(1, unstarted)},
+			args:   []change{on(1, unplaced), on(1, unstarted)},
 			want: Step{
 				Action: Stall, Reason: PodPending,
 				Message: "waiting for members that do not serve: m-1 has not started its container. Waiting has not helped: remove the cause",
@@ -104,7 +104,7 @@ func TestPlanRollbackRecreated(t *testing.T) {
 		"UnstartedReverted": {
 			reason: "Nothing waits for what is not asked for any more",
 			base:   formed3,
-			args:   []change{on(1, unplaced), on(1, overdue), on(1, unstarted), on(1, outdated)},
+			args:   []change{on(1, unplaced), on(1, unstarted), on(1, outdated)},
 			want: Step{
 				Action: PutBack, Members: []string{"m-1"}, Version: etcd36, Reason: ChangeFailed,
 				Message: "rolling m-1 back: with the new spec.scheduling it has not started its container",

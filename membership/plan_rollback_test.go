@@ -114,6 +114,12 @@ func TestPlanRollback(t *testing.T) {
 			args:   []change{abandonedChange, onAll(func(i *Instance) { i.Volume.Small = true })},
 			want:   Step{Action: Expand, Members: []string{"m-0", "m-1", "m-2"}, Reason: Changing, Message: "growing the volumes of m-0, m-1, m-2"},
 		},
+		"GivenUpAndRefused": {
+			reason: "The API server refuses larger volumes, which must not hide what else is wrong",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{abandonedChange, onAll(func(i *Instance) { i.Volume.Small = true }), func(_ *Desired, o *Observed) { o.GrowthRefused = true }},
+			want:   abandoned,
+		},
 		"GivenUpAndDown": {
 			reason: "First the one that was rolled back must be back",
 			base:   upgrading(etcd36, etcd37),

@@ -54,12 +54,12 @@ func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Ver
 // inVain reports whether waiting for an updated Pod does not help: its container has failed more
 // than once; it was OOM-killed with its new memory limit; etcd runs and does not serve; no node
 // fits it for long; or its kubelet has ended it, or starts no etcd, and the spec has been corrected
-// since. A volume may take minutes to be attached elsewhere: that alone is waited for.
+// since.
 func (i Instance) inVain() bool {
 	tried := len(i.Pod.Untried) > 0
 	unplaced := tried && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
 	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
-	return i.Pod.Failing || starved || i.idle() || unplaced && i.Pod.Overdue && !i.Pod.Unstarted ||
+	return i.Pod.Failing || starved || i.idle() || unplaced && i.Pod.Overdue ||
 		(unplaced || tried && i.Pod.Ended) && i.Pod.Outdated
 }
 

@@ -208,7 +208,7 @@ func waitForVolumes(d Desired, o Observed) (Step, bool) {
 		}
 		step.Reason, step.Message = Moving, step.Message+". It is "+instead(o, i)
 	}
-	if slices.ContainsFunc(spares, func(i Instance) bool { return i.Pod.Overdue }) {
+	if slices.ContainsFunc(spares, func(i Instance) bool { return i.Pod.Overdue || i.Pod.Unstarted }) {
 		step.Action, step.Reason = Stall, PodPending
 		step.Message += fmt.Sprintf(". The cluster goes on with the %s it has. Waiting has not helped: remove the cause%s", plural(len(o.voters()), "voter"), back) + o.leavePods(d)
 	}

@@ -44,7 +44,9 @@ func triedInstead(d Desired, down []Instance) string {
 // go on with, and exits.
 func needsPerson(step Step, down []Instance) Step {
 	replaceable := step.Reason != QuorumLost && step.Reason != Unreachable
-	if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Overdue && !i.Publishes() && (!i.Pod.Damaged || !replaceable) }) {
+	if slices.ContainsFunc(down, func(i Instance) bool {
+		return (i.Pod.Overdue || i.Pod.Unstarted) && !i.Publishes() && (!i.Pod.Damaged || !replaceable)
+	}) {
 		step.Action = Stall
 		step.Message += ". Waiting has not helped: remove the cause"
 		if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Away }) {

@@ -69,7 +69,8 @@ func TestNeverStarted(t *testing.T) {
 		args   args
 		want   membership.Action
 	}{
-		"Wanted":              {reason: "a volume may take minutes to be attached elsewhere, and a person is told meanwhile", args: args{change: nodes, age: time.Hour}, want: membership.Stall},
+		"Wanted":              {reason: "a person has to look", args: args{change: nodes, age: time.Hour}, want: membership.Stall},
+		"WantedAttaching":     {reason: "a volume may take minutes to be attached elsewhere", args: args{change: nodes, age: 5 * time.Minute}, want: membership.Wait},
 		"WantedYoung":         {reason: "an image is pulled, for example", args: args{change: nodes, age: 50 * time.Second}, want: membership.Wait},
 		"WantedYoungBehind":   {reason: "the clock of its node says little", args: args{change: nodes, age: 5 * time.Second, behind: time.Hour}, want: membership.Wait},
 		"RevertedYoung":       {reason: "it may come up, and would be stopped for nothing", args: args{change: nodes, age: 50 * time.Second, revert: true}, want: membership.Wait},
@@ -98,10 +99,71 @@ func TestNeverStarted(t *testing.T) {
 	}
 }
 
+// TestStartsSlowly: all nodes were off, and images are pulled again. A spec that has changed since
+// does not come to all members at once.
+func TestStartsSlowly(t *testing.T) {
+	t.Parallel()
+	for _, age := range []time.Duration{2 * time.Minute, time.Hour} {
+		w := serving(t)
+		w.asked = answers{}
+		for name, claim := range w.claims {
+			claim.Annotations[api.AnnotationServed] = render.Served(w.cluster, "")
+			pod := w.pod(name)
+			pod.CreationTimestamp, pod.Spec.NodeName = metav1.NewTime(noon.Add(-age)), "node-1"
+			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: etcdStatus(corev1.ContainerStatus{State: waiting("ContainerCreating", "")})}
+			w.pods[name] = pod
+		}
+		w.cluster.Spec.Scheduling = &api.Scheduling{NodeSelector: api.Labels{"pool": "no-csi-driver"}}
+		w.cluster.Generation++
+		o := facts(w.cluster, w.pods, w.claims, w.asked, (&Reconciler{StallAfter: time.Minute}).limits(w.cluster, noon))
+		if got := membership.Plan(desired(w.cluster), o); got.Action != membership.Wait && got.Action != membership.Stall {
+			t.Errorf("after %s: want nothing to be done, got %s", age, got)
+		}
+	}
+}
+
+// TestUnstartedSince: what comes before etcd in its Pod is not counted.
+func TestUnstartedSince(t *testing.T) {
+	t.Parallel()
+	ended := func(ago time.Duration) corev1.ContainerStatus {
+		s := corev1.ContainerStatus{Name: "restore", ContainerID: "containerd://1"}
+		s.State.Terminated = &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(noon.Add(-ago))}
+		return s
+	}
+	type facts struct{ Told, Unstarted bool }
+	cases := map[string]struct {
+		reason string
+		init   corev1.ContainerStatus
+		seen   time.Duration // ago that its end was seen first
+		want   facts
+	}{
+		"Lately":  {reason: "it has restored for an hour, until now", init: ended(time.Second)},
+		"Minutes": {reason: "the image of etcd is pulled", init: ended(2 * time.Minute), want: facts{Told: true}},
+		"Long":    {reason: "a person has to look", init: ended(7 * time.Minute), want: facts{Told: true, Unstarted: true}},
+		"Behind":  {reason: "the clock of its node is behind", init: ended(time.Hour), seen: time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := newPod("db-0")
+			pod.CreationTimestamp = metav1.NewTime(noon.Add(-2 * time.Hour))
+			pod.Status = corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{tc.init}, ContainerStatuses: etcdStatus(corev1.ContainerStatus{State: waiting("PodInitializing", "")})}
+			l := limits{now: noon, stallBefore: noon.Add(-time.Minute), first: map[string]time.Time{}}
+			if tc.seen != 0 {
+				l.first[endedKey(pod, tc.init)] = noon.Add(-tc.seen)
+			}
+			p := podFacts(newCluster(), pod, l)
+			if diff := cmp.Diff(tc.want, facts{p.Problem != "", p.Unstarted}); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestNeverStartedWords: what is said of a Pod whose kubelet has long started no etcd.
 func TestNeverStartedWords(t *testing.T) {
 	t.Parallel()
-	const asks = ": kubectl describe pod db-0 -n ns says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"
+	const asks = ": kubectl describe pod db-0 -n ns says why, such as a Secret, key, ConfigMap or volume that is missing, a volume that is attached to another node, or an image that is still being pulled"
 	creating := etcdStatus(corev1.ContainerStatus{State: waiting("PodInitializing", "")})
 	init := func(of corev1.ContainerStatus) corev1.PodStatus {
 		of.Name = "injected"

@@ -77,6 +77,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	l := r.limits(c, now)
 	l.first = r.firstSeen(c, seen.pods, now)
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, l)
+	seen.GrowthRefused = r.refused.growth(c)
 	found := r.keys.of(c)
 	for n := range seen.Instances {
 		i := &seen.Instances[n]

@@ -39,10 +39,7 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Damaged = p.Damaged || damaged(pod)
 	p.Starved = starved(pod)
 	since := downSince(c, pod, l.now)
-	if p.Problem == "" {
-		p.Problem, p.Unstarted = startsNothing(pod, since, l)
-	}
-	p.Overdue = p.Problem != "" && !inconsistent(pod) && since.Before(l.stallBefore)
+	overdueFacts(&p, pod, since, l)
 	p.Forsaken = p.Problem != "" && p.Damaged && since.Before(l.replaceBefore)
 	p.Empty = cameBackEmpty(pod, p.Unfenced, l.now)
 	p.EmptyLong = p.Empty && emptySince(c, pod, since, l.now).Before(l.replaceEmptyBefore)
@@ -59,104 +56,9 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	return p
 }
 
-// startsNothing is why a Pod may wait whose kubelet has long started nothing in it, and has no word
-// for it; unstarted is that this is etcd, and not what comes before it. The node of the Pod may say
-// by a clock that is behind since when it waits; the API server says when it was created.
-func startsNothing(pod *corev1.Pod, since time.Time, l limits) (problem string, unstarted bool) {
-	if !since.Before(l.stallBefore) || !pod.CreationTimestamp.Time.Before(l.stallBefore) {
-		return "", false
-	}
-	if problem = restoreWaits(pod); problem != "" {
-		return problem, false
-	}
-	problem = neverStarted(pod)
-	return problem, problem != ""
-}
-
 // neverRan reports whether no process of a container has ever started.
 func neverRan(s *corev1.ContainerStatus) bool {
 	return s == nil || s.State.Running == nil && s.State.Terminated == nil && s.LastTerminationState.Terminated == nil && s.RestartCount == 0
-}
-
-// limits of patience with the members of a cluster, as points in time.
-type limits struct {
-	now                time.Time
-	stallBefore        time.Time            // a member that is down since before then has had time enough to start
-	readingTime        time.Duration        // what etcd that has opened no port yet has beside that
-	replaceBefore      time.Time            // a member that is down since before then is replaced
-	replaceEmptyBefore time.Time            // the same, of a member whose volume came back empty
-	pause              time.Duration        // a younger Pod is not recreated for its kubelet's back-off
-	unavailable        time.Time            // since when a cluster that has formed is not available; zero: it is
-	unavailableSeen    time.Time            // the same, since this process has seen it
-	first              map[string]time.Time // when this process saw a container first, by containerKey; zero: in its first look
-	seen               sights
-	refused            map[string]refusedPod // by member
-}
-
-// limits of patience with a cluster.
-func (r *Reconciler) limits(c *api.EtcdCluster, now time.Time) limits {
-	unavailable, seen := unavailableSince(c, now), r.sightings.of(c, now)
-	unavailableSeen := unavailable
-	if !unavailable.IsZero() && !seen.down.since.IsZero() {
-		unavailableSeen = seen.down.since
-	}
-	return limits{
-		now:                now,
-		stallBefore:        now.Add(-r.StallAfter),
-		replaceBefore:      now.Add(-replaceAfter(c)),
-		replaceEmptyBefore: now.Add(-replaceEmptyAfter(c)),
-		pause:              pause(c, now.Sub(unavailable)),
-		unavailable:        unavailable,
-		unavailableSeen:    unavailableSeen,
-		seen:               seen,
-		refused:            r.refusedPods.all(c),
-	}
-}
-
-// replaceAfter is spec.recovery.replaceAfter, by default the five minutes after which Kubernetes
-// itself gives up the Pods of a node that does not answer (the tolerations that
-// DefaultTolerationSeconds adds).
-func replaceAfter(c *api.EtcdCluster) time.Duration {
-	if r := c.Spec.Recovery; r != nil && r.ReplaceAfter != nil && *r.ReplaceAfter == api.Never {
-		return never
-	}
-	d, err := time.ParseDuration(patience(c))
-	if err != nil { // the schema refuses it
-		return 5 * time.Minute
-	}
-	return d
-}
-
-// never is longer than any member has been down.
-const never = 100 * 365 * 24 * time.Hour
-
-// replaceEmptyAfter is spec.recovery.replaceEmptyAfter, by default half a minute: time for a mount
-// that was late.
-func replaceEmptyAfter(c *api.EtcdCluster) time.Duration {
-	d, err := time.ParseDuration(emptyPatience(c))
-	if err != nil { // the schema refuses it
-		return 30 * time.Second
-	}
-	return d
-}
-
-// emptyPatience is replaceEmptyAfter as people write it.
-func emptyPatience(c *api.EtcdCluster) string {
-	if r := c.Spec.Recovery; r != nil && r.ReplaceEmptyAfter != nil {
-		return string(*r.ReplaceEmptyAfter)
-	}
-	return "30s"
-}
-
-// patience is replaceAfter as people write it; empty for Never.
-func patience(c *api.EtcdCluster) string {
-	if r := c.Spec.Recovery; r != nil && r.ReplaceAfter != nil {
-		if *r.ReplaceAfter == api.Never {
-			return ""
-		}
-		return string(*r.ReplaceAfter)
-	}
-	return "5m"
 }
 
 // damaged reports whether it is the member's data, or the node that has it, which keeps it down. An

@@ -146,13 +146,24 @@ func (r *Reconciler) prove(c *api.EtcdCluster, seen *observed, first map[string]
 	return next
 }
 
-// firstSeen is when this process saw the container of etcd in each Pod first.
+// firstSeen is when this process saw the container of etcd in each Pod first, and the end of each
+// container before it.
 func (r *Reconciler) firstSeen(c *api.EtcdCluster, pods map[string]*corev1.Pod, now time.Time) map[string]time.Time {
 	all := make([]string, 0, len(pods))
 	for _, pod := range pods {
 		all = append(all, containerKey(pod))
+		for _, s := range pod.Status.InitContainerStatuses {
+			if s.State.Terminated != nil {
+				all = append(all, endedKey(pod, s))
+			}
+		}
 	}
 	return r.proving.seen(client.ObjectKeyFromObject(c), all, now)
+}
+
+// endedKey names an init container of a Pod that has ended.
+func endedKey(pod *corev1.Pod, s corev1.ContainerStatus) string {
+	return pod.Name + "/" + s.ContainerID + " has ended"
 }
 
 // containerKey names the container of etcd in a Pod, as it is now.

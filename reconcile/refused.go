@@ -73,6 +73,18 @@ func (r *refusals) remember(c *api.EtcdCluster, step membership.Step, err error,
 	}
 }
 
+// growth reports whether the API server has refused larger volumes for this spec.
+func (r *refusals) growth(c *api.EtcdCluster) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for change, last := range r.of[client.ObjectKeyFromObject(c)] {
+		if strings.HasPrefix(change, string(membership.Expand)+" ") && last.uid == c.UID && last.generation == c.Generation {
+			return true
+		}
+	}
+	return false
+}
+
 // forget a cluster that is gone.
 func (r *refusals) forget(key types.NamespacedName) {
 	r.mu.Lock()

@@ -86,3 +86,36 @@ func TestPausedChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestGrowthRefused: larger volumes that were refused once are known to be, whatever the pause.
+func TestGrowthRefused(t *testing.T) {
+	t.Parallel()
+	expand := membership.Step{Action: membership.Expand, Members: []string{"db-0", "db-1"}}
+	update := membership.Step{Action: membership.Update, Change: membership.ChangePod, Members: []string{"db-0"}}
+	refused := func(step membership.Step) func(*refusals, *api.EtcdCluster) {
+		return func(r *refusals, c *api.EtcdCluster) {
+			r.remember(c, step, forbiddenBy("persistentvolumeclaims", "db-0", "only dynamically provisioned pvc can be resized"), time.Now().Add(-time.Hour))
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		given  func(*refusals, *api.EtcdCluster)
+		want   bool
+	}{
+		"Never":   {reason: "nothing was refused", given: func(*refusals, *api.EtcdCluster) {}},
+		"Update":  {reason: "another change was", given: refused(update)},
+		"Expand":  {reason: "its pause is over, and it is refused still", given: refused(expand), want: true},
+		"Changed": {reason: "the spec may ask for what is allowed", given: func(r *refusals, c *api.EtcdCluster) { refused(expand)(r, c); c.Generation++ }},
+		"Gone":    {reason: "it came after all", given: func(r *refusals, c *api.EtcdCluster) { refused(expand)(r, c); r.remember(c, expand, nil, time.Now()) }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, c := &refusals{}, newCluster()
+			tc.given(r, c)
+			if got := r.growth(c); got != tc.want {
+				t.Errorf("%s: want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

@@ -83,9 +83,12 @@ const nodeCapacity metav1.CauseType = "NodeCapacity"
 // deferredSince is what the kubelet says where, since before then, its node has had no room for the
 // cpu and memory that a Pod asks for, or it could not set them; else empty.
 func deferredSince(pod *corev1.Pod, then time.Time) string {
-	for kind, reason := range map[corev1.PodConditionType]string{corev1.PodResizePending: corev1.PodReasonDeferred, corev1.PodResizeInProgress: corev1.PodReasonError} {
-		c := podstatus.Condition(pod, kind)
-		if c != nil && c.Status == corev1.ConditionTrue && c.Reason == reason && c.LastTransitionTime.Time.Before(then) {
+	for _, of := range []struct {
+		kind   corev1.PodConditionType
+		reason string
+	}{{corev1.PodResizePending, corev1.PodReasonDeferred}, {corev1.PodResizeInProgress, corev1.PodReasonError}} {
+		c := podstatus.Condition(pod, of.kind)
+		if c != nil && c.Status == corev1.ConditionTrue && c.Reason == of.reason && c.LastTransitionTime.Time.Before(then) {
 			return cmp.Or(podstatus.FirstLine(c.Message), c.Reason)
 		}
 	}

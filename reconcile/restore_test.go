@@ -174,7 +174,7 @@ func TestSearched(t *testing.T) {
 		"NoSecret": {
 			reason: "the kubelet says only in events what it waits for", objects: saying(creating),
 			want: membership.Search{Begun: true, Problem: "the Pod db-find-x has not started its container find (ContainerCreating): kubectl describe pod db-find-x -n ns says why, " +
-				"such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+				"such as a Secret, key, ConfigMap or volume that is missing, a volume that is attached to another node, or an image that is still being pulled"},
 		},
 		"Unbound": {
 			reason: "the claim of the store is named, which has another name than the Pod", objects: saying(unbound),
@@ -518,7 +518,7 @@ func TestRestoring(t *testing.T) {
 				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}},
 			}),
 			restoring: true, unfenced: true, problem: "has not started its container restore (PodInitializing): kubectl describe pod db-1 -n ns says why, " +
-				"such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node",
+				"such as a Secret, key, ConfigMap or volume that is missing, a volume that is attached to another node, or an image that is still being pulled",
 		},
 		"Formed": {
 			reason: "it is told to restore nothing any more",

@@ -58,7 +58,7 @@ func documentsPerSecond() int {
 // printParallel writes the number for `go test -parallel` to standard output, and why it is that
 // one to standard error.
 func printParallel() {
-	processors, speed := runtime.NumCPU(), documentsPerSecond()
+	processors, speed := runtime.GOMAXPROCS(0), documentsPerSecond()
 	n := testsAtOnce(processors, speed)
 	fmt.Fprintf(os.Stderr, "%d tests at a time, for %d processors that write and read %d documents in a second\n", n, processors, speed)
 	fmt.Println(n)

@@ -144,17 +144,17 @@ func TestResult(t *testing.T) {
 			args: pod(corev1.PodPending,
 				waiting("save", "PodInitializing", ""), waiting("fetch", "PodInitializing", ""),
 			),
-			want: Result{Runs: true, Pending: "has not started its container save (PodInitializing): kubectl describe pod nightly-x -n team-a says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+			want: Result{Runs: true, Pending: "has not started its container save (PodInitializing): kubectl describe pod nightly-x -n team-a says why, such as a Secret, key, ConfigMap or volume that is missing, a volume that is attached to another node, or an image that is still being pulled"},
 		},
 		"NoSandbox": {
 			reason: "Where the kubelet has a word for it, that is told",
 			args:   pod(corev1.PodPending, waiting("save", "SomethingNew", "no network")),
-			want:   Result{Runs: true, Pending: "has not started its container save (SomethingNew: no network): kubectl describe pod nightly-x -n team-a says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+			want:   Result{Runs: true, Pending: "has not started its container save (SomethingNew: no network): kubectl describe pod nightly-x -n team-a says why, such as a Secret, key, ConfigMap or volume that is missing, a volume that is attached to another node, or an image that is still being pulled"},
 		},
 		"NoKubelet": {
 			reason: "A kubelet that says nothing at all",
 			args:   pod(corev1.PodPending),
-			want:   Result{Runs: true, Pending: "has started no container: kubectl describe pod nightly-x -n team-a says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"},
+			want:   Result{Runs: true, Pending: "has started no container: kubectl describe pod nightly-x -n team-a says why, such as a Secret, key, ConfigMap or volume that is missing, a volume that is attached to another node, or an image that is still being pulled"},
 		},
 		"BetweenTwo": {
 			reason: "The next container is being created",

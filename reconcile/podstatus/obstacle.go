@@ -96,7 +96,8 @@ func Obstacle(s *corev1.ContainerStatus, image string) string {
 	case errImagePull, imagePullBackOff, registryUnavailable, signatureInvalid:
 		return "cannot pull the image " + image
 	case "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
-		"CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+		"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+		"PreCreateHookError", "PreStartHookError", "PostStartHookError":
 		return CannotStart(s.Name, s.State.Waiting.Message)
 	}
 	return ""
@@ -144,7 +145,7 @@ func NotStarted(pod *corev1.Pod, s *corev1.ContainerStatus) string {
 }
 
 func notStarted(pod *corev1.Pod, what string) string {
-	return what + ": kubectl describe pod " + pod.Name + " -n " + pod.Namespace + " says why, such as a Secret, key, ConfigMap or volume that is missing, or a volume that is attached to another node"
+	return what + ": kubectl describe pod " + pod.Name + " -n " + pod.Namespace + " says why, such as a Secret, key, ConfigMap or volume that is missing, a volume that is attached to another node, or an image that is still being pulled"
 }
 
 func unstarted(s *corev1.ContainerStatus) bool {
