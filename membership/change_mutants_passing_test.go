@@ -48,6 +48,12 @@ var passingMutants = map[string]rollMutant{
 			}))
 		}), want: "L",
 	},
+	"HurriesForOptions": {
+		reason: "A member that may read its data with the version that the spec asks for is rolled back because of other options",
+		bound:  "OneHangs", safety: true, mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
+			return rollback(d, each(o, func(i *Instance) { i.Pod.Parts = append(slices.Clone(i.Pod.Parts), "image") }))
+		}), want: "a member is rolled back that may read its log",
+	},
 	"WaitsForUnstarted": {
 		reason: "A member whose kubelet starts no etcd is waited for when the spec was reverted",
 		bound:  "Unstarted", mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {

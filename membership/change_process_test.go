@@ -140,7 +140,8 @@ func (w *roll) tries(i int) bool {
 	if len(path) > 0 {
 		next = rollOf(path[0])
 	}
-	return err == nil && s.template == w.template && (s.image == next || s.image == s.volume && s.template != s.good)
+	onlyVersion := s.image != s.volume && (s.good == rollUnknown || s.good == s.template) // other options come when it serves
+	return err == nil && (s.template == w.template && (s.image == next || s.image == s.volume && s.template != s.good) || onlyVersion && s.image == next)
 }
 
 // takesData reports whether a member that never serves may make its data its own: its peers know
