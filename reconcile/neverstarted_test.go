@@ -203,6 +203,9 @@ func TestNeverStartedWords(t *testing.T) {
 // other one like it.
 func TestRejected(t *testing.T) {
 	t.Parallel()
+	storage := func(c *api.EtcdCluster) {
+		c.Spec.Resources = &api.Resources{Limits: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Ki")}}
+	}
 	cpus := func(c *api.EtcdCluster) {
 		of := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3"), corev1.ResourceMemory: resource.MustParse("1Gi")}
 		c.Spec.Resources = &api.Resources{Limits: of, Requests: of}
@@ -212,6 +215,7 @@ func TestRejected(t *testing.T) {
 	}
 	const pressure = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. "
 	type args struct {
+		change func(*api.EtcdCluster) // cpus, unless it is given
 		status corev1.PodStatus
 		age    time.Duration
 		revert bool
@@ -224,6 +228,9 @@ func TestRejected(t *testing.T) {
 		"Cores":         {reason: "three cpus are no whole cores, in the next Pod neither", args: args{status: ended("SMTAlignmentError", "Pod was rejected: SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"), age: time.Second}, want: membership.PutBack},
 		"OwnStorage":    {reason: "it has more local data than it may, and will again", args: args{status: ended("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 100Mi. "), age: time.Second}, want: membership.PutBack},
 		"Container":     {reason: "the same of its container", args: args{status: ended("Evicted", `Container etcd exceeded its local ephemeral storage limit "100Mi". `), age: time.Second}, want: membership.PutBack},
+		"Silently":      {reason: "etcd has ended in good order, and the reason is gone", args: args{change: storage, status: corev1.PodStatus{Phase: corev1.PodSucceeded}, age: time.Second}, want: membership.PutBack},
+		"NoLimit":       {reason: "it has no such limit: something else has ended it", args: args{status: corev1.PodStatus{Phase: corev1.PodSucceeded}, age: time.Minute}, want: membership.Stop},
+		"Shutdown":      {reason: "its node said that it ends it", args: args{change: storage, status: corev1.PodStatus{Phase: corev1.PodSucceeded, Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}, age: time.Minute}, want: membership.Stop},
 		"Pressure":      {reason: "its node had no memory left, which says nothing of the Pod", args: args{status: ended("Evicted", pressure), age: time.Minute}, want: membership.Stop},
 		"PressureYoung": {reason: "and may have none for the next one either", args: args{status: ended("Evicted", pressure), age: time.Second}, want: membership.Wait},
 		"Reverted":      {reason: "what is not asked for any more is not tried again", args: args{status: ended("OutOfcpu", ""), age: time.Second, revert: true}, want: membership.PutBack},
@@ -231,7 +238,11 @@ func TestRejected(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := recreatedWith(t, "db-0", cpus, tc.args.status, tc.args.age)
+			change := cpus
+			if tc.args.change != nil {
+				change = tc.args.change
+			}
+			w := recreatedWith(t, "db-0", change, tc.args.status, tc.args.age)
 			if tc.args.revert {
 				w.cluster.Spec.Resources = nil
 				w.cluster.Generation++

@@ -192,9 +192,20 @@ func rejected(pod *corev1.Pod) bool {
 		return ended(pod)
 	case "Evicted":
 		return ended(pod) && ownLocalStorage.MatchString(pod.Status.Message)
+	case "":
+		return outOfOwnStorage(pod)
 	default:
 		return false
 	}
+}
+
+// outOfOwnStorage reports whether a Pod was evicted for more local data than its limit, as far as
+// that can be told where etcd has ended in good order: the Pod has Succeeded then, and the reason
+// is gone (seen with Kubernetes 1.37.2). If its node had run out of something, or shut down, it
+// would have the condition DisruptionTarget.
+func outOfOwnStorage(pod *corev1.Pod) bool {
+	_, limited := etcdContainer(pod).Resources.Limits[corev1.ResourceEphemeralStorage]
+	return pod.Status.Phase == corev1.PodSucceeded && pod.Status.Reason == "" && limited && podstatus.Condition(pod, corev1.DisruptionTarget) == nil
 }
 
 // ownLocalStorage is how a kubelet says that a Pod or a container of it has more local data than it

@@ -19,6 +19,10 @@ func podProblem(pod *corev1.Pod) string {
 	if problem := podstatus.Unschedulable(pod); problem != "" {
 		return problem
 	}
+	if outOfOwnStorage(pod) {
+		limit := etcdContainer(pod).Resources.Limits[corev1.ResourceEphemeralStorage]
+		return "was evicted, as it seems for more local data than its limit of " + limit.String() + ": raise spec.resources.limits.ephemeral-storage"
+	}
 	if ended(pod) {
 		return podstatus.Clause("has ended ("+cmp.Or(pod.Status.Reason, string(pod.Status.Phase))+")", pod.Status.Message)
 	}
