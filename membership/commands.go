@@ -8,6 +8,9 @@ import (
 // The commands that messages tell a person to run. Each is complete but for words in capitals,
 // which the reader replaces.
 
+// deleteNode is for a node that is off for good.
+const deleteNode = "kubectl delete node NODE (status.members has its name)"
+
 // kubectl is a command for Pods or claims of members.
 func (d Desired) kubectl(verb string, members []Instance, rest string) string {
 	all := names(members, func(Instance) bool { return true })

@@ -13,13 +13,13 @@ func expandVolumes(d Desired, o Observed) (Step, bool) {
 // expandVolumesMeanwhile: an update that failed, or cannot be carried out, keeps no volume from
 // growing. The disk may be nearly full.
 func expandVolumesMeanwhile(d Desired, o Observed) (Step, bool) {
-	if o.GrowthRefused { // what the update says must not stay hidden behind that
+	grow, small := expandVolumes(d, o)
+	if !small || o.GrowthRefused { // what the update says must not stay hidden behind a refusal
 		return Step{}, false
 	}
 	for _, stalls := range []func(Desired, Observed) (Step, bool){updateFailed, quotaTooSmall, versionNotAllowed, updateMember} {
 		if step, ok := stalls(d, o); ok {
-			grow, small := expandVolumes(d, o)
-			return grow, small && step.Action == Stall
+			return grow, step.Action == Stall
 		}
 	}
 	return Step{}, false

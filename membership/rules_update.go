@@ -47,7 +47,7 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 	}
 	if away := names(waiting, func(i Instance) bool { return i.Pod.AwayLong }); len(away) > 0 {
 		step.Action = Stall
-		step.Message += ". The Pods of " + list(away) + " stay there, and are not deleted: bring the node back, or, once it is off for good, delete the node: kubectl delete node NODE (status.members has its name)"
+		step.Message += ". The Pods of " + list(away) + " stay there, and are not deleted: bring the node back, or, once it is off for good, delete the node: " + deleteNode
 	}
 	unready := slices.DeleteFunc(slices.Clone(waiting), func(i Instance) bool { return !i.Pod.Unproved || !i.Pod.IdleLong })
 	if len(unready) > 0 {

@@ -50,7 +50,7 @@ func needsPerson(step Step, down []Instance) Step {
 		step.Action = Stall
 		step.Message += ". Waiting has not helped: remove the cause"
 		if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Away }) {
-			step.Message += ". Bring the node back; or, if it is off for good, run kubectl delete node NODE (status.members has its name): Kubernetes then deletes its Pods, and a member starts on another node where its volume can be attached"
+			step.Message += ". Bring the node back; or, if it is off for good, run " + deleteNode + ": Kubernetes then deletes its Pods, and a member starts on another node where its volume can be attached"
 		}
 		if !replaceable {
 			step.Message += "; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back"

@@ -48,7 +48,7 @@ func podless(job *batchv1.Job, pods []corev1.Pod, stallBefore time.Time) string 
 	if len(pods) > 0 || !job.CreationTimestamp.Time.Before(stallBefore) {
 		return ""
 	}
-	return "Job " + job.Name + " has no Pod: kubectl describe job " + job.Name + " -n " + job.Namespace + " says why (a quota, a policy, a ServiceAccount that does not exist)"
+	return "Job " + job.Name + " has no Pod" + podstatus.NoPod(job.Name, job.Namespace)
 }
 
 // notStarted is why a Pod of a Job does not start that should have by now; empty where it has, or

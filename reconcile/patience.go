@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,17 +13,24 @@ import (
 
 // limits of patience with the members of a cluster, as points in time.
 type limits struct {
-	now                time.Time
-	stallBefore        time.Time            // a member that is down since before then has had time enough to start
-	readingTime        time.Duration        // what etcd that has opened no port yet has beside that
-	replaceBefore      time.Time            // a member that is down since before then is replaced
-	replaceEmptyBefore time.Time            // the same, of a member whose volume came back empty
-	pause              time.Duration        // a younger Pod is not recreated for its kubelet's back-off
-	unavailable        time.Time            // since when a cluster that has formed is not available; zero: it is
-	unavailableSeen    time.Time            // the same, since this process has seen it
-	first              map[string]time.Time // when this process saw a container first, by containerKey; zero: in its first look
-	seen               sights
-	refused            map[string]refusedPod // by member
+	now time.Time
+	// stallBefore: a member that is down since before then has had time enough to start.
+	// readingTime is what etcd that has opened no port yet has beside that.
+	stallBefore time.Time
+	readingTime time.Duration
+	// replaceBefore: a member that is down since before then is replaced. replaceEmptyBefore is the
+	// same of a member whose volume came back empty.
+	replaceBefore, replaceEmptyBefore time.Time
+	// pause: a younger Pod is not recreated for its kubelet's back-off.
+	pause time.Duration
+	// unavailable is since when a cluster that has formed is not available; zero: it is.
+	// unavailableSeen is the same, since this process has seen it.
+	unavailable, unavailableSeen time.Time
+	// first is when this process saw a container first, by containerKey, and the end of one, by
+	// endedKey; zero: in its first look.
+	first   map[string]time.Time
+	seen    sights
+	refused map[string]refusedPod // by member
 }
 
 // limits of patience with a cluster.
@@ -118,7 +124,7 @@ func unstartedFacts(pod *corev1.Pod, since time.Time, l limits) (problem string,
 			starts = append(starts, s.State.Terminated.FinishedAt.Time, l.first[endedKey(pod, s)])
 		}
 	}
-	since = slices.MaxFunc(starts, time.Time.Compare)
+	since = latest(starts...)
 	if !since.Before(l.stallBefore) {
 		return "", false
 	}

@@ -119,6 +119,9 @@ func emptySince(c *api.EtcdCluster, pod *corev1.Pod, down, now time.Time) time.T
 	return later(down, lastSeen(c, pod.Name).EmptySince, now)
 }
 
+// latest of these times, of which there is one at least.
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
+
 // later of the two; now where the second one is not known yet.
 func later(a time.Time, b *metav1.Time, now time.Time) time.Time {
 	switch {
@@ -156,10 +159,7 @@ func readyFacts(pod *corev1.Pod, down time.Time, l limits) (ready, readyLong, un
 	if s == nil || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || markedNotReady(pod) {
 		return false, false, false
 	}
-	since := s.State.Running.StartedAt.Time
-	if l.unavailable.After(since) {
-		since = l.unavailable
-	}
+	since := latest(s.State.Running.StartedAt.Time, l.unavailable)
 	if s.Ready {
 		for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
 			if c := podstatus.Condition(pod, kind); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(since) {
@@ -223,12 +223,7 @@ func idleFacts(pod *corev1.Pod, l limits) (idle, long bool) {
 	if s == nil || s.Ready || s.State.Running == nil || !pod.DeletionTimestamp.IsZero() || markedNotReady(pod) {
 		return false, false
 	}
-	since := s.State.Running.StartedAt.Time
-	for _, at := range []time.Time{notReadySince(pod), l.first[containerKey(pod)]} { // the clock of its node may be behind
-		if at.After(since) {
-			since = at
-		}
-	}
+	since := latest(s.State.Running.StartedAt.Time, notReadySince(pod), l.first[containerKey(pod)]) // the clock of its node may be behind
 	idle = since.Before(l.now.Add(-publishesTwice))
 	return idle, idle && since.Before(l.startedBefore(s))
 }

@@ -78,7 +78,7 @@ func (r *refusals) growth(c *api.EtcdCluster) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for change, last := range r.of[client.ObjectKeyFromObject(c)] {
-		if strings.HasPrefix(change, string(membership.Expand)+" ") && last.uid == c.UID && last.generation == c.Generation {
+		if strings.HasPrefix(change, string(membership.Expand)+" ") && last.asks(c) {
 			return true
 		}
 	}
@@ -95,7 +95,12 @@ func (r *refusals) forget(key types.NamespacedName) {
 // last is the last refusal of the same change; false where the spec is another one by now.
 func (r *refusals) last(c *api.EtcdCluster, step membership.Step) (refusedChange, bool) {
 	last, ok := r.of[client.ObjectKeyFromObject(c)][changeKey(step)]
-	return last, ok && last.uid == c.UID && last.generation == c.Generation
+	return last, ok && last.asks(c)
+}
+
+// asks reports whether the spec still asks for what was refused.
+func (r refusedChange) asks(c *api.EtcdCluster) bool {
+	return r.uid == c.UID && r.generation == c.Generation
 }
 
 func changeKey(step membership.Step) string {

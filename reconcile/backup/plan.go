@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "quorate.dev/api/v1alpha1"
+	"quorate.dev/reconcile/podstatus"
 	"quorate.dev/render"
 )
 
@@ -258,7 +259,7 @@ func (o Observed) waitFor(job *Job, running Step) Step {
 	obstacle := ""
 	switch {
 	case job.Pod == nil:
-		obstacle = "has no Pod yet: kubectl describe job " + job.Name + " -n " + o.Backup.Namespace + " says why (a quota, a policy, a ServiceAccount that does not exist)"
+		obstacle = "has no Pod yet" + podstatus.NoPod(job.Name, o.Backup.Namespace)
 	case job.Pod.Pending != "":
 		obstacle = job.Pod.Pending
 	default:

@@ -144,6 +144,11 @@ func NotStarted(pod *corev1.Pod, s *corev1.ContainerStatus) string {
 	return notStarted(pod, what)
 }
 
+// NoPod is how to find out why a Job has no Pod, in words that follow "has no Pod".
+func NoPod(job, namespace string) string {
+	return ": kubectl describe job " + job + " -n " + namespace + " says why (a quota, a policy, a ServiceAccount that does not exist)"
+}
+
 func notStarted(pod *corev1.Pod, what string) string {
 	return what + ": kubectl describe pod " + pod.Name + " -n " + pod.Namespace + " says why, such as a Secret, key, ConfigMap or volume that is missing, a volume that is attached to another node, or an image that is still being pulled"
 }
