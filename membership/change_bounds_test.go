@@ -197,6 +197,23 @@ var rollBounds = map[string]exploration[rollBound]{
 		reason: "The same of three members",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, fades: []rollVersion{roll37}, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 	},
+	"OneInMemory": {
+		reason: "One member with its data in memory, and an image that has come up, and does not any more, or later again",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, memory: true, fades: []rollVersion{roll37}, mends: true, putsOff: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2, delays: 1}},
+	},
+	"OneInMemoryUnpulled": {
+		reason: "The same where it cannot be pulled any more, from 3.5 up to any minor, and to other patches",
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, rollEarly36, roll37}, memory: true, fades: []rollVersion{roll36}, unpulled: true, mends: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2}},
+	},
+	"OneInMemoryBroken": {
+		reason: "One member with its data in memory, and an image in the middle of the way that does not come up",
+		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll37}, memory: true, broken: []rollVersion{roll36}, mends: true, putsOff: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2, delays: 1}},
+	},
+	"InMemory": {
+		reason: "Three members with their data in memory, and an image that has come up, and does not any more, or later again",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, memory: true, fades: []rollVersion{roll37}, mends: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		takes:  seconds,
+	},
 	"OneUnpulled": {
 		reason: "One member, and an image that cannot be pulled any more, or later again, while the spec may ask for another patch or minor",
 		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, rollEarly36, roll37}, fades: []rollVersion{roll36}, unpulled: true, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},

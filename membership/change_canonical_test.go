@@ -36,7 +36,7 @@ func (s *rollState) pack() rollKey {
 	if w.unpulled {
 		k[4] |= 1 << guardBits
 	}
-	k[4] |= uint64(s.late.action>>3) << (guardBits + 1) // where its word has three bits
+	k[4] |= uint64(s.late.action>>3)<<(guardBits+1) | uint64(one(w.memory))<<63 // its word has three bits for the act
 	var g ringBits
 	g.put(3, w.size)
 	g.put(3, uint8(w.spec))
@@ -116,7 +116,8 @@ func (k rollKey) unpack() rollState {
 	w.unseen, w.patient, w.onOne = k[3]>>guardBits&1 == 1, k[3]>>(guardBits+1)&1 == 1, k[3]>>(guardBits+2)&1 == 1
 	k[3] &= 1<<guardBits - 1
 	w.unpulled = k[4]>>guardBits&1 == 1
-	s.late.action |= rollAct(k[4]>>(guardBits+1)) << 3
+	s.late.action |= rollAct(k[4]>>(guardBits+1)&1) << 3
+	w.memory = k[4]>>63 == 1
 	k[4] &= 1<<guardBits - 1
 	for i := range w.seats {
 		w.seats[i] = rollSeatOf(k[i])
@@ -191,7 +192,7 @@ func rollSeatOf(v uint64) rollSeat {
 // TestChangePacks shows that no two states are taken for one by the way in which they are packed.
 func TestChangePacks(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded", "OneRefused", "OneFades", "OneSilent", "OneUnpulled"} {
+	for _, name := range []string{"OneSlow", "Lost", "Mislabelled", "OneFull", "OnePassing", "OneMute", "Guarded", "OneRefused", "OneFades", "OneSilent", "OneUnpulled", "OneInMemory"} {
 		x, bad := exploreRoll(rollBounds[name].bound, rollPlanner{phases: Phases})
 		if bad != nil {
 			t.Fatal(bad)

@@ -26,14 +26,14 @@ func exploreRoll(b rollBound, p rollPlanner) (*rollExplorer, *ringStory) {
 	start := rollState{budget: b.budget, roll: roll{size: b.size, spec: b.from, lies: b.lies, sized: b.sized, guarded: b.guarded, leader: 1, cluster: b.from.minor()}}
 	for i := range b.size {
 		start.roll.seats[i] = rollSeat{role: rollVoter, image: b.from, runs: b.from, volume: b.from, storage: b.from.minor(), old: b.from.minor() == 5}
-		if b.unmarked {
+		if b.unmarked || b.memory {
 			start.roll.seats[i].good = rollUnknown
 		}
 	}
 	if b.wrong {
 		start.roll.wrong = 1 << rollWrong
 	}
-	start.roll.mute, start.roll.unpulled = b.mute, b.unpulled
+	start.roll.mute, start.roll.unpulled, start.roll.memory = b.mute, b.unpulled, b.memory
 	start.roll.patient, start.roll.onOne, start.roll.unstarted = b.patient, b.onOne, b.unstarted
 	start.roll.unseen = b.passing || b.mute || b.fades != nil || b.refuses && b.kills
 	if b.passing {

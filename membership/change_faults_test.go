@@ -20,6 +20,7 @@ type rollBound struct {
 	onOne     bool          // on the node of m-0 alone, whose member is changed last
 	mends     bool          // they come up later
 	unpulled  bool          // they cannot be pulled
+	memory    bool          // data is in memory, and a Pod is deleted with its data
 	fades     []rollVersion // of which the images do not come up any more, from any moment on
 	lies      bool          // what is called 3.5.35 is 3.6.16
 	putsOff   bool          // kubelets wait before they start a container that was changed

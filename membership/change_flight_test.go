@@ -26,6 +26,7 @@ const (
 	actDowngrade
 	actCancel
 	actRaise
+	actRepair
 )
 
 type rollChange uint8
@@ -37,7 +38,7 @@ const (
 
 // flights are the steps of one decision, one for each seat that it names.
 func (t *rollDecision) flights(w *roll) []rollFlight {
-	act := map[Action]rollAct{Update: actUpdate, PutBack: actPutBack, Start: actStart, Record: actRecord, Stop: actStop, Downgrade: actDowngrade, CancelDowngrade: actCancel, Raise: actRaise}[t.step.Action]
+	act := map[Action]rollAct{Update: actUpdate, PutBack: actPutBack, Start: actStart, Record: actRecord, Stop: actStop, Downgrade: actDowngrade, CancelDowngrade: actCancel, Raise: actRaise, Repair: actRepair}[t.step.Action]
 	if act == actNone {
 		return nil
 	}

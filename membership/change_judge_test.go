@@ -37,8 +37,12 @@ func (w *roll) judge(t *rollDecision) string {
 		if s.image == s.volume && (s.next == rollNone || s.next == s.volume) && s.previous == rollNone && s.template == s.good {
 			return "a member that was not changed is rolled back"
 		}
-	case Raise:
-		if t.to.minor() > max(w.cluster, s.storage) {
+	case Stop, Start:
+		if w.memory {
+			return "S4: data in memory is given up"
+		}
+	case Raise, Repair:
+		if t.to.minor() > max(w.cluster, s.storage, s.volume.minor()) {
 			return "it is written down that a minor has served that has not"
 		}
 	case Update:

@@ -40,7 +40,7 @@ func rollUID(i int) string { return "Pod of " + seatName(i) }
 // facts is the glance in the terms of Plan, as package reconcile has them.
 func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 	d := Desired{Size: int(g.size), Version: rollVersions[g.spec], Token: "token"}
-	d.BackUp = g.guarded
+	d.BackUp, d.Ephemeral = g.guarded, g.memory
 	if g.givenUp {
 		d.GivenUp = "it was tried in vain"
 	}
@@ -81,7 +81,7 @@ func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 				o.Members = append(o.Members, m)
 			}
 		}
-		in.Volume = s.claim(i)
+		in.Volume = g.volume(i)
 		in.Pod = s.pod(i, g.mute, g.patient)
 		if g.startsNothing(i) {
 			in.Pod.Failing, in.Pod.NeverRan, in.Pod.Unstarted = false, true, true

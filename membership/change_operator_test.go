@@ -51,6 +51,7 @@ type rollDecision struct {
 	same   uint8       // the seats of which nothing needs to change
 	asked  uint8       // the seats whose Pod is what the spec asks for, as far as that goes in one step
 	stuck  uint8       // the seats whose Pod is outdated, for a spec that was not given up
+	blind  bool        // no member could be asked
 
 	instead [rollSeats]rollVersion // with which they are to be started whose image cannot be pulled
 
@@ -62,7 +63,7 @@ func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
 	if p.see != nil {
 		d, o = p.see(d, o)
 	}
-	t := rollDecision{step: plan(p.phases, d, o)}
+	t := rollDecision{step: plan(p.phases, d, o), blind: g.blind}
 	for _, i := range o.Instances {
 		if i.Pod.Change == ChangeNone {
 			t.same |= 1 << i.Ordinal
@@ -86,7 +87,7 @@ func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
 		t.replays[i.Ordinal] = map[string]rollMark{"": marksNobody, ReplaysAny: marksAny, ReplaysRisen: marksRisen, ReplaysPast: marksPast}[Replays(d, o, i)]
 	}
 	switch t.step.Action {
-	case Update, PutBack, Start, Provision, Join, Raise:
+	case Update, PutBack, Start, Provision, Join, Raise, Repair:
 		t.to = rollOf(t.step.Version)
 	case Downgrade:
 		t.to = map[int]rollVersion{5: roll35, 6: roll36}[t.step.Version.Minor]
@@ -99,6 +100,10 @@ func (p *rollPlanner) decide(g *rollGlance, recreates bool) rollDecision {
 func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete bool)) {
 	s := &w.seats[f.seat]
 	c := p.operator
+	if w.memory { // what a volume would say is said by the Pod
+		p.carryInMemory(w, f, yield)
+		return
+	}
 	podSame, podVersion, claim := s.image != rollNone && (f.pod || c.ignoresUIDs), s.image != rollNone && f.pod && (f.podVersion || c.ignoresVersions), !s.lost && (f.claim || c.ignoresVersions)
 	// A pass ends at a write that is refused.
 	refused := func(kind rollWrite) bool {
@@ -108,14 +113,8 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 		return w.refused == kind
 	}
 	switch f.action {
-	case actDowngrade:
-		if w.down == 0 && w.quorate() && f.to.minor() == w.cluster-1 {
-			w.down = f.to.minor()
-		}
-	case actCancel:
-		if w.quorate() {
-			w.cancel()
-		}
+	case actDowngrade, actCancel:
+		w.askEtcd(f)
 	case actStart:
 		// One that is slow for as long as another one takes to change the member, and a Pod to go
 		// again, is beyond this.
@@ -243,6 +242,16 @@ func (p *rollPlanner) carry(w roll, f rollFlight, yield func(to roll, complete b
 	default:
 	}
 	yield(w, true)
+}
+
+// askEtcd for a downgrade, or to take it back.
+func (w *roll) askEtcd(f rollFlight) {
+	switch {
+	case f.action == actCancel && w.quorate():
+		w.cancel()
+	case f.action == actDowngrade && w.down == 0 && w.quorate() && f.to.minor() == w.cluster-1:
+		w.down = f.to.minor()
+	}
 }
 
 // cancel a downgrade. For some seconds it could not be known whether the data of those that run are

@@ -23,7 +23,7 @@ func (w *roll) made(s *rollSeat) rollOptions {
 
 // serves marks the volume of a member with what it serves with, where that is known.
 func (w *roll) serves(s *rollSeat, c rollCareless) {
-	if s.image == rollNone || s.lost || s.going || s.runs == rollNone || !s.settled() || !w.quorate() {
+	if w.memory || s.image == rollNone || s.lost || s.going || s.runs == rollNone || !s.settled() || !w.quorate() {
 		return
 	}
 	if s.proof != rollProved && s.good != rollUnknown && !c.believesAnswers {

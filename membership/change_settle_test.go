@@ -140,7 +140,8 @@ func (x *rollExplorer) turn(w roll) (roll, *rollDecision) {
 func (w *roll) maintain(t *rollDecision, c rollCareless) {
 	for i := range w.seats {
 		s := &w.seats[i]
-		if t.step.Action == Record || s.going {
+		unseen := w.memory && t.blind && s.volume != s.image // that it has answered
+		if t.step.Action == Record || s.going || unseen {
 			continue
 		}
 		if s.previous != rollNone && s.settled() && w.refused != writePod {

@@ -22,6 +22,7 @@ type roll struct {
 	wrong     uint8       // the options that do not come up, in the same way
 	passing   uint8       // the options with which etcd answers, and ends a moment later, in the same way
 	unpulled  bool        // images that do not come up are such that cannot be pulled
+	memory    bool        // data is in Pods, and no volume is marked with anything
 	mute      bool        // what does not come up leaves a process running, and it never serves
 	unstarted bool        // the kubelet of a Pod with wrong options starts no etcd, and does not say why
 	patient   bool        // and waiting for it helps for longer than anything takes here

@@ -20,6 +20,7 @@ var Phases = []Phase{
 		{"rollback", "A member that does not come up after an update gets its earlier image and options back.", rollback},
 		{"cancelUpdate", "An update of a Pod on a silent node is reverted when the spec no longer asks for it.", cancelUpdate},
 		{"recreateStuckPod", "A Pod that has ended for good, or cannot start and was created from an earlier spec, is recreated.", recreateStuckPod},
+		{"repairInPlace", "A Pod with data in memory that cannot start gets the image, cpu and memory of a corrected spec in place.", repairInPlace},
 		{"stopOnReplacedVolume", "A Pod that has not started yet is deleted when its PersistentVolumeClaim is not the recorded one.", stopOnReplacedVolume},
 	}},
 	{"forming", "The cluster has never formed.", neverFormed, []Rule{

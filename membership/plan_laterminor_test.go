@@ -87,13 +87,22 @@ func TestPlanLaterMinor(t *testing.T) {
 				Message: "rolling m-1 back: with etcd 3.7.3 it cannot pull the image etcd:v3.6.16",
 			},
 		},
-		"Ephemeral": {
-			reason: "With its Pod its data would go",
+		"InMemory": {
+			reason: "With its Pod its data would go, so that the Pod gets the later minor in place",
 			base:   upgrading(etcd36, etcd37),
-			args:   []change{only, abandonedChange, func(d *Desired, _ *Observed) { d.Ephemeral = true }, on(0, outgrownBy(7)), nobodyAnswers},
+			args:   []change{only, ephemeral, abandonedChange, on(0, outgrownBy(7)), nobodyAnswers},
 			want: Step{
-				Action: Wait, Reason: Unreachable,
-				Message: `no member answers: m-0 exited with code 1: discovery failed: version "3.7.0" is not supported`,
+				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: etcd37, Reason: Recording,
+				Message: "recording that a later etcd than 3.6.16 has run on the data of m-0, as etcd itself says: it is started with 3.7.3",
+			},
+		},
+		"OthersTellInMemory": {
+			reason: "The data of the others has risen: it goes on with what its Pod has",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{ephemeral, onAll(changedTo(etcd37)), on(1, runs(etcd36)), on(1, broken(etcd37)), on(1, func(i *Instance) { i.Pod.Changing = true })},
+			want: Step{
+				Action: Repair, Change: ChangeImage, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
+				Message: "recording that etcd 3.7.3 has run on the data of m-1: the data of other members is of that minor, so it is not rolled back to 3.6.16",
 			},
 		},
 	})

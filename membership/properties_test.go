@@ -203,6 +203,8 @@ func promisesMember(d Desired, o Observed, s Step, name string) error {
 		return errors.New("it is taken away while another one is away, or cannot be spared")
 	case s.Action == Update && s.Change == ChangePod && d.Ephemeral:
 		return errors.New("its data goes with its Pod")
+	case s.Action == Repair && (!d.Ephemeral || i.Endpoint.Answered() || !i.Pod.Exists() || i.Pod.Terminating || s.Change != ChangeImage && s.Change != ChangeResources):
+		return errors.New("its data is on a volume, or it needs no repair in place")
 	case s.Action == PutBack && (i.Endpoint.Answered() && (!i.Pod.Away || i.Endpoint.Version != i.Volume.Version) || i.Pod.Terminating || !i.Pod.Changing && len(i.Pod.Untried) == 0 && i.Volume.Next == Version{}):
 		return errors.New("it was not changed, or is coming up with what it was changed to")
 	case s.Action == PutBack && !i.Pod.Failing && !i.Pod.Starved && !i.Pod.IdleLong && (!i.Pod.Idle || !i.unwanted()) && (!i.Pod.NeverRan || !i.Pod.Overdue && !i.Pod.Outdated) && (!i.Pod.Ended || !i.Pod.Outdated):

@@ -17,18 +17,23 @@ import (
 // If any member answers with the earlier minor, the cluster version has not risen, and etcd's
 // message is wrong: nothing is recorded, and the member is replaced like any other that is down.
 //
-// The recorded minor stays: the member is never rolled back to an earlier one again.
+// The recorded minor stays: the member is never rolled back to an earlier one again. With
+// spec.storage.medium Memory the volume is the Pod, so that it gets the later minor in place.
 func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 	for _, i := range o.Instances {
 		v := i.Volume
-		if d.Ephemeral || i.Endpoint.Member() != 0 || i.Pod.Terminating || i.Pod.Foreign || !v.Recorded() || v.Terminating || v.Replaced {
+		if i.Endpoint.Member() != 0 || i.Pod.Terminating || i.Pod.Foreign || !v.Recorded() || v.Terminating || v.Replaced {
 			continue
 		}
-		step := Step{Action: Raise, Members: []string{i.Name}, Reason: Recording}
+		step, data := Step{Action: Raise, Members: []string{i.Name}, Reason: Recording}, "the volume"
+		if d.Ephemeral { // no volume says what comes next: the image of the Pod does
+			v.Next, data = i.Pod.Version, "the data"
+			step.Action, step.Change = Repair, ChangeImage
+		}
 		switch {
 		case i.changing() && i.inVain() && v.Next.Minor > v.Version.Minor && o.risen(v.Next.Minor):
 			step.Version = v.Next
-			step.Message = fmt.Sprintf("recording that etcd %s has run on the volume of %s: the data of other members is of that minor, so it is not rolled back to %s", v.Next, i.Name, v.Version)
+			step.Message = fmt.Sprintf("recording that etcd %s has run on %s of %s: the data of other members is of that minor, so it is not rolled back to %s", v.Next, data, i.Name, v.Version)
 		case i.Pod.Outgrown == v.Version.Minor+1 && !v.changes() && i.Pod.Version == v.Version && !o.below(i.Pod.Outgrown):
 			g, ok := gate(i.Pod.Outgrown)
 			if !ok {
@@ -38,7 +43,7 @@ func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 			if d.Version.Minor == g.Minor {
 				step.Version = d.Version
 			}
-			step.Message = fmt.Sprintf("recording that a later etcd than %s has run on the volume of %s, as etcd itself says: it is started with %s", v.Version, i.Name, step.Version)
+			step.Message = fmt.Sprintf("recording that a later etcd than %s has run on %s of %s, as etcd itself says: it is started with %s", v.Version, data, i.Name, step.Version)
 		default:
 			continue
 		}

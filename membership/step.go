@@ -51,6 +51,9 @@ const (
 	// PutBack rolls the named member back: its Pod gets the image and options from before an update
 	// that failed.
 	PutBack Action = "PutBack"
+	// Repair changes the image, or cpu and memory, of the Pod of the named member where it is: the
+	// Pod does not come up, and the data of the member, which is in memory, would go with it.
+	Repair Action = "Repair"
 	// Expand makes the volumes of the named members as large as the spec asks for.
 	Expand Action = "Expand"
 	// Downgrade tells etcd that the cluster is about to run an earlier minor. CancelDowngrade takes
@@ -86,8 +89,8 @@ type Step struct {
 	Members []string  // sorted by ordinal
 	ID      ID        // Join, Promote, Remove, MoveLeader, Disarm: the member, as etcd knows it
 	Alarm   AlarmKind // Disarm
-	Version Version   // Provision, CopyData, Bootstrap, Start, Join, Update, PutBack, Downgrade: what the Pods run; Raise: what has run
-	Change  Change    // Update: what it takes
+	Version Version   // Provision, CopyData, Bootstrap, Start, Join, Update, PutBack, Repair, Downgrade: what the Pods run; Raise: what has run
+	Change  Change    // Update, Repair: what it takes
 	Alone   bool      // Update, PutBack: no other member has a vote, so that etcd does not serve until it is back
 	First   First     // Bootstrap, CopyData, and Provision of first members: the first start that they belong to
 	// Snapshot that was found (Choose).

@@ -354,6 +354,8 @@ func (r *Reconciler) take(ctx context.Context, c *api.EtcdCluster, seen observed
 		return r.record(ctx, c, seen, step)
 	case membership.Raise:
 		return r.raise(ctx, c, seen, step)
+	case membership.Repair:
+		return r.repair(ctx, c, seen, step)
 	case membership.Stop:
 		if err := r.intend(ctx, c, seen, step, podUID); err != nil {
 			return err

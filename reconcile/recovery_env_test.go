@@ -105,7 +105,9 @@ func recoveries(values []bad) []recovery {
 	for _, b := range values {
 		for _, size := range []int32{1, 3, 5} {
 			beside := recovery{bad: b, size: size}
-			beside.during = changes[beside.drawn("during", len(changes))]
+			if beside.during = changes[beside.drawn("during", len(changes))]; b.anew || b.base == inMemory && beside.during == "Options" {
+				beside.during = "Version"
+			}
 			beside.midway = beside.drawn("midway", 2) == 0
 			all = append(all, recovery{bad: b, size: size}, recovery{bad: b, size: size, midway: true}, beside)
 		}

@@ -29,6 +29,7 @@ type bad struct {
 	never bool   // no member can run with it: the status must say so
 	asks  bool   // claims go on asking for it when it is taken back: Kubernetes makes none of them smaller
 	same  bool   // as where it is not set: volumes may go on saying that their members serve with it
+	anew  bool   // it takes new Pods, and data in memory goes with the former ones: it stays with members that came meanwhile
 	away  bool   // the cluster may not serve meanwhile, as the field's own comment says
 
 	elects time.Duration // an election takes as long with it: the cluster may be away for so much longer
@@ -116,6 +117,9 @@ func badFlags() []bad {
 	return all
 }
 
+// inMemory is the base of clusters whose data goes with their Pods.
+const inMemory = `{"storage":{"medium":"Memory"},"resources":{"limits":{"cpu":"2","memory":"1Gi"}}}`
+
 // byHand are values of fields of which the schema tells no ends, and those that are known to hurt.
 func byHand() []bad {
 	all := []bad{
@@ -179,6 +183,20 @@ func byHand() []bad {
 		{path: "storage.size", value: `"2Gi"`, base: `{"storage":{"storageClassName":"refusing"}}`, back: `{"storage":{"storageClassName":"refusing","changePolicy":"Replace"}}`, says: "storage", never: true, asks: true},
 		{path: "storage.size", value: `"256Mi"`, base: `{"storage":{"changePolicy":"Replace"}}`, says: "storage"},
 		{path: "storage.storageClassName", value: `"nowhere"`, base: `{"storage":{"changePolicy":"Replace","storageClassName":"standard"}}`, says: "nowhere", never: true},
+	}
+	for _, b := range []bad{
+		{path: "version", value: `"3.6.99"`, says: "3.6.99", never: true},
+		{path: "version", value: `"3.7.3"`},
+		{path: "image.repository", value: `"registry.example.com/etcd"`, says: "registry.example.com"},
+		{path: "image.digests", value: `[{"version":"3.6.16","digest":"sha256:` + strings.Repeat("0", 64) + `"}]`, says: "image"},
+		{path: "resources.limits", value: `{"cpu":"1m"}`, says: "spec.resources"},
+		{path: "resources.limits", value: `{"cpu":"1k"}`, says: "spec.resources"},
+		{path: "resources.limits", value: `{"memory":"1Mi"}`, says: "spec.resources", never: true, anew: true},
+		{path: "options.snapshotCount", value: `5000`, says: "spec.options", never: true, anew: true},
+		{path: "scheduling.nodeSelector", value: `{"kubernetes.io/os":"windows"}`, says: "spec.scheduling", never: true, anew: true},
+	} {
+		b.base = inMemory
+		all = append(all, b)
 	}
 	all = append(all, bad{path: "recovery.replaceAfter", value: `"Never"`}, bad{path: "recovery.replaceAfter", value: `"1m30s"`})
 	for _, field := range []string{"replaceAfter", "replaceEmptyAfter", "quorumLossAfter"} {

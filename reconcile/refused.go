@@ -21,7 +21,8 @@ const (
 
 // refusals are the changes that the API server refused in earnest, by cluster. They are in memory
 // alone: an operator that starts tries each once. A spec that has changed since is tried at once.
-// Only changes are paused: what heals a cluster is tried at every look.
+// Only changes are paused, also those of a Pod that does not come up (membership.Repair): what
+// heals a cluster otherwise is tried at every look.
 type refusals struct {
 	mu sync.Mutex
 	of map[types.NamespacedName]map[string]refusedChange // by action and members
@@ -47,7 +48,7 @@ func (r *refusals) pending(c *api.EtcdCluster, step membership.Step, now time.Ti
 
 // remember what became of a step.
 func (r *refusals) remember(c *api.EtcdCluster, step membership.Step, err error, now time.Time) {
-	if step.Action != membership.Update && step.Action != membership.Expand {
+	if step.Action != membership.Update && step.Action != membership.Expand && step.Action != membership.Repair {
 		return
 	}
 	r.mu.Lock()

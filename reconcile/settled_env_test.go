@@ -58,6 +58,12 @@ func (s *stage) settled(c *api.EtcdCluster, kept data) {
 			claims = append(claims, claim.Name)
 		}
 	}
+	if c.Spec.Storage.Medium == api.MediumMemory { // the Pods are the volumes
+		if len(claims) > 0 {
+			s.Errorf("there are claims of members whose data is in memory: %v", claims)
+		}
+		claims = pods
+	}
 	for what, names := range map[string][]string{"Pods": pods, "claims": claims} {
 		if diff := cmp.Diff(members, slices.Sorted(slices.Values(names))); diff != "" {
 			s.Errorf("%s are not those of the members: -want +got:\n%s", what, diff)

@@ -1,0 +1,96 @@
+package membership
+
+import "testing"
+
+// TestPlanRepairInPlace is for Pods that cannot start, and with which the data of their members
+// would go.
+func TestPlanRepairInPlace(t *testing.T) {
+	down := func(parts ...string) func(*Instance) {
+		return func(i *Instance) {
+			silent(i)
+			i.Pod.Outdated, i.Pod.Problem = true, "exited with code 137 (OOMKilled)"
+			i.Pod.Parts = parts
+		}
+	}
+	changes := func(c Change) func(*Instance) { return func(i *Instance) { i.Pod.Change = c } }
+	unpulled := func(i *Instance) { i.Pod.ImageUnavailable, i.Pod.Problem = true, "cannot pull the image etcd:v3.6.16" }
+	waits := Step{Action: Wait, Reason: Unreachable, Message: "no member answers: m-0 exited with code 137 (OOMKilled)"}
+	unpulledWaits := Step{Action: Wait, Reason: Unreachable, Message: "no member answers: m-0 cannot pull the image etcd:v3.6.16"}
+	testPlan(t, map[string]planCase{
+		"Resources": {
+			reason: "Its memory was used up, and the spec gives it more",
+			base:   formed3,
+			args:   []change{only, ephemeral, on(0, down("resources")), on(0, changes(ChangeResources)), nobodyAnswers},
+			want: Step{
+				Action: Repair, Change: ChangeResources, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
+				Message: "changing cpu and memory of m-0 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
+			},
+		},
+		"ResourcesFirst": {
+			reason: "Another version is asked for as well, which comes when it serves",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{only, ephemeral, on(0, down("version", "resources")), on(0, changes(ChangeImage)), nobodyAnswers},
+			want: Step{
+				Action: Repair, Change: ChangeResources, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
+				Message: "changing cpu and memory of m-0 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
+			},
+		},
+		"ResourcesOfOne": {
+			reason: "The others serve meanwhile",
+			base:   formed3,
+			args:   []change{ephemeral, on(1, down("resources")), on(1, changes(ChangeResources))},
+			want: Step{
+				Action: Repair, Change: ChangeResources, Members: []string{"m-1"}, Version: etcd36, Reason: Changing,
+				Message: "changing cpu and memory of m-1 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
+			},
+		},
+		"ResourcesNotInPlace": {
+			reason: "Kubernetes gives them to a new Pod alone",
+			base:   formed3,
+			args:   []change{only, ephemeral, on(0, down("resources")), on(0, changes(ChangePod)), nobodyAnswers},
+			want:   waits,
+		},
+		"OnVolume": {
+			reason: "Its data stays: the Pod is recreated",
+			base:   formed3,
+			args:   []change{only, on(0, down("resources")), on(0, changes(ChangeResources)), nobodyAnswers},
+			want: Step{
+				Action: Stop, Members: []string{"m-0"}, Reason: Replacing,
+				Message: "replacing the Pods m-0, which do not serve and never will: they have ended for good, or were made from an earlier spec",
+			},
+		},
+		"Repository": {
+			reason: "The spec has another repository, from which the image may be pulled",
+			base:   formed3,
+			args:   []change{only, ephemeral, on(0, down("image")), on(0, unpulled), on(0, changes(ChangeImage)), nobodyAnswers},
+			want: Step{
+				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
+				Message: "changing the image of m-0 in place, because its data is in memory and would go with its Pod: it cannot pull the image etcd:v3.6.16",
+			},
+		},
+		"Patch": {
+			reason: "The image cannot be pulled, and the spec asks for another patch of the minor",
+			base:   upgrading(etcd36, Version{3, 6, 17}),
+			args:   []change{only, ephemeral, on(0, down("version")), on(0, unpulled), on(0, changes(ChangeImage)), nobodyAnswers},
+			want: Step{
+				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: Version{3, 6, 17}, Reason: Changing,
+				Message: "changing the image of m-0 in place, because its data is in memory and would go with its Pod: it cannot pull the image etcd:v3.6.16",
+			},
+		},
+		"Minor": {
+			reason: "The spec asks for another minor, which may come when it serves",
+			base:   upgrading(etcd36, etcd37),
+			args:   []change{only, ephemeral, on(0, down("version")), on(0, unpulled), on(0, changes(ChangeImage)), nobodyAnswers},
+			want:   unpulledWaits,
+		},
+		"GivenUp": {
+			reason: "The spec was tried in vain",
+			base:   formed3,
+			args:   []change{only, ephemeral, abandonedChange, on(0, down("image")), on(0, unpulled), on(0, changes(ChangeImage)), nobodyAnswers},
+			want: Step{
+				Action: Wait, Reason: Unreachable,
+				Message: unpulledWaits.Message + ". The spec was tried, and rolled back (m-1: with etcd 3.7.3 it cannot pull the image): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
+			},
+		},
+	})
+}
