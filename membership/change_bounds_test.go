@@ -189,6 +189,14 @@ var rollBounds = map[string]exploration[rollBound]{
 		reason: "One member, and an image that has come up, and does not any more, or later again",
 		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, fades: []rollVersion{roll37}, mends: true, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
 	},
+	"OneFadesPatch": {
+		reason: "The same, while the spec may ask for another patch or minor",
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, rollEarly36, roll37}, fades: []rollVersion{roll36}, mends: true, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
+	},
+	"FadesPatch": {
+		reason: "The same of three members",
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, rollEarly36, roll37}, fades: []rollVersion{roll36}, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+	},
 	"OneFadesEarlier": {
 		reason: "The same from 3.5, up to any minor and down again",
 		bound:  rollBound{size: 1, from: roll35, specs: []rollVersion{roll35, roll36, roll37}, fades: []rollVersion{roll36}, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 1}},
@@ -199,7 +207,7 @@ var rollBounds = map[string]exploration[rollBound]{
 	},
 	"OneInMemory": {
 		reason: "One member with its data in memory, and an image that has come up, and does not any more, or later again",
-		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, roll37}, memory: true, fades: []rollVersion{roll37}, mends: true, putsOff: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2, delays: 1}},
+		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, rollEarly36, roll37}, memory: true, fades: []rollVersion{roll36, roll37}, mends: true, putsOff: true, refuses: true, states: 1_500_000, budget: rollBudget{specs: 3, crashes: 2, delays: 1}},
 	},
 	"OneInMemoryUnpulled": {
 		reason: "The same where it cannot be pulled any more, from 3.5 up to any minor, and to other patches",
@@ -211,7 +219,7 @@ var rollBounds = map[string]exploration[rollBound]{
 	},
 	"InMemory": {
 		reason: "Three members with their data in memory, and an image that has come up, and does not any more, or later again",
-		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, roll37}, memory: true, fades: []rollVersion{roll37}, mends: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
+		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, rollEarly36, roll37}, memory: true, fades: []rollVersion{roll36, roll37}, mends: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 		takes:  seconds,
 	},
 	"OneUnpulled": {

@@ -16,9 +16,10 @@ func (w *roll) faded() int {
 }
 
 // replaces reports whether the spec asks for another patch of the minor that a member has run,
-// whose image comes up, where that of the member cannot be pulled.
+// whose image comes up, where that of the member does not.
 func (w *roll) replaces(s *rollSeat) bool {
-	return w.unpulled && s.failing && !s.early && !w.givenUp && w.spec != s.volume && w.spec.minor() == s.volume.minor() && w.broken>>w.spec&1 == 0
+	path, noWay := Path(append(runningOf(w), rollVersions[s.volume]), rollVersions[w.spec])
+	return noWay == nil && len(path) > 0 && path[0] == rollVersions[w.spec] && s.failing && !s.early && !w.givenUp && w.spec != s.volume && w.spec.minor() == s.volume.minor() && w.broken>>w.spec&1 == 0
 }
 
 // fadesMutants are what keeps a member from staying down with a version that cannot read its data.
@@ -59,6 +60,14 @@ var fadesMutants = map[string]rollMutant{
 		reason: "A member stays down whose image cannot be pulled, though the spec asks for a patch that can be",
 		bound:  "OneUnpulled", mutant: rollReplace("recreateStuckPod", func(d Desired, o Observed) (Step, bool) {
 			return recreateStuckPod(d, each(o, func(i *Instance) { i.Pod.Outdated = i.Pod.Outdated && SubstitutePatch(d, o, *i) == (Version{}) }))
+		}), want: "L",
+	},
+	"InsteadOfUnpulledAlone": {
+		reason: "A member stays down whose etcd ends again and again, though the spec asks for a patch that does not",
+		bound:  "OneFadesPatch", mutant: rollReplace("recreateStuckPod", func(d Desired, o Observed) (Step, bool) {
+			return recreateStuckPod(d, each(o, func(i *Instance) {
+				i.Pod.Outdated = i.Pod.Outdated && (i.Pod.ImageUnavailable || SubstitutePatch(d, o, *i) == (Version{}))
+			}))
 		}), want: "L",
 	},
 	"ForgetsInstead": {

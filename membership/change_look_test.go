@@ -211,6 +211,15 @@ func (g *rollGlance) compare(d Desired, o *Observed, recreates bool, c rollCarel
 			i.Pod.Untried = []string{"options"}
 		}
 		i.Pod.Outdated = i.Pod.Outdated || SubstitutePatch(d, *o, *i) != (Version{})
+		if patch := SubstitutePatch(d, *o, *i); g.memory {
+			is := s.is()
+			if patch != (Version{}) {
+				is = rollOf(patch)
+			}
+			if change, _ := s.needs(is, g.template, recreates); change == ChangeImage {
+				i.Pod.InPlace = []Change{ChangeImage}
+			}
+		}
 	}
 }
 

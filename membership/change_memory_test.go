@@ -32,7 +32,7 @@ func (p *rollPlanner) carryInMemory(w roll, f rollFlight, yield func(to roll, co
 	if s.image == rollNone || !f.pod || !f.podVersion && !c.ignoresVersions || s.going {
 		return
 	}
-	if f.action == actUpdate && (w.refused == writePod && !c.announcesFirst) { // it is tried before (dry run)
+	if f.action == actUpdate && w.refused == writePod && !c.announcesFirst { // it is tried before (dry run)
 		return
 	}
 	if f.action == actUpdate && s.voter() && int(w.leader) == int(f.seat)+1 {
@@ -54,8 +54,9 @@ func (p *rollPlanner) carryInMemory(w roll, f rollFlight, yield func(to roll, co
 		if s.settled() {
 			s.previous = rollNone
 		}
-	case actUpdate:
-		if s.ours = s.ours || s.image != f.to; s.image != f.to {
+	case actUpdate, actRepair:
+		s.ours = s.ours || s.image != f.to && f.action == actUpdate // one that is repaired is down by itself
+		if s.image != f.to {
 			s.previous, s.served = s.image, false
 		}
 		s.changeImage(f.to)
@@ -63,9 +64,11 @@ func (p *rollPlanner) carryInMemory(w roll, f rollFlight, yield func(to roll, co
 	case actPutBack:
 		back := s.previous
 		s.previous = rollNone
+		failed := s.failing
 		s.changeImage(back)
+		s.failing = failed // the kubelet still says that the container failed
 		s.undone, s.served, s.ours, s.trial = true, false, true, s.trial || over
-	case actRepair:
+	case actRaise:
 		if s.volume.minor() == 5 && f.to.minor() > 5 && !c.forgetsLog {
 			s.replays = marksAny
 		}
@@ -111,6 +114,18 @@ var memoryMutants = map[string]rollMutant{
 			d.Ephemeral = false
 			return recreateStuckPod(d, o)
 		}), want: "S4: data in memory is given up",
+	},
+	"RepairsAllAtOnce": {
+		reason: "A second member tries an image while the first one has not come up with it",
+		bound:  "InMemory", safety: true, mutant: rollReplace("repairInPlace", func(d Desired, o Observed) (Step, bool) {
+			alone := each(o, func(i *Instance) {
+				if i.changing() {
+					i.Pod.Changing = false
+					i.Pod.InPlace = nil
+				}
+			})
+			return repairInPlace(d, alone)
+		}), want: "what does not come up touches a second member",
 	},
 	"ForgetsLogInMemory": {
 		reason: "3.6 is started on data of 3.5, and nothing says that the log is of that",

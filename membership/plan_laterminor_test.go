@@ -92,7 +92,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{only, ephemeral, abandonedChange, on(0, outgrownBy(7)), nobodyAnswers},
 			want: Step{
-				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: etcd37, Reason: Recording,
+				Action: Raise, Members: []string{"m-0"}, Version: etcd37, Reason: Recording,
 				Message: "recording that a later etcd than 3.6.16 has run on the data of m-0, as etcd itself says: it is started with 3.7.3",
 			},
 		},
@@ -101,7 +101,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			base:   upgrading(etcd36, etcd37),
 			args:   []change{ephemeral, onAll(changedTo(etcd37)), on(1, runs(etcd36)), on(1, broken(etcd37)), on(1, func(i *Instance) { i.Pod.Changing = true })},
 			want: Step{
-				Action: Repair, Change: ChangeImage, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
+				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
 				Message: "recording that etcd 3.7.3 has run on the data of m-1: the data of other members is of that minor, so it is not rolled back to 3.6.16",
 			},
 		},

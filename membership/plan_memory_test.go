@@ -12,15 +12,22 @@ func TestPlanRepairInPlace(t *testing.T) {
 			i.Pod.Parts = parts
 		}
 	}
-	changes := func(c Change) func(*Instance) { return func(i *Instance) { i.Pod.Change = c } }
+	inPlace := func(changes ...Change) func(*Instance) {
+		return func(i *Instance) {
+			if i.Pod.Change, i.Pod.InPlace = ChangePod, changes; len(changes) > 0 {
+				i.Pod.Change = changes[len(changes)-1]
+			}
+		}
+	}
 	unpulled := func(i *Instance) { i.Pod.ImageUnavailable, i.Pod.Problem = true, "cannot pull the image etcd:v3.6.16" }
+	crashes := func(i *Instance) { i.Pod.Failing, i.Pod.Problem = true, "exited with code 2" }
 	waits := Step{Action: Wait, Reason: Unreachable, Message: "no member answers: m-0 exited with code 137 (OOMKilled)"}
 	unpulledWaits := Step{Action: Wait, Reason: Unreachable, Message: "no member answers: m-0 cannot pull the image etcd:v3.6.16"}
 	testPlan(t, map[string]planCase{
 		"Resources": {
 			reason: "Its memory was used up, and the spec gives it more",
 			base:   formed3,
-			args:   []change{only, ephemeral, on(0, down("resources")), on(0, changes(ChangeResources)), nobodyAnswers},
+			args:   []change{only, ephemeral, on(0, down("resources")), on(0, inPlace(ChangeResources)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeResources, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
 				Message: "changing cpu and memory of m-0 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
@@ -29,7 +36,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 		"ResourcesFirst": {
 			reason: "Another version is asked for as well, which comes when it serves",
 			base:   upgrading(etcd36, etcd37),
-			args:   []change{only, ephemeral, on(0, down("version", "resources")), on(0, changes(ChangeImage)), nobodyAnswers},
+			args:   []change{only, ephemeral, on(0, down("version", "resources")), on(0, failing), on(0, inPlace(ChangeResources, ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeResources, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
 				Message: "changing cpu and memory of m-0 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
@@ -38,7 +45,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 		"ResourcesOfOne": {
 			reason: "The others serve meanwhile",
 			base:   formed3,
-			args:   []change{ephemeral, on(1, down("resources")), on(1, changes(ChangeResources))},
+			args:   []change{ephemeral, on(1, down("resources")), on(1, inPlace(ChangeResources))},
 			want: Step{
 				Action: Repair, Change: ChangeResources, Members: []string{"m-1"}, Version: etcd36, Reason: Changing,
 				Message: "changing cpu and memory of m-1 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
@@ -47,13 +54,13 @@ func TestPlanRepairInPlace(t *testing.T) {
 		"ResourcesNotInPlace": {
 			reason: "Kubernetes gives them to a new Pod alone",
 			base:   formed3,
-			args:   []change{only, ephemeral, on(0, down("resources")), on(0, changes(ChangePod)), nobodyAnswers},
+			args:   []change{only, ephemeral, on(0, down("resources")), on(0, inPlace()), nobodyAnswers},
 			want:   waits,
 		},
 		"OnVolume": {
 			reason: "Its data stays: the Pod is recreated",
 			base:   formed3,
-			args:   []change{only, on(0, down("resources")), on(0, changes(ChangeResources)), nobodyAnswers},
+			args:   []change{only, on(0, down("resources")), on(0, inPlace(ChangeResources)), nobodyAnswers},
 			want: Step{
 				Action: Stop, Members: []string{"m-0"}, Reason: Replacing,
 				Message: "replacing the Pods m-0, which do not serve and never will: they have ended for good, or were made from an earlier spec",
@@ -62,7 +69,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 		"Repository": {
 			reason: "The spec has another repository, from which the image may be pulled",
 			base:   formed3,
-			args:   []change{only, ephemeral, on(0, down("image")), on(0, unpulled), on(0, changes(ChangeImage)), nobodyAnswers},
+			args:   []change{only, ephemeral, on(0, down("image")), on(0, unpulled), on(0, inPlace(ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
 				Message: "changing the image of m-0 in place, because its data is in memory and would go with its Pod: it cannot pull the image etcd:v3.6.16",
@@ -71,22 +78,61 @@ func TestPlanRepairInPlace(t *testing.T) {
 		"Patch": {
 			reason: "The image cannot be pulled, and the spec asks for another patch of the minor",
 			base:   upgrading(etcd36, Version{3, 6, 17}),
-			args:   []change{only, ephemeral, on(0, down("version")), on(0, unpulled), on(0, changes(ChangeImage)), nobodyAnswers},
+			args:   []change{only, ephemeral, on(0, down("version")), on(0, unpulled), on(0, inPlace(ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: Version{3, 6, 17}, Reason: Changing,
 				Message: "changing the image of m-0 in place, because its data is in memory and would go with its Pod: it cannot pull the image etcd:v3.6.16",
 			},
 		},
+		"PatchForCrash": {
+			reason: "etcd ends again and again, and the spec asks for another patch of the minor",
+			base:   upgrading(etcd36, Version{3, 6, 17}),
+			args:   []change{only, ephemeral, on(0, down("version")), on(0, crashes), on(0, inPlace(ChangeImage)), nobodyAnswers},
+			want: Step{
+				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: Version{3, 6, 17}, Reason: Changing,
+				Message: "changing the image of m-0 in place, because its data is in memory and would go with its Pod: it exited with code 2",
+			},
+		},
+		"ComesUp": {
+			reason: "It has ended once, and is started again: another image may be worse",
+			base:   formed3,
+			args:   []change{only, ephemeral, on(0, down("image")), on(0, inPlace(ChangeImage)), nobodyAnswers},
+			want:   waits,
+		},
+		"OneTrial": {
+			reason: "Another member has the image of the spec, and has not answered from it yet",
+			base:   formed3,
+			args:   []change{ephemeral, onAll(down("image")), onAll(unpulled), onAll(inPlace(ChangeImage)), on(0, func(i *Instance) { i.Pod.Changing, i.Pod.ImageUnavailable = true, false }), nobodyAnswers},
+			want: Step{
+				Action: Wait, Reason: Unreachable,
+				Message: "no member answers: m-0 cannot pull the image etcd:v3.6.16; m-1 cannot pull the image etcd:v3.6.16; m-2 cannot pull the image etcd:v3.6.16",
+			},
+		},
+		"RefusedBesideLost": {
+			reason: "What else heals the cluster goes on",
+			base:   formed5,
+			args:   []change{ephemeral, on(2, gone), on(0, down("resources")), on(0, inPlace(ChangeResources)), on(0, func(i *Instance) { i.Pod.RepairRefused = "by policy" })},
+			want:   Step{Action: Remove, Members: []string{"m-2"}, ID: 0xa2, Reason: MemberLost, Message: "removing m-2, whose data is gone; a new member takes its place"},
+		},
+		"Refused": {
+			reason: "What else heals the cluster goes on",
+			base:   formed3,
+			args:   []change{ephemeral, on(0, down("resources")), on(0, inPlace(ChangeResources)), on(0, func(i *Instance) { i.Pod.RepairRefused = "by policy" })},
+			want: Step{
+				Action: Wait, Reason: PodPending,
+				Message: "waiting for members that do not serve: m-0 exited with code 137 (OOMKilled), and the API server refuses to give its Pod what the spec asks for: by policy",
+			},
+		},
 		"Minor": {
 			reason: "The spec asks for another minor, which may come when it serves",
 			base:   upgrading(etcd36, etcd37),
-			args:   []change{only, ephemeral, on(0, down("version")), on(0, unpulled), on(0, changes(ChangeImage)), nobodyAnswers},
+			args:   []change{only, ephemeral, on(0, down("version")), on(0, unpulled), on(0, inPlace()), nobodyAnswers},
 			want:   unpulledWaits,
 		},
 		"GivenUp": {
 			reason: "The spec was tried in vain",
 			base:   formed3,
-			args:   []change{only, ephemeral, abandonedChange, on(0, down("image")), on(0, unpulled), on(0, changes(ChangeImage)), nobodyAnswers},
+			args:   []change{only, ephemeral, abandonedChange, on(0, down("image")), on(0, unpulled), on(0, inPlace(ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Wait, Reason: Unreachable,
 				Message: unpulledWaits.Message + ". The spec was tried, and rolled back (m-1: with etcd 3.7.3 it cannot pull the image): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",

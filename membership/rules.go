@@ -132,6 +132,11 @@ func problems(instances []Instance) string {
 }
 
 func problem(i Instance) string {
+	if i.Pod.RepairRefused != "" && i.Endpoint.Member() == 0 {
+		refused := i.Pod.RepairRefused
+		i.Pod.RepairRefused = ""
+		return problem(i) + ", and the API server refuses to give its Pod what the spec asks for: " + refused
+	}
 	switch {
 	case i.Pod.IdleLong && !i.Endpoint.Answered() && !i.Pod.Terminating:
 		return "runs and does not serve"

@@ -28,7 +28,6 @@ func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 		step, data := Step{Action: Raise, Members: []string{i.Name}, Reason: Recording}, "the volume"
 		if d.Ephemeral { // no volume says what comes next: the image of the Pod does
 			v.Next, data = i.Pod.Version, "the data"
-			step.Action, step.Change = Repair, ChangeImage
 		}
 		switch {
 		case i.changing() && i.inVain() && v.Next.Minor > v.Version.Minor && o.risen(v.Next.Minor):

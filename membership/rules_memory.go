@@ -1,32 +1,33 @@
 package membership
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
 
 // The rule of spec.storage.medium Memory. A member's data is in its Pod, and would go with it.
 
-// repairInPlace does in place what recreateStuckPod cannot do with data in memory: a Pod that
-// cannot start, or whose etcd does not serve, gets the cpu and memory of the corrected spec, or its
-// image. Nothing else of a Pod can be changed. What it had before did not serve, so that there is
-// nothing to roll back to.
+// repairInPlace does in place what recreateStuckPod cannot do with data in memory: a Pod that does
+// not come up gets the cpu and memory of the corrected spec, or its image. Nothing else of a Pod
+// can be changed. An image may be a bad one again: one member at a time tries it, and is rolled
+// back.
 func repairInPlace(d Desired, o Observed) (Step, bool) {
+	trial := slices.ContainsFunc(o.Instances, Instance.changing)
 	for _, i := range o.Instances {
-		stuck := i.Pod.Outdated && (i.Pod.Problem != "" || i.Pod.Idle) && !i.Pod.Ended && !i.changing()
-		if !d.Ephemeral || d.GivenUp != "" || !stuck || !i.Volume.Recorded() || i.Pod.Terminating || i.Pod.Foreign || i.Endpoint.Member() != 0 {
+		down := i.Pod.Problem != "" || i.Pod.Idle
+		if !d.Ephemeral || d.GivenUp != "" || !down || !i.Volume.Recorded() || i.changing() || i.Pod.Ended || i.Pod.Terminating || i.Pod.Foreign || i.Endpoint.Member() != 0 || i.Pod.RepairRefused != "" {
 			continue
 		}
-		step := Step{Action: Repair, Members: []string{i.Name}, Version: i.Volume.Version, Reason: Changing}
-		what := ""
-		patch := SubstitutePatch(d, o, i)
+		image := slices.Contains(i.Pod.InPlace, ChangeImage) && i.unfit() && !trial
+		resources := slices.Contains(i.Pod.InPlace, ChangeResources)
+		step := Step{Action: Repair, Members: []string{i.Name}, Reason: Changing}
+		what := "cpu and memory"
 		switch {
-		case slices.Contains(i.Pod.Parts, "resources") && i.Pod.Change != ChangePod:
-			step.Change, what = ChangeResources, "cpu and memory"
-		case patch != Version{}:
-			step.Change, step.Version, what = ChangeImage, patch, "the image"
-		case slices.Contains(i.Pod.Parts, "image"):
-			step.Change, what = ChangeImage, "the image"
+		case image && (i.Pod.ImageUnavailable || !resources):
+			step.Change, step.Version, what = ChangeImage, cmp.Or(SubstitutePatch(d, o, i), i.Volume.Version), "the image"
+		case resources:
+			step.Change, step.Version = ChangeResources, i.Volume.Version
 		default:
 			continue
 		}

@@ -27,7 +27,8 @@ const (
 	// themselves have said.
 	Record Action = "Record"
 	// Raise writes on the volume of the named member that a later version has run on it, as its
-	// etcd or another one has told.
+	// etcd or another one has told. With spec.storage.medium Memory it writes that on the Pod, and
+	// changes the Pod to that version in place.
 	Raise Action = "Raise"
 	// Start creates the Pods of the named members over the volumes that hold their data.
 	Start Action = "Start"
@@ -51,8 +52,8 @@ const (
 	// PutBack rolls the named member back: its Pod gets the image and options from before an update
 	// that failed.
 	PutBack Action = "PutBack"
-	// Repair changes the image, or cpu and memory, of the Pod of the named member where it is: the
-	// Pod does not come up, and the data of the member, which is in memory, would go with it.
+	// Repair changes the image, or cpu and memory, of the Pod of the named member in place: the Pod
+	// does not come up, and the data of the member, which is in memory, would go with it.
 	Repair Action = "Repair"
 	// Expand makes the volumes of the named members as large as the spec asks for.
 	Expand Action = "Expand"

@@ -52,7 +52,8 @@ func (r *Reconciler) record(ctx context.Context, c *api.EtcdCluster, seen observ
 }
 
 // raise writes on the volume of a member that a later version has run there, after a look past the
-// cache. From then on its Pod is made of that version.
+// cache. From then on its Pod is made of that version. Where its data is in memory, the Pod is the
+// volume: the same write gives it that version.
 func (r *Reconciler) raise(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err
@@ -60,20 +61,26 @@ func (r *Reconciler) raise(ctx context.Context, c *api.EtcdCluster, seen observe
 	name := step.Members[0]
 	i, _ := seen.Instance(name)
 	claim, m := seen.claims[name], member(c, seen, name)
-	if claim == nil {
-		return apply.ErrChanged
-	}
 	if m.Ran = step.Version.String(); i.Volume.Next != step.Version {
 		m.Next = ""
 	}
 	if i.Volume.Version.Minor == 5 { // as where it answers
 		m.Replays = membership.ReplaysAny
 	}
-	if err := r.writeVolume(ctx, c, claim, m); err != nil {
-		return err
+	var err error
+	switch pod := seen.pods[name]; {
+	case claim != nil:
+		err = r.writeVolume(ctx, c, claim, m)
+	case pod != nil && c.Spec.Storage.Medium == api.MediumMemory:
+		m.Version = m.Ran
+		err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), "")
+	default:
+		err = apply.ErrChanged
 	}
-	r.event(c, step, step.Message)
-	return nil
+	if err == nil {
+		r.event(c, step, step.Message)
+	}
+	return err
 }
 
 // maintain brings labels, annotations and owners of volumes and Pods up to date, which restarts

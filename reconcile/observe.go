@@ -78,6 +78,9 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	l.first = r.firstSeen(c, seen.pods, now)
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, l)
 	seen.GrowthRefused = r.refused.growth(c)
+	for n := range seen.Instances {
+		seen.Instances[n].Pod.RepairRefused = r.refused.repair(c, seen.Instances[n].Name, now)
+	}
 	found := r.keys.of(c)
 	for n := range seen.Instances {
 		i := &seen.Instances[n]
@@ -313,6 +316,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 		}
 		i.Pod.Untried = untried(c, claims[i.Name], pod)
 		i.Pod.Outdated = outdated(c, claims[i.Name], i.Pod) || membership.SubstitutePatch(d, *o, *i) != (membership.Version{})
+		i.Pod.InPlace = repairable(c, pod, now, membership.SubstitutePatch(d, *o, *i))
 		i.Pod.Quota = render.Quota(pod)
 		if hop == "" {
 			continue
@@ -327,6 +331,28 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			i.Pod.QuotaToBe = render.QuotaOf(c, now)
 		}
 	}
+}
+
+// repairable is what of the spec a Pod with its data in memory can be given in place: of the patch
+// that it is to run instead, if there is one. A Pod whose kubelet has yet to hear of its last
+// change is left alone: what that says is of what the Pod was before.
+func repairable(c *api.EtcdCluster, pod *corev1.Pod, m render.Member, patch membership.Version) []membership.Change {
+	heard := pod.Status.ObservedGeneration == 0 || pod.Status.ObservedGeneration >= pod.Generation // of which the kubelet tells since 1.34
+	if c.Spec.Storage.Medium != api.MediumMemory || !heard {
+		return nil
+	}
+	if patch != (membership.Version{}) {
+		m.Version = patch.String()
+	}
+	changes, err := render.InPlace(pod, c, m)
+	if err != nil { // it is told where the spec is applied
+		return nil
+	}
+	var all []membership.Change
+	for _, change := range changes {
+		all = append(all, membership.Change(change))
+	}
+	return all
 }
 
 // outdated reports whether a Pod that is not what the spec asks for counts as outdated. One that is

@@ -230,6 +230,9 @@ func etcdContainer(pod *corev1.Pod) (etcd corev1.Container) {
 // memoryLimit is how much memory etcd may use in a Pod; zero where nothing bounds it but its node.
 func memoryLimit(pod *corev1.Pod) *resource.Quantity {
 	limits := etcdContainer(pod).Resources.Limits
+	if s := containerStatus(pod); s != nil && s.Resources != nil && s.Resources.Limits.Memory().Cmp(*limits.Memory()) < 0 { // its node has not given it more
+		limits = s.Resources.Limits
+	}
 	return limits.Memory()
 }
 

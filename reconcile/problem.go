@@ -47,10 +47,24 @@ func podProblem(pod *corev1.Pod) string {
 	case exit == nil || s.State.Running != nil && exit.ExitCode == 0: // it was asked to end, and runs again
 		return ""
 	case exit.Reason == podstatus.OOMKilled && !limit.IsZero():
-		return "was killed for using more memory than its limit of " + limit.String() + " (OOMKilled): raise spec.resources.limits.memory"
+		killed := "was killed for using more memory than its limit of " + limit.String() + " (OOMKilled)"
+		limits := etcdContainer(pod).Resources.Limits
+		if asked := limits.Memory(); limit.Cmp(*asked) < 0 {
+			return killed + ", and its node has not given it the " + asked.String() + " that spec.resources.limits.memory asks for" + pendingResize(pod)
+		}
+		return killed + ": raise spec.resources.limits.memory"
 	default:
 		return exitProblem(exit)
 	}
+}
+
+// pendingResize is why, as the kubelet says it, and what to do; empty: it does not say.
+func pendingResize(pod *corev1.Pod) string {
+	pending := podstatus.Condition(pod, corev1.PodResizePending)
+	if pending == nil || pending.Status != corev1.ConditionTrue {
+		return ""
+	}
+	return " (" + podstatus.Clause(pending.Reason, podstatus.FirstLine(pending.Message)) + "): make room there, or ask for less"
 }
 
 // neverStarted is why the kubelet of a Pod may have started no etcd, where that has lasted for long

@@ -52,9 +52,9 @@ func TestRaise(t *testing.T) {
 			w.pods["db-0"].Status.ContainerStatuses = etcdStatus(corev1.ContainerStatus{
 				RestartCount: 3, State: waiting("CrashLoopBackOff", "back-off"), LastTerminationState: exited(1, "Error", string(log)),
 			})
-			action, object := membership.Raise, "PersistentVolumeClaim db-0"
+			object := "PersistentVolumeClaim db-0"
 			if tc.inMemory {
-				action, object = membership.Repair, "Pod db-0"
+				object = "Pod db-0"
 				w.cluster.Spec.Storage.Medium = api.MediumMemory
 				maps.Copy(w.pods["db-0"].Annotations, w.claims["db-0"].Annotations)
 				delete(w.claims, "db-0")
@@ -63,7 +63,7 @@ func TestRaise(t *testing.T) {
 			w.managed()
 			s, seen := w.look(t)
 			step := membership.Plan(desired(w.cluster), seen.Observed)
-			if step.Action != action {
+			if step.Action != membership.Raise {
 				t.Fatalf("%s: %s", tc.reason, step)
 			}
 			if err := s.take(t.Context(), w.cluster.DeepCopy(), seen, step); err != nil {

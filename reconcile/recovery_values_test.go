@@ -191,6 +191,7 @@ func byHand() []bad {
 		{path: "image.digests", value: `[{"version":"3.6.16","digest":"sha256:` + strings.Repeat("0", 64) + `"}]`, says: "image"},
 		{path: "resources.limits", value: `{"cpu":"1m"}`, says: "spec.resources"},
 		{path: "resources.limits", value: `{"cpu":"1k"}`, says: "spec.resources"},
+		{path: "resources.limits", value: `{"memory":"1Pi"}`, says: "spec.resources", anew: true},
 		{path: "resources.limits", value: `{"memory":"1Mi"}`, says: "spec.resources", never: true, anew: true},
 		{path: "options.snapshotCount", value: `5000`, says: "spec.options", never: true, anew: true},
 		{path: "scheduling.nodeSelector", value: `{"kubernetes.io/os":"windows"}`, says: "spec.scheduling", never: true, anew: true},

@@ -21,8 +21,8 @@ const (
 
 // refusals are the changes that the API server refused in earnest, by cluster. They are in memory
 // alone: an operator that starts tries each once. A spec that has changed since is tried at once.
-// Only changes are paused, also those of a Pod that does not come up (membership.Repair): what
-// heals a cluster otherwise is tried at every look.
+// Only changes are paused, and repairs of Pods in place: what heals a cluster otherwise is tried at
+// every look.
 type refusals struct {
 	mu sync.Mutex
 	of map[types.NamespacedName]map[string]refusedChange // by action and members
@@ -84,6 +84,20 @@ func (r *refusals) growth(c *api.EtcdCluster) bool {
 		}
 	}
 	return false
+}
+
+// repair is what the API server has said to a repair of a member's Pod that is not to be tried
+// again yet; empty: it takes it, or has not been asked. What else heals the cluster goes on.
+func (r *refusals) repair(c *api.EtcdCluster, name string, now time.Time) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for change, last := range r.of[client.ObjectKeyFromObject(c)] {
+		repairs := strings.HasPrefix(change, string(membership.Repair)+" ") && strings.HasSuffix(change, " "+name)
+		if repairs && last.asks(c) && now.Before(last.until) {
+			return refusalOf(last.err)
+		}
+	}
+	return ""
 }
 
 // forget a cluster that is gone.

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"time"
 
 	api "quorate.dev/api/v1alpha1"
 	"quorate.dev/membership"
@@ -11,12 +10,8 @@ import (
 )
 
 // repair changes the Pod of a member in place, after a look past the cache: the Pod does not come
-// up, and the data of the member, which is in memory, would go with it. What has run on that data
-// is written on the Pod, by the same write as its image.
+// up, and the data of the member, which is in memory, would go with it. It can be rolled back.
 func (r *Reconciler) repair(ctx context.Context, c *api.EtcdCluster, seen observed, step membership.Step) error {
-	if err := r.refused.pending(c, step, time.Now()); err != nil {
-		return err
-	}
 	if err := r.confirm(ctx, c, step); err != nil {
 		return err
 	}
@@ -29,17 +24,12 @@ func (r *Reconciler) repair(ctx context.Context, c *api.EtcdCluster, seen observ
 	if step.Change == membership.ChangeResources {
 		err = r.resize(ctx, c, pod)
 	} else {
-		i, _ := seen.Instance(name)
 		m := member(c, seen, name)
-		m.Version, m.Ran = step.Version.String(), step.Version.String()
-		if i.Volume.Version.Minor == 5 && step.Version.Minor > 5 { // as where it answers
-			m.Replays = membership.ReplaysAny
-		}
-		err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), "")
+		m.Version = step.Version.String()
+		err = r.changeImage(ctx, c, pod, m, render.Image(c, m.Version), previous(c, pod))
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		r.event(c, step, step.Message)
 	}
-	r.event(c, step, step.Message)
-	return nil
+	return err
 }

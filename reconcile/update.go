@@ -160,6 +160,8 @@ func (r *Reconciler) putBack(ctx context.Context, c *api.EtcdCluster, seen obser
 	m := member(c, seen, name)
 	switch {
 	case pod == nil: // the API server takes none
+	case !i.Pod.Changing && c.Spec.Storage.Medium == api.MediumMemory: // nothing is made of what a person has written there
+		return apply.ErrChanged
 	case i.Pod.Changing:
 		_, image, _ := ranBefore(pod)
 		back := m

@@ -5,6 +5,8 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,38 +20,57 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// TestWithdrawn: the registry has an image no more, and a Pod of it is deleted. The member comes up
-// with another patch as soon as the spec asks for that, and no other member is touched meanwhile.
-// What is called 3.6.15 here holds 3.6.16, which is told; the spec is set back when the image is
-// there again.
+// TestWithdrawn: the registry has an image no more, or its etcd does not come up any more, and a
+// Pod of it is deleted. The member comes up with another patch as soon as the spec asks for that,
+// and no other member is touched meanwhile. With data in memory its process is killed, and the Pod
+// stays. What is called 3.6.15 here holds 3.6.16, which is told; the spec is set back when the
+// image is there again.
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason string
-		size   int32
+		reason  string
+		size    int32
+		medium  api.Medium
+		crashes bool // it can be pulled, and its etcd ends at once
 	}{
-		"One":   {reason: "nothing serves without it", size: 1},
-		"Three": {reason: "two of three serve", size: 3},
+		"One":             {reason: "nothing serves without it", size: 1},
+		"Three":           {reason: "two of three serve", size: 3},
+		"Crashes":         {reason: "the other patch may have the fix", size: 3, crashes: true},
+		"InMemory":        {reason: "its data would go with its Pod", size: 1, medium: api.MediumMemory},
+		"InMemoryCrashes": {reason: "the other patch may have the fix", size: 1, medium: api.MediumMemory, crashes: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var withdrawn atomic.Bool
+			ends := t.TempDir()
+			if err := os.WriteFile(filepath.Join(ends, "etcd"), []byte("#!/bin/sh\nexit 2\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			says := map[bool]string{true: "db-0 exited with code 2", false: "db-0 cannot pull the image gcr.io/etcd-development/etcd:v" + etcd36}[tc.crashes]
 			s := newStage(t, images(func(ctx context.Context, version string) (string, error) {
-				if withdrawn.Load() && version == etcd36 {
+				switch gone := withdrawn.Load() && version == etcd36; {
+				case gone && tc.crashes:
+					return ends, nil
+				case gone:
 					return "", errors.New("manifest unknown")
 				}
 				return node.Etcd(ctx, etcd36)
 			}))
 			s.operate()
 			c := s.cluster("db", tc.size)
+			c.Spec.Storage.Medium = tc.medium
 			load := s.laden(c)
 			who := identityOf(c)
 			withdrawn.Store(true)
 			before, _ := s.lives(c)
-			s.deletePod("db-0")
-			s.await(c, "told that the image is gone", func() bool {
-				stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
-				return stalled != nil && strings.Contains(stalled.Message, "db-0 cannot pull the image gcr.io/etcd-development/etcd:v"+etcd36)
+			if tc.medium == api.MediumMemory {
+				s.must(s.hostlet.Kill(s.ns, "db-0"))
+			} else {
+				s.deletePod("db-0")
+			}
+			s.await(c, "told what is wrong", func() bool {
+				ready := meta.FindStatusCondition(c.Status.Conditions, api.ConditionReady)
+				return ready != nil && strings.Contains(ready.Message, says)
 			})
 			s.change(c, func() { c.Spec.Version = lies })
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-0", Namespace: s.ns}}

@@ -45,7 +45,7 @@ func Needs(live *corev1.Pod, c *api.EtcdCluster, m Member) (Change, []string, er
 	for _, part := range parts {
 		switch part {
 		case "resources":
-			if !resizable(live, etcd, want.Spec.Containers[0].Resources) {
+			if !resizable(live, etcd, want.Spec.Containers[0].Resources, inMemory(c)) {
 				return ChangePod, parts, nil
 			}
 			if change == ChangeNone {
@@ -116,11 +116,31 @@ func differing(live *corev1.Pod, etcd *corev1.Container, c *api.EtcdCluster, m M
 	return parts
 }
 
+// InPlace are the changes that would give a live Pod more of what it is to be in place, whatever
+// else differs.
+func InPlace(live *corev1.Pod, c *api.EtcdCluster, m Member) ([]Change, error) {
+	want, err := Pod(c, m)
+	etcd := etcdOf(live)
+	if err != nil || etcd == nil {
+		return nil, err
+	}
+	var changes []Change
+	parts := differing(live, etcd, c, m, want)
+	if slices.Contains(parts, "resources") && resizable(live, etcd, want.Spec.Containers[0].Resources, inMemory(c)) {
+		changes = append(changes, ChangeResources)
+	}
+	if (slices.Contains(parts, "image") || slices.Contains(parts, "version")) && sameAround(live, etcd, want) {
+		changes = append(changes, ChangeImage)
+	}
+	return changes, nil
+}
+
 // resizable reports whether a running container can be given the wanted resources: requests and
 // limits of the same kinds, which make the same class of Pod, of cpu and memory, and no lower limit
 // of memory, which its processes may be above. Where the node has found that it cannot, it never
-// will.
-func resizable(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.ResourceRequirementsApplyConfiguration) bool {
+// will, and the Pod is recreated. One that stays, since its data is in memory, may be given less
+// than its node has found that it cannot give, and no less than it has.
+func resizable(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.ResourceRequirementsApplyConfiguration, stays bool) bool {
 	var requests, limits corev1.ResourceList
 	if want != nil {
 		requests, limits = ptr.Deref(want.Requests, nil), ptr.Deref(want.Limits, nil)
@@ -133,9 +153,24 @@ func resizable(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.Resource
 		})
 	}
 	guaranteed := func(requests, limits corev1.ResourceList) bool { return equality.Semantic.DeepEqual(requests, limits) }
-	lower := limits.Memory().Cmp(*etcd.Resources.Limits.Memory()) < 0
+	least, never := etcd.Resources.Limits.Memory(), Infeasible(live)
+	if has := statusResources(live); stays && has != nil && !has.Limits.Memory().IsZero() {
+		asked := equality.Semantic.DeepEqual(requests, etcd.Resources.Requests) && equality.Semantic.DeepEqual(limits, etcd.Resources.Limits)
+		least, never = has.Limits.Memory(), never && asked
+	}
+	lower := limits.Memory().Cmp(*least) < 0
 	return sameKinds(requests, etcd.Resources.Requests) && sameKinds(limits, etcd.Resources.Limits) && !lower &&
-		guaranteed(requests, limits) == guaranteed(etcd.Resources.Requests, etcd.Resources.Limits) && !Infeasible(live)
+		guaranteed(requests, limits) == guaranteed(etcd.Resources.Requests, etcd.Resources.Limits) && !never
+}
+
+// statusResources are the cpu and memory that the kubelet has given etcd; nil where it says none.
+func statusResources(pod *corev1.Pod) *corev1.ResourceRequirements {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name == Container {
+			return s.Resources
+		}
+	}
+	return nil
 }
 
 // Infeasible reports whether the node has found that it cannot give a Pod the resources that it
@@ -238,13 +273,9 @@ func Resourced(pod *corev1.Pod) bool {
 	if Infeasible(pod) {
 		return true
 	}
-	for _, s := range pod.Status.ContainerStatuses {
-		if etcd := etcdOf(pod); s.Name == Container && s.Resources != nil && etcd != nil {
-			return equality.Semantic.DeepEqual(etcd.Resources.Requests, s.Resources.Requests) &&
-				equality.Semantic.DeepEqual(etcd.Resources.Limits, s.Resources.Limits)
-		}
-	}
-	return true
+	has, etcd := statusResources(pod), etcdOf(pod)
+	return has == nil || etcd == nil || equality.Semantic.DeepEqual(etcd.Resources.Requests, has.Requests) &&
+		equality.Semantic.DeepEqual(etcd.Resources.Limits, has.Limits)
 }
 
 // revisionOf is what a live Pod was made of.
