@@ -194,7 +194,7 @@ var rollBounds = map[string]exploration[rollBound]{
 		bound:  rollBound{size: 1, from: roll36, specs: []rollVersion{roll36, rollEarly36, roll37}, fades: []rollVersion{roll36}, mends: true, options: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 2}},
 	},
 	"FadesPatch": {
-		reason: "The same of three members",
+		reason: "The same of three members, two of which may be down at a time",
 		bound:  rollBound{size: 3, from: roll36, specs: []rollVersion{roll36, rollEarly36, roll37}, fades: []rollVersion{roll36}, mends: true, kills: true, states: 1_500_000, budget: rollBudget{specs: 2, crashes: 1}},
 	},
 	"OneFadesEarlier": {

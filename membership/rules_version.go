@@ -28,21 +28,23 @@ func Hop(d Desired, o Observed) Version {
 	}
 }
 
-// SubstitutePatch is the version to start a member with if its image cannot be pulled, or its etcd
-// ends again and again: Hop, if that is another patch of the minor that last ran on its data, and
-// so can read it. Zero: there is none, or the update of the spec has failed.
+// SubstitutePatch is the version to start a member with if it does not come up with its image: Hop,
+// if that is another patch of the minor that last ran on its data, and so can read it. Zero: there
+// is none, or the update of the spec has failed.
 func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 	hop, ran := Hop(d, o), cmp.Or(i.Volume.Next, i.Volume.Version)
-	if !i.unfit() || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
+	if !o.needsOtherImage(i) || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
 		return Version{}
 	}
 	return hop
 }
 
-// unfit reports whether the image of a member cannot be pulled, or its etcd ends again and again,
-// and not because it is too early for the data.
-func (i Instance) unfit() bool {
-	return i.Pod.ImageUnavailable || i.Pod.Failing && i.Pod.Outgrown == 0
+// needsOtherImage reports whether the image of a member cannot be pulled, or there is no quorum and
+// its etcd ends again and again, and not because it is too early for the data. While a quorum
+// serves, a member whose etcd does so is replaced in time: its data may be damaged, and then another
+// image would fail for no fault of its own.
+func (o Observed) needsOtherImage(i Instance) bool {
+	return i.Pod.ImageUnavailable || o.Reach != ReachQuorum && i.Pod.Failing && i.Pod.Outgrown == 0
 }
 
 // running are the versions that voters say they run, and of a voter that does not answer the

@@ -35,7 +35,7 @@ func TestWithdrawn(t *testing.T) {
 	}{
 		"One":             {reason: "nothing serves without it", size: 1},
 		"Three":           {reason: "two of three serve", size: 3},
-		"Crashes":         {reason: "the other patch may have the fix", size: 3, crashes: true},
+		"Crashes":         {reason: "the other patch may have the fix", size: 1, crashes: true},
 		"InMemory":        {reason: "its data would go with its Pod", size: 1, medium: api.MediumMemory},
 		"InMemoryCrashes": {reason: "the other patch may have the fix", size: 1, medium: api.MediumMemory, crashes: true},
 	}
