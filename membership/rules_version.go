@@ -41,8 +41,8 @@ func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 
 // needsOtherImage reports whether the image of a member cannot be pulled, or there is no quorum and
 // its etcd ends again and again, and not because it is too early for the data. While a quorum
-// serves, a member whose etcd does so is replaced in time: its data may be damaged, and then another
-// image would fail for no fault of its own.
+// serves, a member whose etcd does so is replaced in time: its data may be damaged, and then
+// another image would fail for no fault of its own.
 func (o Observed) needsOtherImage(i Instance) bool {
 	return i.Pod.ImageUnavailable || o.Reach != ReachQuorum && i.Pod.Failing && i.Pod.Outgrown == 0
 }
