@@ -105,9 +105,10 @@ type Pod struct {
 	// Quota is the size of the database at which etcd refuses writes there, and QuotaToBe what that
 	// is when the Pod is what the spec asks for. Both in bytes; 0 where they are not known.
 	Quota, QuotaToBe int64
-	// InPlace is what of the spec it can be given in place, whatever else differs: its image, or
-	// cpu and memory. It is told of Pods with data in memory alone. RepairRefused is what the API
-	// server has said to that lately; empty: it has not refused it.
+	// InPlace are the changes toward the spec that need no new Pod, also where other parts of the
+	// spec need one: ChangeImage and ChangeResources. It is set only where data is in memory.
+	// RepairRefused is what the API server has said to the last Repair of this Pod. It is empty
+	// where that may be tried: it was not refused, its pause is over, or the spec has changed.
 	InPlace       []Change
 	RepairRefused string
 	// Undecided: it is not known whether its image can be changed where it is, or a policy for new

@@ -15,12 +15,12 @@ var Phases = []Phase{
 		{"restoreInPlace", "An EtcdRestore begins once its snapshot is found.", restoreInPlace},
 	}},
 	{"repairs", "", nil, []Rule{
-		{"recordLaterMinor", "The volume of a member records that a later minor of etcd has run on its data.", recordLaterMinor},
+		{"recordLaterMinor", "A member on whose data a later minor of etcd has run is recorded as such; with its data in memory, its Pod gets that minor in place.", recordLaterMinor},
 		{"recreateExpired", "Members that trust only an authority that has expired are recreated together.", recreateExpired},
 		{"rollback", "A member that does not come up after an update gets its earlier image and options back.", rollback},
 		{"cancelUpdate", "An update of a Pod on a silent node is reverted when the spec no longer asks for it.", cancelUpdate},
 		{"recreateStuckPod", "A Pod that has ended for good, or cannot start and was created from an earlier spec, is recreated.", recreateStuckPod},
-		{"repairInPlace", "A Pod with data in memory that cannot start gets the image, cpu and memory of a corrected spec in place.", repairInPlace},
+		{"repairInPlace", "A Pod that does not serve, and has its data in memory, gets the corrected image, or cpu and memory, in place.", repairInPlace},
 		{"stopOnReplacedVolume", "A Pod that has not started yet is deleted when its PersistentVolumeClaim is not the recorded one.", stopOnReplacedVolume},
 	}},
 	{"forming", "The cluster has never formed.", neverFormed, []Rule{

@@ -149,7 +149,7 @@ func TestPlanFormed(t *testing.T) {
 			},
 			want: Step{
 				Action: Stall, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause. The spec was tried, and rolled back (m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
+				Message: "waiting for members that do not serve: m-2 cannot pull the image etcd:v3.6.16. Waiting has not helped: remove the cause. Quorate tried the spec, and rolled it back (m-2: with etcd 3.6.15 it cannot pull the image etcd:v3.6.15). It tries the next change of the spec: set spec.version to another patch of the running minor, or spec.image.repository to a registry that has the image",
 			},
 		},
 		"MemberDownDamaged": {

@@ -21,7 +21,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{only, abandonedChange, on(0, outgrownBy(7)), nobodyAnswers},
 			want: Step{
 				Action: Raise, Members: []string{"m-0"}, Version: etcd37, Reason: Recording,
-				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-0, as etcd itself says: it is started with 3.7.3",
+				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-0, as etcd itself says. Quorate starts m-0 with etcd 3.7.3",
 			},
 		},
 		"SaidAndReverted": {
@@ -30,7 +30,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{only, on(0, outgrownBy(7)), nobodyAnswers},
 			want: Step{
 				Action: Raise, Members: []string{"m-0"}, Version: etcd37, Reason: Recording,
-				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-0, as etcd itself says: it is started with 3.7.3",
+				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-0, as etcd itself says. Quorate starts m-0 with etcd 3.7.3",
 			},
 		},
 		"SaidBefore": {
@@ -57,7 +57,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{onAll(changedTo(etcd37)), on(1, runs(etcd36)), on(1, outgrownBy(7))},
 			want: Step{
 				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
-				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-1, as etcd itself says: it is started with 3.7.3",
+				Message: "recording that a later etcd than 3.6.16 has run on the volume of m-1, as etcd itself says. Quorate starts m-1 with etcd 3.7.3",
 			},
 		},
 		"SaidOfDowngrade": {
@@ -75,7 +75,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{onAll(changedTo(etcd37)), on(1, runs(etcd36)), on(1, broken(etcd37)), on(1, next(etcd37))},
 			want: Step{
 				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
-				Message: "recording that etcd 3.7.3 has run on the volume of m-1: the data of other members is of that minor, so it is not rolled back to 3.6.16",
+				Message: "recording that etcd 3.7.3 has run on the volume of m-1: the data of other members is of that minor. Quorate does not roll m-1 back to 3.6.16",
 			},
 		},
 		"OthersTellNot": {
@@ -93,7 +93,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{only, ephemeral, abandonedChange, on(0, outgrownBy(7)), nobodyAnswers},
 			want: Step{
 				Action: Raise, Members: []string{"m-0"}, Version: etcd37, Reason: Recording,
-				Message: "recording that a later etcd than 3.6.16 has run on the data of m-0, as etcd itself says: it is started with 3.7.3",
+				Message: "recording that a later etcd than 3.6.16 has run on the data of m-0, as etcd itself says. Quorate starts m-0 with etcd 3.7.3",
 			},
 		},
 		"OthersTellInMemory": {
@@ -102,7 +102,7 @@ func TestPlanLaterMinor(t *testing.T) {
 			args:   []change{ephemeral, onAll(changedTo(etcd37)), on(1, runs(etcd36)), on(1, broken(etcd37)), on(1, func(i *Instance) { i.Pod.Changing = true })},
 			want: Step{
 				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
-				Message: "recording that etcd 3.7.3 has run on the data of m-1: the data of other members is of that minor, so it is not rolled back to 3.6.16",
+				Message: "recording that etcd 3.7.3 has run on the data of m-1: the data of other members is of that minor. Quorate does not roll m-1 back to 3.6.16",
 			},
 		},
 	})

@@ -253,7 +253,7 @@ func TestPlanProof(t *testing.T) {
 			args:   []change{onAll(same), on(1, answers), on(1, mute), on(1, next(etcd37)), on(0, func(i *Instance) { i.Endpoint.Storage = Version{3, 7, 0} })},
 			want: Step{
 				Action: Raise, Members: []string{"m-1"}, Version: etcd37, Reason: Recording,
-				Message: "recording that etcd 3.7.3 has run on the volume of m-1: the data of other members is of that minor, so it is not rolled back to 3.6.16",
+				Message: "recording that etcd 3.7.3 has run on the volume of m-1: the data of other members is of that minor. Quorate does not roll m-1 back to 3.6.16",
 			},
 		},
 		"IdleUnchanged": {

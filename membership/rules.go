@@ -135,7 +135,7 @@ func problem(i Instance) string {
 	if i.Pod.RepairRefused != "" && i.Endpoint.Member() == 0 {
 		refused := i.Pod.RepairRefused
 		i.Pod.RepairRefused = ""
-		return problem(i) + ", and the API server refuses to give its Pod what the spec asks for: " + refused
+		return problem(i) + ", and the API server refuses to change its Pod to what the spec asks for (" + refused + "): remove the cause, such as a quota or a policy, or revert the spec"
 	}
 	switch {
 	case i.Pod.IdleLong && !i.Endpoint.Answered() && !i.Pod.Terminating:

@@ -128,5 +128,5 @@ func unheard(d Desired, o Observed, rest []Instance) Step {
 	if away := notServing(rest); len(away) > 0 {
 		step.Message += ": " + problems(away)
 	}
-	return needsPerson(step, rest)
+	return needsPerson(d, step, rest)
 }

@@ -32,7 +32,7 @@ func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 		switch {
 		case i.changing() && i.inVain() && v.Next.Minor > v.Version.Minor && o.risen(v.Next.Minor):
 			step.Version = v.Next
-			step.Message = fmt.Sprintf("recording that etcd %s has run on %s of %s: the data of other members is of that minor, so it is not rolled back to %s", v.Next, data, i.Name, v.Version)
+			step.Message = fmt.Sprintf("recording that etcd %s has run on %s of %s: the data of other members is of that minor. Quorate does not roll %s back to %s", v.Next, data, i.Name, i.Name, v.Version)
 		case i.Pod.Outgrown == v.Version.Minor+1 && !v.changes() && i.Pod.Version == v.Version && !o.below(i.Pod.Outgrown):
 			g, ok := gate(i.Pod.Outgrown)
 			if !ok {
@@ -42,7 +42,7 @@ func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 			if d.Version.Minor == g.Minor {
 				step.Version = d.Version
 			}
-			step.Message = fmt.Sprintf("recording that a later etcd than %s has run on %s of %s, as etcd itself says: it is started with %s", v.Version, data, i.Name, step.Version)
+			step.Message = fmt.Sprintf("recording that a later etcd than %s has run on %s of %s, as etcd itself says. Quorate starts %s with etcd %s", v.Version, data, i.Name, i.Name, step.Version)
 		default:
 			continue
 		}

@@ -106,5 +106,5 @@ func waitForLearner(d Desired, o Observed) (Step, bool) {
 		}
 		step.Message = "waiting for voters that do not serve, before the learner becomes one: " + problems(waiting)
 	}
-	return needsPerson(step, waiting), true
+	return needsPerson(d, step, waiting), true
 }

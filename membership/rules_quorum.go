@@ -170,7 +170,10 @@ func quorumLost(d Desired, o Observed) (Step, bool) {
 	if stalled, ok := o.disconnected(d, step, o.knownVoters()); ok {
 		return stalled, true
 	}
-	step = needsPerson(step, o.known())
-	step.Message += triedInstead(d, o.known())
+	step = needsPerson(d, step, o.known())
+	if d.GivenUp == "" && step.Action == Stall && slices.ContainsFunc(o.known(), func(i Instance) bool { return i.Pod.Damaged && !i.Pod.BackOff && o.needsOtherImage(i) }) {
+		step.Message += ". If etcd itself is at fault, set spec.version to another patch of the running minor"
+	}
+	step.Message += o.triedInstead(d, o.known())
 	return step, true
 }

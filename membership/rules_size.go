@@ -56,7 +56,7 @@ func removeSurplusVoter(d Desired, o Observed) (Step, bool) {
 		return untilDecided(undecided, "one of "+list(names(o.voters(), func(Instance) bool { return true }))+" is removed"), true
 	}
 	if !o.mayRemove(victim) {
-		return needsPerson(Step{
+		return needsPerson(d, Step{
 			Action: Wait, Reason: ScalingDown,
 			Message: fmt.Sprintf("waiting to remove %s: without it those that serve would be no quorum; %s", victim.Name, problems(notServing(voters))),
 		}, notServing(voters)), true

@@ -54,7 +54,7 @@ func waitForUpdate(d Desired, o Observed) (Step, bool) {
 		step.Action = Stall
 		step.Message += ". etcd answers in " + list(names(unready, func(Instance) bool { return true })) + ", and the kubelet does not find it ready: look at the events of the Pod (" + d.kubectl("describe pod", unready, "") + ")"
 	}
-	return needsPerson(step, waiting), len(waiting) > 0
+	return needsPerson(d, step, waiting), len(waiting) > 0
 }
 
 // UpdatedNext is the member that is updated when those that were updated last have proved that they
@@ -154,10 +154,16 @@ func updateMember(d Desired, o Observed) (Step, bool) {
 			Message: "waiting for the API server to tell whether a policy sees the image of " + i.Name + " when it is changed in place",
 		}, true
 	case i.Pod.Change == ChangePod && d.Ephemeral:
-		return Step{
+		step := Step{
 			Action: Stall, Reason: ChangeNotSupported,
-			Message: "with spec.storage.medium Memory a member's data goes with its Pod, and " + fieldPaths(i.Pod.Parts) + " can only be changed by recreating the Pod: revert it, or delete one Pod after the other, each when the one before has been replaced",
-		}, true
+			Message: "with spec.storage.medium Memory a member's data goes with its Pod, and " + fieldPaths(i.Pod.Parts) + " can only be changed by recreating the Pod: revert it, or ",
+		}
+		if n < 3 {
+			step.Message += "set spec.replicas to 3 first, because without one of " + plural(n, "member") + " all data may be lost"
+		} else {
+			step.Message += "delete one Pod after the other, each when the one before has been replaced"
+		}
+		return step, true
 	case i.Pod.Change != ChangeResources && n == 2:
 		return Step{
 			Action: Stall, Reason: ChangeNotSupported,

@@ -39,10 +39,10 @@ func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 	return hop
 }
 
-// needsOtherImage reports whether the image of a member cannot be pulled, or there is no quorum and
-// its etcd ends again and again, and not because it is too early for the data. While a quorum
-// serves, a member whose etcd does so is replaced in time: its data may be damaged, and then
-// another image would fail for no fault of its own.
+// needsOtherImage reports whether the kubelet cannot pull the image of a member, or, without a
+// quorum, its container has failed more than once, and not because its etcd is of an earlier minor
+// than the data. While a quorum serves, Quorate replaces such a member: its data may be damaged,
+// and then another image would fail for no fault of its own.
 func (o Observed) needsOtherImage(i Instance) bool {
 	return i.Pod.ImageUnavailable || o.Reach != ReachQuorum && i.Pod.Failing && i.Pod.Outgrown == 0
 }

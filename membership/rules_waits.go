@@ -25,24 +25,23 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 	if d.EmptyPatience != "" && slices.ContainsFunc(damaged, func(i Instance) bool { return i.Pod.Empty }) {
 		step.Message += "; a member whose volume came back empty is replaced after " + d.EmptyPatience + " (spec.recovery.replaceEmptyAfter)"
 	}
-	step = needsPerson(step, down)
-	step.Message += triedInstead(d, down) + o.leavePods(d)
+	step = needsPerson(d, step, down)
+	step.Message += o.triedInstead(d, down) + o.leavePods(d)
 	return step, len(down) > 0
 }
 
-// triedInstead tells that members whose image cannot be had were tried with what the spec asks for
-// instead, in vain.
-func triedInstead(d Desired, down []Instance) string {
-	if d.GivenUp == "" || !slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.ImageUnavailable }) {
+// triedInstead tells that a member that needs another image was given that of the spec, in vain.
+func (o Observed) triedInstead(d Desired, down []Instance) string {
+	if d.GivenUp == "" || !slices.ContainsFunc(down, o.needsOtherImage) {
 		return ""
 	}
-	return ". The spec was tried, and rolled back (" + d.GivenUp + "): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be"
+	return ". Quorate tried the spec, and rolled it back (" + d.GivenUp + "). It tries the next change of the spec: set spec.version to another patch of the running minor, or spec.image.repository to a registry that has the image"
 }
 
 // needsPerson turns a wait that has not helped into a stall, unless there is a quorum and the
 // member will be replaced. The volume may be there and its content gone: then etcd finds nothing to
 // go on with, and exits.
-func needsPerson(step Step, down []Instance) Step {
+func needsPerson(d Desired, step Step, down []Instance) Step {
 	replaceable := step.Reason != QuorumLost && step.Reason != Unreachable
 	if slices.ContainsFunc(down, func(i Instance) bool {
 		return (i.Pod.Overdue || i.Pod.Unstarted) && !i.Publishes() && (!i.Pod.Damaged || !replaceable)
@@ -52,7 +51,7 @@ func needsPerson(step Step, down []Instance) Step {
 		if slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.Away }) {
 			step.Message += ". Bring the node back; or, if it is off for good, run " + deleteNode + ": Kubernetes then deletes its Pods, and a member starts on another node where its volume can be attached"
 		}
-		if !replaceable {
+		if !replaceable && !d.Ephemeral {
 			step.Message += "; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back"
 		}
 	}

@@ -52,8 +52,8 @@ const (
 	// PutBack rolls the named member back: its Pod gets the image and options from before an update
 	// that failed.
 	PutBack Action = "PutBack"
-	// Repair changes the image, or cpu and memory, of the Pod of the named member in place: the Pod
-	// does not come up, and the data of the member, which is in memory, would go with it.
+	// Repair changes the image, or cpu and memory, of a Pod that does not serve in place:
+	// recreating it would lose the data of the named member, which is in memory.
 	Repair Action = "Repair"
 	// Expand makes the volumes of the named members as large as the spec asks for.
 	Expand Action = "Expand"

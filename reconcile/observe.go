@@ -79,7 +79,7 @@ func (r *Reconciler) observe(ctx context.Context, c *api.EtcdCluster, reader cli
 	seen.Observed = facts(c, seen.pods, seen.claims, asked, l)
 	seen.GrowthRefused = r.refused.growth(c)
 	for n := range seen.Instances {
-		seen.Instances[n].Pod.RepairRefused = r.refused.repair(c, seen.Instances[n].Name, now)
+		seen.Instances[n].Pod.RepairRefused = r.refused.ofRepair(c, seen.Instances[n].Name, now)
 	}
 	found := r.keys.of(c)
 	for n := range seen.Instances {

@@ -50,7 +50,7 @@ func podProblem(pod *corev1.Pod) string {
 		killed := "was killed for using more memory than its limit of " + limit.String() + " (OOMKilled)"
 		limits := etcdContainer(pod).Resources.Limits
 		if asked := limits.Memory(); limit.Cmp(*asked) < 0 {
-			return killed + ", and its node has not given it the " + asked.String() + " that spec.resources.limits.memory asks for" + pendingResize(pod)
+			return killed + ", and its node has not given it the " + asked.String() + " that its Pod asks for" + pendingResize(pod)
 		}
 		return killed + ": raise spec.resources.limits.memory"
 	default:
@@ -58,13 +58,18 @@ func podProblem(pod *corev1.Pod) string {
 	}
 }
 
-// pendingResize is why, as the kubelet says it, and what to do; empty: it does not say.
+// pendingResize is why the kubelet has not given a Pod the cpu and memory that it asks for, and
+// what to do; empty where it does not say.
 func pendingResize(pod *corev1.Pod) string {
 	pending := podstatus.Condition(pod, corev1.PodResizePending)
 	if pending == nil || pending.Status != corev1.ConditionTrue {
 		return ""
 	}
-	return " (" + podstatus.Clause(pending.Reason, podstatus.FirstLine(pending.Message)) + "): make room there, or ask for less"
+	why := " (" + podstatus.Clause(pending.Reason, podstatus.FirstLine(pending.Message)) + "): "
+	if pending.Reason == corev1.PodReasonDeferred {
+		return why + "move other Pods away from node " + pod.Spec.NodeName + ", or set spec.resources.limits.memory to what it has room for"
+	}
+	return why + "set spec.resources.limits.memory to what node " + pod.Spec.NodeName + " can give"
 }
 
 // neverStarted is why the kubelet of a Pod may have started no etcd, where that has lasted for long

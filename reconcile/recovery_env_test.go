@@ -105,7 +105,7 @@ func recoveries(values []bad) []recovery {
 	for _, b := range values {
 		for _, size := range []int32{1, 3, 5} {
 			beside := recovery{bad: b, size: size}
-			if beside.during = changes[beside.drawn("during", len(changes))]; b.anew || b.base == inMemory && beside.during == "Options" {
+			if beside.during = changes[beside.drawn("during", len(changes))]; b.newPods || b.base == inMemory && beside.during == "Options" {
 				beside.during = "Version"
 			}
 			beside.midway = beside.drawn("midway", 2) == 0

@@ -29,8 +29,9 @@ type bad struct {
 	never bool   // no member can run with it: the status must say so
 	asks  bool   // claims go on asking for it when it is taken back: Kubernetes makes none of them smaller
 	same  bool   // as where it is not set: volumes may go on saying that their members serve with it
-	anew  bool   // it takes new Pods, and data in memory goes with the former ones: it stays with members that came meanwhile
 	away  bool   // the cluster may not serve meanwhile, as the field's own comment says
+
+	newPods bool // it needs new Pods: with data in memory, members that join meanwhile keep it when the spec is reverted
 
 	elects time.Duration // an election takes as long with it: the cluster may be away for so much longer
 }
@@ -191,10 +192,10 @@ func byHand() []bad {
 		{path: "image.digests", value: `[{"version":"3.6.16","digest":"sha256:` + strings.Repeat("0", 64) + `"}]`, says: "image"},
 		{path: "resources.limits", value: `{"cpu":"1m"}`, says: "spec.resources"},
 		{path: "resources.limits", value: `{"cpu":"1k"}`, says: "spec.resources"},
-		{path: "resources.limits", value: `{"memory":"1Pi"}`, says: "spec.resources", anew: true},
-		{path: "resources.limits", value: `{"memory":"1Mi"}`, says: "spec.resources", never: true, anew: true},
-		{path: "options.snapshotCount", value: `5000`, says: "spec.options", never: true, anew: true},
-		{path: "scheduling.nodeSelector", value: `{"kubernetes.io/os":"windows"}`, says: "spec.scheduling", never: true, anew: true},
+		{path: "resources.limits", value: `{"memory":"1Pi"}`, says: "spec.resources", newPods: true},
+		{path: "resources.limits", value: `{"memory":"1Mi"}`, says: "spec.resources", never: true, newPods: true},
+		{path: "options.snapshotCount", value: `5000`, says: "spec.options", never: true, newPods: true},
+		{path: "scheduling.nodeSelector", value: `{"kubernetes.io/os":"windows"}`, says: "spec.scheduling", never: true, newPods: true},
 	} {
 		b.base = inMemory
 		all = append(all, b)

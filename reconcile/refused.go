@@ -19,10 +19,9 @@ const (
 	lastPause  = 8 * time.Minute
 )
 
-// refusals are the changes that the API server refused in earnest, by cluster. They are in memory
-// alone: an operator that starts tries each once. A spec that has changed since is tried at once.
-// Only changes are paused, and repairs of Pods in place: what heals a cluster otherwise is tried at
-// every look.
+// refusals are the changes that the API server refused in earnest, by cluster. An operator that
+// starts knows of none, and tries each once. A spec that has changed since is tried at once. Only
+// Update, Expand and Repair are paused: every other step is tried at each look.
 type refusals struct {
 	mu sync.Mutex
 	of map[types.NamespacedName]map[string]refusedChange // by action and members
@@ -86,9 +85,9 @@ func (r *refusals) growth(c *api.EtcdCluster) bool {
 	return false
 }
 
-// repair is what the API server has said to a repair of a member's Pod that is not to be tried
-// again yet; empty: it takes it, or has not been asked. What else heals the cluster goes on.
-func (r *refusals) repair(c *api.EtcdCluster, name string, now time.Time) string {
+// ofRepair is what the API server has said to the Repair of a member while that is paused; else
+// empty. Whatever else heals the cluster goes on meanwhile.
+func (r *refusals) ofRepair(c *api.EtcdCluster, name string, now time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for change, last := range r.of[client.ObjectKeyFromObject(c)] {

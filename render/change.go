@@ -116,8 +116,8 @@ func differing(live *corev1.Pod, etcd *corev1.Container, c *api.EtcdCluster, m M
 	return parts
 }
 
-// InPlace are the changes that would give a live Pod more of what it is to be in place, whatever
-// else differs.
+// InPlace are the changes toward the wanted Pod of this member that need no new Pod,
+// ChangeResources and ChangeImage, also where another part of the spec needs one.
 func InPlace(live *corev1.Pod, c *api.EtcdCluster, m Member) ([]Change, error) {
 	want, err := Pod(c, m)
 	etcd := etcdOf(live)
@@ -138,8 +138,8 @@ func InPlace(live *corev1.Pod, c *api.EtcdCluster, m Member) ([]Change, error) {
 // resizable reports whether a running container can be given the wanted resources: requests and
 // limits of the same kinds, which make the same class of Pod, of cpu and memory, and no lower limit
 // of memory, which its processes may be above. Where the node has found that it cannot, it never
-// will, and the Pod is recreated. One that stays, since its data is in memory, may be given less
-// than its node has found that it cannot give, and no less than it has.
+// will, and the Pod is recreated. A Pod that stays, because its data is in memory, may be asked to
+// take less than that, and no less than it has.
 func resizable(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.ResourceRequirementsApplyConfiguration, stays bool) bool {
 	var requests, limits corev1.ResourceList
 	if want != nil {
@@ -153,14 +153,14 @@ func resizable(live *corev1.Pod, etcd *corev1.Container, want *corev1ac.Resource
 		})
 	}
 	guaranteed := func(requests, limits corev1.ResourceList) bool { return equality.Semantic.DeepEqual(requests, limits) }
-	least, never := etcd.Resources.Limits.Memory(), Infeasible(live)
+	least, infeasible := etcd.Resources.Limits.Memory(), Infeasible(live)
 	if has := statusResources(live); stays && has != nil && !has.Limits.Memory().IsZero() {
 		asked := equality.Semantic.DeepEqual(requests, etcd.Resources.Requests) && equality.Semantic.DeepEqual(limits, etcd.Resources.Limits)
-		least, never = has.Limits.Memory(), never && asked
+		least, infeasible = has.Limits.Memory(), infeasible && asked
 	}
 	lower := limits.Memory().Cmp(*least) < 0
 	return sameKinds(requests, etcd.Resources.Requests) && sameKinds(limits, etcd.Resources.Limits) && !lower &&
-		guaranteed(requests, limits) == guaranteed(etcd.Resources.Requests, etcd.Resources.Limits) && !never
+		guaranteed(requests, limits) == guaranteed(etcd.Resources.Requests, etcd.Resources.Limits) && !infeasible
 }
 
 // statusResources are the cpu and memory that the kubelet has given etcd; nil where it says none.

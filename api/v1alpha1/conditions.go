@@ -134,7 +134,9 @@ const (
 	// What to do: nothing. If it lasts, a finalizer or a node that is gone keeps the Pod or the
 	// volume.
 	ReasonRetiring = "Retiring"
-	// ReasonRecording: what a member said of itself is being written down on its volume.
+	// ReasonRecording: Quorate writes what a member said of itself on its volume or, with
+	// spec.storage.medium Memory, on its Pod. A member on whose data a later minor of etcd has run
+	// is then started with that minor.
 	//
 	// What to do: nothing.
 	ReasonRecording = "Recording"

@@ -20,12 +20,12 @@ import (
 	"quorate.dev/e2e/node"
 )
 
-// TestWithdrawn: the registry has an image no more, or its etcd does not come up any more, and a
-// Pod of it is deleted. The member comes up with another patch as soon as the spec asks for that,
-// and no other member is touched meanwhile. With data in memory its process is killed, and the Pod
-// stays. What is called 3.6.15 here holds 3.6.16, which is told; the spec is set back when the
-// image is there again.
-func TestWithdrawn(t *testing.T) {
+// TestOtherPatch: the registry no longer has the image of a member, or the etcd in it ends at once.
+// The test deletes a Pod; with data in memory it kills etcd. The member comes up with another patch
+// as soon as the spec asks for that, and no other member is touched meanwhile. The image that is
+// called 3.6.15 here holds 3.6.16, so that the status says VersionMismatch in the end; the spec is
+// reverted when the first image works again.
+func TestOtherPatch(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
@@ -69,8 +69,8 @@ func TestWithdrawn(t *testing.T) {
 				s.deletePod("db-0")
 			}
 			s.await(c, "told what is wrong", func() bool {
-				ready := meta.FindStatusCondition(c.Status.Conditions, api.ConditionReady)
-				return ready != nil && strings.Contains(ready.Message, says)
+				stalled := meta.FindStatusCondition(c.Status.Conditions, api.ConditionStalled)
+				return stalled != nil && strings.Contains(stalled.Message, says)
 			})
 			s.change(c, func() { c.Spec.Version = lies })
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-0", Namespace: s.ns}}

@@ -14,9 +14,9 @@ import (
 	"quorate.dev/render"
 )
 
-// TestLaterMinorInMemory: a later minor has served while no operator was there, and the Pod was
-// given the earlier etcd again, which does not read the data. That is in memory: the Pod gets the
-// later one in place, and what was written is there.
+// TestLaterMinorInMemory: while no operator runs, a person sets the image of a Pod to a later
+// minor, and then to the earlier one again (kubectl set image). That does not read the data, which
+// is in memory: the Pod gets the later minor in place, and what was written is there.
 func TestLaterMinorInMemory(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -36,9 +36,9 @@ func memory(limit string) *api.Resources {
 
 var starvedStatus = corev1.ContainerStatus{RestartCount: 3, State: waiting("CrashLoopBackOff", "back-off"), LastTerminationState: exited(137, "OOMKilled", "")}
 
-// TestRepair: what of a corrected spec reaches a Pod that does not come up, and whose data is in
-// memory.
-func TestRepair(t *testing.T) {
+// TestRepairInPlace: what of a corrected spec reaches a Pod that does not come up, and whose data
+// is in memory.
+func TestRepairInPlace(t *testing.T) {
 	t.Parallel()
 	unpulled := corev1.ContainerStatus{RestartCount: 1, State: waiting("ImagePullBackOff", "not found")}
 	crashing := corev1.ContainerStatus{RestartCount: 3, State: waiting("CrashLoopBackOff", "back-off"), LastTerminationState: exited(2, "Error", "panic")}

@@ -30,7 +30,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 			args:   []change{only, ephemeral, on(0, down("resources")), on(0, inPlace(ChangeResources)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeResources, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
-				Message: "changing cpu and memory of m-0 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
+				Message: "changing cpu and memory of m-0 in place: its data is in memory, and recreating its Pod would lose it",
 			},
 		},
 		"ResourcesFirst": {
@@ -39,7 +39,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 			args:   []change{only, ephemeral, on(0, down("version", "resources")), on(0, failing), on(0, inPlace(ChangeResources, ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeResources, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
-				Message: "changing cpu and memory of m-0 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
+				Message: "changing cpu and memory of m-0 in place: its data is in memory, and recreating its Pod would lose it",
 			},
 		},
 		"ResourcesOfOne": {
@@ -48,7 +48,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 			args:   []change{ephemeral, on(1, down("resources")), on(1, inPlace(ChangeResources))},
 			want: Step{
 				Action: Repair, Change: ChangeResources, Members: []string{"m-1"}, Version: etcd36, Reason: Changing,
-				Message: "changing cpu and memory of m-1 in place, because its data is in memory and would go with its Pod: it exited with code 137 (OOMKilled)",
+				Message: "changing cpu and memory of m-1 in place: its data is in memory, and recreating its Pod would lose it",
 			},
 		},
 		"ResourcesNotInPlace": {
@@ -72,7 +72,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 			args:   []change{only, ephemeral, on(0, down("image")), on(0, unpulled), on(0, inPlace(ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: etcd36, Reason: Changing,
-				Message: "changing the image of m-0 in place, because its data is in memory and would go with its Pod: it cannot pull the image etcd:v3.6.16",
+				Message: "changing the image of m-0 in place: its data is in memory, and recreating its Pod would lose it",
 			},
 		},
 		"Patch": {
@@ -81,7 +81,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 			args:   []change{only, ephemeral, on(0, down("version")), on(0, unpulled), on(0, inPlace(ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: Version{3, 6, 17}, Reason: Changing,
-				Message: "changing the image of m-0 in place, because its data is in memory and would go with its Pod: it cannot pull the image etcd:v3.6.16",
+				Message: "changing the image of m-0 to etcd 3.6.17 in place: its data is in memory, and recreating its Pod would lose it",
 			},
 		},
 		"PatchForCrash": {
@@ -90,7 +90,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 			args:   []change{only, ephemeral, on(0, down("version")), on(0, crashes), on(0, inPlace(ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Repair, Change: ChangeImage, Members: []string{"m-0"}, Version: Version{3, 6, 17}, Reason: Changing,
-				Message: "changing the image of m-0 in place, because its data is in memory and would go with its Pod: it exited with code 2",
+				Message: "changing the image of m-0 to etcd 3.6.17 in place: its data is in memory, and recreating its Pod would lose it",
 			},
 		},
 		"ComesUp": {
@@ -120,7 +120,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 			args:   []change{ephemeral, on(0, down("resources")), on(0, inPlace(ChangeResources)), on(0, func(i *Instance) { i.Pod.RepairRefused = "by policy" })},
 			want: Step{
 				Action: Wait, Reason: PodPending,
-				Message: "waiting for members that do not serve: m-0 exited with code 137 (OOMKilled), and the API server refuses to give its Pod what the spec asks for: by policy",
+				Message: "waiting for members that do not serve: m-0 exited with code 137 (OOMKilled), and the API server refuses to change its Pod to what the spec asks for (by policy): remove the cause, such as a quota or a policy, or revert the spec",
 			},
 		},
 		"Minor": {
@@ -135,7 +135,7 @@ func TestPlanRepairInPlace(t *testing.T) {
 			args:   []change{only, ephemeral, abandonedChange, on(0, down("image")), on(0, unpulled), on(0, inPlace(ChangeImage)), nobodyAnswers},
 			want: Step{
 				Action: Wait, Reason: Unreachable,
-				Message: unpulledWaits.Message + ". The spec was tried, and rolled back (m-1: with etcd 3.7.3 it cannot pull the image): set spec.version to a patch of this minor whose image can be pulled, or spec.image.repository to where it can be",
+				Message: unpulledWaits.Message + ". Quorate tried the spec, and rolled it back (m-1: with etcd 3.7.3 it cannot pull the image). It tries the next change of the spec: set spec.version to another patch of the running minor, or spec.image.repository to a registry that has the image",
 			},
 		},
 	})

@@ -2,16 +2,14 @@ package membership
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
-// The rule of spec.storage.medium Memory. A member's data is in its Pod, and would go with it.
-
-// repairInPlace does in place what recreateStuckPod cannot do with data in memory: a Pod that does
-// not come up gets the cpu and memory of the corrected spec, or its image. Nothing else of a Pod
-// can be changed. An image may be a bad one again: one member at a time tries it, and is rolled
-// back.
+// repairInPlace changes a Pod that does not serve, and has the data of its member in memory, to the
+// corrected spec in place. recreateStuckPod would lose that data. The image comes first where the
+// kubelet cannot pull it, and else cpu and memory. One member at a time gets an image, since that
+// may fail too: rollback then gives it the earlier one back. A repair that the API server refuses
+// is left out while it is paused (Pod.RepairRefused).
 func repairInPlace(d Desired, o Observed) (Step, bool) {
 	trial := slices.ContainsFunc(o.Instances, Instance.changing)
 	for _, i := range o.Instances {
@@ -22,16 +20,19 @@ func repairInPlace(d Desired, o Observed) (Step, bool) {
 		image := slices.Contains(i.Pod.InPlace, ChangeImage) && o.needsOtherImage(i) && !trial
 		resources := slices.Contains(i.Pod.InPlace, ChangeResources)
 		step := Step{Action: Repair, Members: []string{i.Name}, Reason: Changing}
-		what := "cpu and memory"
+		what := "cpu and memory of " + i.Name
 		switch {
 		case image && (i.Pod.ImageUnavailable || !resources):
-			step.Change, step.Version, what = ChangeImage, cmp.Or(SubstitutePatch(d, o, i), i.Volume.Version), "the image"
+			step.Change, step.Version, what = ChangeImage, cmp.Or(SubstitutePatch(d, o, i), i.Volume.Version), "the image of "+i.Name
+			if step.Version != i.Volume.Version {
+				what += " to etcd " + step.Version.String()
+			}
 		case resources:
 			step.Change, step.Version = ChangeResources, i.Volume.Version
 		default:
 			continue
 		}
-		step.Message = fmt.Sprintf("changing %s of %s in place, because its data is in memory and would go with its Pod: it %s", what, i.Name, problem(i))
+		step.Message = "changing " + what + " in place: its data is in memory, and recreating its Pod would lose it"
 		return step, true
 	}
 	return Step{}, false
