@@ -16,10 +16,10 @@ func (w *roll) faded() int {
 }
 
 // replaces reports whether the spec asks for another patch of the minor that a member has run,
-// whose image comes up, where that of the member cannot be pulled, or there is no quorum.
+// whose image comes up, where that of the member cannot be pulled, or no voter comes up.
 func (w *roll) replaces(s *rollSeat) bool {
 	path, noWay := Path(append(runningOf(w), rollVersions[s.volume]), rollVersions[w.spec])
-	return noWay == nil && len(path) > 0 && path[0] == rollVersions[w.spec] && (w.unpulled || !w.quorate()) && s.failing && !s.early && !w.givenUp && w.spec != s.volume && w.spec.minor() == s.volume.minor() && w.broken>>w.spec&1 == 0
+	return noWay == nil && len(path) > 0 && path[0] == rollVersions[w.spec] && (w.unpulled || w.count(func(s *rollSeat) bool { return s.voter() && (!s.failing || s.early) }) == 0) && s.failing && !s.early && !w.givenUp && w.spec != s.volume && w.spec.minor() == s.volume.minor() && w.broken>>w.spec&1 == 0
 }
 
 // fadesMutants are what keeps a member from staying down with a version that cannot read its data.

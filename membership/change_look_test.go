@@ -86,6 +86,8 @@ func (g *rollGlance) facts(recreates bool, c rollCareless) (Desired, Observed) {
 		if g.startsNothing(i) {
 			in.Pod.Failing, in.Pod.NeverRan, in.Pod.Unstarted = false, true, true
 		}
+		in.Pod.Crashes = in.Pod.Failing && !s.early && !g.unpulled
+		in.Pod.Overdue = in.Pod.Crashes
 		in.Pod.ImageUnavailable = g.unpulled && in.Pod.Failing && !s.early
 		in.Pod.Away = in.Pod.Exists() && s.silent == rollMarked && !s.going
 		in.Pod.AwayLong = in.Pod.Away

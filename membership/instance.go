@@ -139,6 +139,9 @@ type Pod struct {
 	// Outgrown is the minor of etcd 3 of which the data or the cluster is, where etcd has ended
 	// because that is later than its own; 0: it has not.
 	Outgrown int
+	// Crashes: etcd has ended again and again by itself, and nothing that it or its kubelet said
+	// has another cause than etcd, its data or its node.
+	Crashes bool
 	// PutOff: what it was changed to has not been tried even once, and is put off all the same,
 	// since it ran there lately. A new Pod starts at once.
 	PutOff bool

@@ -94,7 +94,7 @@ func TestPlanQuorum(t *testing.T) {
 			args:   []change{nobodyAnswers, on(0, crash), on(1, crash), on(2, killed)},
 			want: Step{
 				Action: Stall, Reason: Unreachable,
-				Message: "no member answers: m-0 exited with code 137; m-1 exited with code 137; m-2 exited with code 137. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back. If etcd itself is at fault, set spec.version to another patch of the running minor",
+				Message: "no member answers: m-0 exited with code 137; m-1 exited with code 137; m-2 exited with code 137. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back",
 			},
 		},
 		"BackedOffNotGoing": {
@@ -103,7 +103,7 @@ func TestPlanQuorum(t *testing.T) {
 			args:   []change{noQuorum, on(0, killed), on(0, going), on(2, crash)},
 			want: Step{
 				Action: Stall, Reason: QuorumLost,
-				Message: "no quorum answers: m-0 exited with code 137; m-1 knows no leader; m-2 exited with code 137. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back. If etcd itself is at fault, set spec.version to another patch of the running minor",
+				Message: "no quorum answers: m-0 exited with code 137; m-1 knows no leader; m-2 exited with code 137. Waiting has not helped: remove the cause; where a member's data is gone, bring its volume back, or restore it: docs/restore.md#which-way-back",
 			},
 		},
 		"BackedOffNotInMemory": {

@@ -20,7 +20,9 @@ func TestPlanRepairInPlace(t *testing.T) {
 		}
 	}
 	unpulled := func(i *Instance) { i.Pod.ImageUnavailable, i.Pod.Problem = true, "cannot pull the image etcd:v3.6.16" }
-	crashes := func(i *Instance) { i.Pod.Failing, i.Pod.Problem = true, "exited with code 2" }
+	crashes := func(i *Instance) {
+		i.Pod.Failing, i.Pod.Crashes, i.Pod.Overdue, i.Pod.Problem = true, true, true, "exited with code 2"
+	}
 	waits := Step{Action: Wait, Reason: Unreachable, Message: "no member answers: m-0 exited with code 137 (OOMKilled)"}
 	unpulledWaits := Step{Action: Wait, Reason: Unreachable, Message: "no member answers: m-0 cannot pull the image etcd:v3.6.16"}
 	testPlan(t, map[string]planCase{
@@ -98,15 +100,6 @@ func TestPlanRepairInPlace(t *testing.T) {
 			base:   formed3,
 			args:   []change{only, ephemeral, on(0, down("image")), on(0, inPlace(ChangeImage)), nobodyAnswers},
 			want:   waits,
-		},
-		"OneTrial": {
-			reason: "Another member has the image of the spec, and has not answered from it yet",
-			base:   formed3,
-			args:   []change{ephemeral, onAll(down("image")), onAll(unpulled), onAll(inPlace(ChangeImage)), on(0, func(i *Instance) { i.Pod.Changing, i.Pod.ImageUnavailable = true, false }), nobodyAnswers},
-			want: Step{
-				Action: Wait, Reason: Unreachable,
-				Message: "no member answers: m-0 cannot pull the image etcd:v3.6.16; m-1 cannot pull the image etcd:v3.6.16; m-2 cannot pull the image etcd:v3.6.16",
-			},
 		},
 		"RefusedBesideLost": {
 			reason: "What else heals the cluster goes on",

@@ -171,7 +171,7 @@ func quorumLost(d Desired, o Observed) (Step, bool) {
 		return stalled, true
 	}
 	step = needsPerson(d, step, o.known())
-	if d.GivenUp == "" && step.Action == Stall && slices.ContainsFunc(o.known(), func(i Instance) bool { return i.Pod.Damaged && !i.Pod.BackOff && o.needsOtherImage(i) }) {
+	if d.GivenUp == "" && step.Action == Stall && slices.ContainsFunc(o.known(), func(i Instance) bool { return o.allCrash(d, i) }) {
 		step.Message += ". If etcd itself is at fault, set spec.version to another patch of the running minor"
 	}
 	step.Message += o.triedInstead(d, o.known())

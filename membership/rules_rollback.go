@@ -56,7 +56,7 @@ func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Ver
 // fits it for long; or its kubelet has ended it, or starts no etcd, and the spec has been corrected
 // since.
 func (i Instance) inVain() bool {
-	tried := len(i.Pod.Untried) > 0
+	tried := len(i.Pod.Untried) > 0 || i.Volume.changes() && !i.Pod.Exists()
 	unplaced := tried && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
 	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
 	return i.Pod.Failing || starved || i.idle() || unplaced && i.Pod.Overdue ||

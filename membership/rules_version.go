@@ -3,6 +3,7 @@ package membership
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -33,18 +34,28 @@ func Hop(d Desired, o Observed) Version {
 // is none, or the update of the spec has failed.
 func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 	hop, ran := Hop(d, o), cmp.Or(i.Volume.Next, i.Volume.Version)
-	if !o.needsOtherImage(i) || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
+	if !i.Pod.ImageUnavailable && !o.allCrash(d, i) || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
 		return Version{}
 	}
 	return hop
 }
 
-// needsOtherImage reports whether the kubelet cannot pull the image of a member, or, without a
-// quorum, its container has failed more than once, and not because its etcd is of an earlier minor
-// than the data. While a quorum serves, Quorate replaces such a member: its data may be damaged,
-// and then another image would fail for no fault of its own.
-func (o Observed) needsOtherImage(i Instance) bool {
-	return i.Pod.ImageUnavailable || o.Reach != ReachQuorum && i.Pod.Failing && i.Pod.Outgrown == 0
+// allCrash reports whether the etcd of every voter ends again and again by itself, for long, so
+// that none is lost that might come up, and the patch that the spec asks for may have the fix. What
+// else the spec asks of that member comes first. A voter that has been given the patch counts.
+// While others serve, or only wait for a quorum, the data of that member may be damaged: another
+// patch would fail on it as well, and be given up for all.
+func (o Observed) allCrash(d Desired, i Instance) bool {
+	_, noWay := Path(running(o), d.Version)
+	other := func(part string) bool { return part != "version" && part != "image" }
+	if !i.Pod.Crashes || noWay != nil || slices.ContainsFunc(i.Pod.Parts, other) {
+		return false
+	}
+	hop := Hop(d, o)
+	return !slices.ContainsFunc(o.knownVoters(), func(v Instance) bool {
+		given := v.changing() && cmp.Or(v.Volume.Next, v.Pod.Version) == hop
+		return !given && (!v.Pod.Crashes || !v.Pod.Overdue)
+	})
 }
 
 // running are the versions that voters say they run, and of a voter that does not answer the

@@ -315,8 +315,7 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			continue
 		}
 		i.Pod.Untried = untried(c, claims[i.Name], pod)
-		i.Pod.Outdated = outdated(c, claims[i.Name], i.Pod) || membership.SubstitutePatch(d, *o, *i) != (membership.Version{})
-		i.Pod.InPlace = repairable(c, pod, now, membership.SubstitutePatch(d, *o, *i))
+		i.Pod.Outdated = outdated(c, claims[i.Name], i.Pod)
 		i.Pod.Quota = render.Quota(pod)
 		if hop == "" {
 			continue
@@ -330,6 +329,9 @@ func compare(c *api.EtcdCluster, o *membership.Observed, pods map[string]*corev1
 			i.Pod.Change, i.Pod.Parts = membership.Change(change), parts
 			i.Pod.QuotaToBe = render.QuotaOf(c, now)
 		}
+		patch := membership.SubstitutePatch(d, *o, *i)
+		i.Pod.Outdated = i.Pod.Outdated || patch != (membership.Version{})
+		i.Pod.InPlace = repairable(c, pod, now, patch)
 	}
 }
 

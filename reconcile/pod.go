@@ -52,8 +52,20 @@ func podFacts(c *api.EtcdCluster, pod *corev1.Pod, l limits) membership.Pod {
 	p.Idle, p.IdleLong = idleFacts(pod, l)
 	p.Deferred = deferredSince(pod, l.stallBefore)
 	p.BackOff, p.Outgrown = backOff(pod), saysOutgrown(pod)
+	p.Crashes = crashes(pod) && p.Outgrown == 0 && !p.Empty
 	p.Young = p.BackOff && pod.CreationTimestamp.After(l.now.Add(-l.pause)) || p.Ended && pod.CreationTimestamp.After(l.now.Add(-betweenEnded))
 	return p
+}
+
+// crashes reports whether etcd has ended again and again by itself: zap exits with 1, and Go panics
+// with 2. Where its node has said why, or it has itself, it is that, and no fault of etcd.
+func crashes(pod *corev1.Pod) bool {
+	s := containerStatus(pod)
+	if s == nil || s.State.Waiting == nil || s.State.Waiting.Reason != "CrashLoopBackOff" || !damaged(pod) || inconsistent(pod) {
+		return false
+	}
+	exit := podstatus.LastExit(s)
+	return (exit.ExitCode == 1 || exit.ExitCode == 2) && !strings.Contains(exit.Message, "no space left on device")
 }
 
 // neverRan reports whether no process of a container has ever started.

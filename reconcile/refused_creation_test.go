@@ -2,11 +2,15 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -251,7 +255,7 @@ func (w *world) passes(t *testing.T, times int, refuse func(decoded) bool) (took
 		if err != nil {
 			t.Fatal(err)
 		}
-		created := map[string]bool{}
+		created, written := map[string]bool{}, map[string]bool{}
 		s.Client = interceptor.NewClient(s.Client.(client.WithWatch), interceptor.Funcs{
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 				d, err := decode(o)
@@ -261,13 +265,24 @@ func (w *world) passes(t *testing.T, times int, refuse func(decoded) bool) (took
 				if refuse != nil && refuse(d) {
 					return forbiddenBy(d.Kind, d.Metadata.Name, "not allowed")
 				}
+				s.mu.Lock()
+				again := written[d.Metadata.Name] && d.Kind == "PersistentVolumeClaim"
+				s.mu.Unlock()
+				if again { // it has another resource version than was seen
+					return apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), d.Metadata.Name, errors.New("changed"))
+				}
 				if err := c.Apply(ctx, o, opts...); err != nil {
 					return err
 				}
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				if d.Kind == "Pod" {
+				dryRun := (&client.ApplyOptions{}).ApplyOptions(opts).DryRun
+				switch {
+				case len(dryRun) > 0:
+				case d.Kind == "Pod":
 					created[d.Metadata.Name] = true
+				case d.Kind == "PersistentVolumeClaim":
+					written[d.Metadata.Name] = true
 				}
 				return nil
 			},
@@ -406,6 +421,53 @@ func TestPendingPodsKeepTheirSpec(t *testing.T) {
 			step := membership.Plan(desired(w.cluster), seen.Observed)
 			if step.Action != tc.want {
 				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, step)
+			}
+		})
+	}
+}
+
+// TestRefusedImageMended: the Pods of all members have been deleted to be given another patch, and
+// the API server takes no Pod of that image. They come back with what ran before: when that has
+// lasted, and at once when the spec is reverted.
+func TestRefusedImageMended(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		reverts bool
+		passes  int
+		unsaid  bool // no volume says with what its member has served
+	}{
+		"Lasts":          {reason: "it is rolled back by itself", passes: 9},
+		"LastsUnsaid":    {reason: "it is rolled back by itself", passes: 9, unsaid: true},
+		"Reverted":       {reason: "the spec does not ask for that image any more", passes: 6, reverts: true},
+		"RevertedUnsaid": {reason: "the spec does not ask for that image any more", passes: 6, reverts: true, unsaid: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serving(t)
+			if !tc.unsaid {
+				w.served()
+			}
+			for _, claim := range w.claims {
+				claim.Annotations[api.AnnotationNext] = "3.6.17"
+			}
+			w.cluster.Spec.Version = "3.6.17"
+			clear(w.asked.endpoints)
+			w.asked.members = nil
+			refuse := func(d decoded) bool {
+				return d.Kind == "Pod" && len(d.Spec.Containers) > 0 && strings.HasSuffix(d.Spec.Containers[0].Image, "3.6.17")
+			}
+			clear(w.pods)
+			took := w.passes(t, 1, refuse)
+			if tc.reverts {
+				longAgo(w.cluster)
+				w.cluster.Generation++
+				w.cluster.Spec.Version = "3.6.16"
+			}
+			took = append(took, w.passes(t, tc.passes, refuse)...)
+			if len(w.pods) < 3 {
+				t.Errorf("%s: Pods are %v after %q", tc.reason, slices.Sorted(maps.Keys(w.pods)), took)
 			}
 		})
 	}

@@ -140,6 +140,7 @@ func (seen observed) runsWith(name, value string) bool {
 // theirs: a priority class is not there, a quota is used up, a policy says no. It said so when this
 // very Pod was to be created last.
 func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*corev1.PersistentVolumeClaim, l limits) {
+	hop := membership.Hop(desired(c), *o)
 	for n := range o.Instances {
 		i := &o.Instances[n]
 		last, tried := l.refused[i.Name]
@@ -147,7 +148,7 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 			continue
 		}
 		served, ok := asServed(c, said(claims[i.Name]))
-		if !ok {
+		if next := i.Volume.Next; !ok && next == (membership.Version{}) {
 			continue
 		}
 		of, _ := made(c, claims, *i)
@@ -155,8 +156,11 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 			continue
 		}
 		i.Pod.Problem, i.Pod.NeverRan, i.Pod.Overdue = "has no Pod: "+last.message, true, last.since.Before(l.stallBefore)
-		i.Pod.Untried = render.Differing(of, served)
-		if givenUp(c) == "" && len(render.Differing(of, c)) > 0 {
+		if ok {
+			i.Pod.Untried = render.Differing(of, served)
+		}
+		otherVersion := i.Volume.Next != (membership.Version{}) && i.Volume.Next != hop
+		if givenUp(c) == "" && (len(render.Differing(of, c)) > 0 || otherVersion) {
 			i.Pod.Outdated, i.Pod.Change = true, membership.ChangePod
 		}
 	}
