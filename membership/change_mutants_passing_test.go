@@ -42,7 +42,7 @@ var passingMutants = map[string]rollMutant{
 		reason: "A member whose etcd runs and never serves is waited for if its version was changed as well",
 		bound:  "OneMute", mutant: rollReplace("rollback", func(d Desired, o Observed) (Step, bool) {
 			return rollback(d, each(o, func(i *Instance) {
-				if i.Volume.changes() {
+				if i.Volume.Changes() {
 					i.Pod.Idle, i.Pod.IdleLong = false, false
 				}
 			}))

@@ -83,6 +83,6 @@ func (o Observed) underWayTo(version Version) bool {
 	lowest, highest := span(running(o))
 	prepared := o.downgrade()
 	return lowest.Minor != highest.Minor || prepared != (Version{}) && prepared.Minor < lowest.Minor || slices.ContainsFunc(o.voters(), func(i Instance) bool {
-		return i.Endpoint.Version == version || i.Volume.changes() && i.Volume.Next != i.Endpoint.Version
+		return i.Endpoint.Version == version || i.Volume.Changes() && i.Volume.Next != i.Endpoint.Version
 	})
 }

@@ -33,7 +33,7 @@ func recordLaterMinor(d Desired, o Observed) (Step, bool) {
 		case i.changing() && i.inVain() && v.Next.Minor > v.Version.Minor && o.risen(v.Next.Minor):
 			step.Version = v.Next
 			step.Message = fmt.Sprintf("recording that etcd %s has run on %s of %s: the data of other members is of that minor. Quorate does not roll %s back to %s", v.Next, data, i.Name, i.Name, v.Version)
-		case i.Pod.Outgrown == v.Version.Minor+1 && !v.changes() && i.Pod.Version == v.Version && !o.below(i.Pod.Outgrown):
+		case i.Pod.Outgrown == v.Version.Minor+1 && !v.Changes() && i.Pod.Version == v.Version && !o.below(i.Pod.Outgrown):
 			g, ok := gate(i.Pod.Outgrown)
 			if !ok {
 				continue

@@ -45,18 +45,18 @@ func cancelUpdate(_ Desired, o Observed) (Step, bool) {
 
 // changing reports whether the member was changed and has not answered since.
 func (i Instance) changing() bool {
-	return i.Pod.Changing || len(i.Pod.Untried) > 0 || i.Volume.changes()
+	return i.Pod.Changing || len(i.Pod.Untried) > 0 || i.Volume.Changes()
 }
 
-// changes reports whether another version is to run on the volume than ran last.
-func (v Volume) changes() bool { return v.Next != (Version{}) && v.Next != v.Version }
+// Changes reports whether another version is to run on the volume than ran last.
+func (v Volume) Changes() bool { return v.Next != (Version{}) && v.Next != v.Version }
 
 // inVain reports whether waiting for an updated Pod does not help: its container has failed more
 // than once; it was OOM-killed with its new memory limit; etcd runs and does not serve; no node
 // fits it for long; or its kubelet has ended it, or starts no etcd, and the spec has been corrected
 // since.
 func (i Instance) inVain() bool {
-	tried := len(i.Pod.Untried) > 0 || i.Volume.changes() && !i.Pod.Exists()
+	tried := len(i.Pod.Untried) > 0 || i.Volume.Changes() && !i.Pod.Exists()
 	unplaced := tried && i.Pod.NeverRan && !i.Pod.Ended && i.Pod.Problem != ""
 	starved := i.Pod.Starved && slices.Contains(i.Pod.Untried, "resources")
 	return i.Pod.Failing || starved || i.idle() || unplaced && i.Pod.Overdue ||
@@ -75,7 +75,7 @@ func (i Instance) idle() bool {
 // the spec has come to ask for beside it; but from another image it may serve.
 func (i Instance) unwanted() bool {
 	rolledBack := i.Pod.Version == i.Volume.Version && len(i.Pod.Untried) == 0
-	onlyVersion := i.Volume.changes() && len(i.Pod.Untried) == 0
+	onlyVersion := i.Volume.Changes() && len(i.Pod.Untried) == 0
 	otherImage := slices.Contains(i.Pod.Parts, "version") || slices.Contains(i.Pod.Parts, "image")
 	return !i.StillWanted() && !rolledBack && (!onlyVersion || i.Pod.Change != ChangePod || otherImage)
 }
@@ -85,7 +85,7 @@ func (i Instance) unwanted() bool {
 // beside the version. A Pod that still runs what ran before, or does so again, has not tried the
 // version that comes next.
 func (i Instance) StillWanted() bool {
-	if i.Volume.changes() && i.Pod.Version == i.Volume.Version {
+	if i.Volume.Changes() && i.Pod.Version == i.Volume.Version {
 		return false
 	}
 	switch i.Pod.Change {
@@ -94,7 +94,7 @@ func (i Instance) StillWanted() bool {
 	case ChangeResources:
 		return !slices.Contains(i.Pod.Untried, "resources")
 	default:
-		return len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.changes()
+		return len(i.Pod.Untried) > 0 && !i.Pod.Outdated && !i.Volume.Changes()
 	}
 }
 

@@ -40,11 +40,11 @@ func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 	return hop
 }
 
-// allCrash reports whether the etcd of every voter ends again and again by itself, for long, so
-// that none is lost that might come up, and the patch that the spec asks for may have the fix. What
-// else the spec asks of that member comes first. A voter that has been given the patch counts.
-// While others serve, or only wait for a quorum, the data of that member may be damaged: another
-// patch would fail on it as well, and be given up for all.
+// allCrash reports whether the etcd of every voter that has its data ends again and again by
+// itself, for long: none is lost that might come up, and the patch that the spec asks for may have
+// the fix. What else the spec asks of that member comes first. A voter that has been given the
+// patch counts. While others serve, or only wait for a quorum, the data of that member may be
+// damaged: another patch would fail on it as well, and be given up for all.
 func (o Observed) allCrash(d Desired, i Instance) bool {
 	_, noWay := Path(running(o), d.Version)
 	other := func(part string) bool { return part != "version" && part != "image" }
@@ -52,9 +52,11 @@ func (o Observed) allCrash(d Desired, i Instance) bool {
 		return false
 	}
 	hop := Hop(d, o)
+	lost, _ := o.lostMembers()
 	return !slices.ContainsFunc(o.knownVoters(), func(v Instance) bool {
-		given := v.changing() && cmp.Or(v.Volume.Next, v.Pod.Version) == hop
-		return !given && (!v.Pod.Crashes || !v.Pod.Overdue)
+		given := (v.changing() || v.Volume.Version != hop) && cmp.Or(v.Volume.Next, v.Pod.Version) == hop
+		crashes := v.Pod.Crashes && v.Pod.Overdue && v.Endpoint.Member() == 0
+		return !given && !crashes && !slices.Contains(lost, v.Name)
 	})
 }
 

@@ -26,10 +26,15 @@ func TestSubstitutePatch(t *testing.T) {
 		args   []change
 		want   Version // of m-0
 	}{
-		"Unpulled":       {reason: "its image is gone", args: []change{on(0, unpulled)}, want: patch},
-		"AllCrash":       {reason: "none is lost that might come up", args: []change{nobodyAnswers, onAll(crashes)}, want: patch},
-		"OnlyOne":        {reason: "there is no other", args: []change{only, nobodyAnswers, on(0, crashes)}, want: patch},
-		"OthersGiven":    {reason: "the operator has ended in the middle of giving it to all", args: []change{nobodyAnswers, onAll(crashes), on(1, given)}, want: patch},
+		"Unpulled":    {reason: "its image is gone", args: []change{on(0, unpulled)}, want: patch},
+		"AllCrash":    {reason: "none is lost that might come up", args: []change{nobodyAnswers, onAll(crashes)}, want: patch},
+		"OnlyOne":     {reason: "there is no other", args: []change{only, nobodyAnswers, on(0, crashes)}, want: patch},
+		"OthersGiven": {reason: "the operator has ended in the middle of giving it to all", args: []change{nobodyAnswers, onAll(crashes), on(1, given)}, want: patch},
+		"OthersGivenInMemory": {reason: "it answers from the patch, and nothing can be recorded without a quorum", args: []change{nobodyAnswers, onAll(crashes), ephemeral, on(1, func(i *Instance) {
+			i.Pod = Pod{UID: "p", Version: patch}
+		})}, want: patch},
+		"AnotherLost":    {reason: "it never comes up", args: []change{nobodyAnswers, onAll(crashes), on(1, gone)}, want: patch},
+		"AnotherAnswers": {reason: "what its kubelet says is old", args: []change{noQuorum, onAll(crashes), on(1, func(i *Instance) { i.Endpoint.MemberID = i.ID })}},
 		"OthersServe":    {reason: "its data may be damaged", args: []change{on(0, crashes)}},
 		"AnotherWaits":   {reason: "it may come up when there is a quorum", args: []change{nobodyAnswers, onAll(crashes), on(1, func(i *Instance) { i.Pod.Crashes = false })}},
 		"NotForLong":     {reason: "the next start may help", args: []change{nobodyAnswers, onAll(crashes), on(2, func(i *Instance) { i.Pod.Overdue = false })}},

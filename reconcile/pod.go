@@ -65,7 +65,7 @@ func crashes(pod *corev1.Pod) bool {
 		return false
 	}
 	exit := podstatus.LastExit(s)
-	return (exit.ExitCode == 1 || exit.ExitCode == 2) && !strings.Contains(exit.Message, "no space left on device")
+	return exit != nil && (exit.ExitCode == 1 || exit.ExitCode == 2) && !strings.Contains(exit.Message, "no space left on device")
 }
 
 // neverRan reports whether no process of a container has ever started.

@@ -364,7 +364,9 @@ func TestRefusedMetadataOfVolume(t *testing.T) {
 	s.deniesTeam("PersistentVolumeClaim")
 	s.Dial, s.StallAfter = w.dial(nil), time.Minute
 	of, _ := made(w.cluster, w.claims, membership.Instance{Name: "db-0", Volume: volume(w.cluster, claim)})
-	s.refusedPods.remember(w.cluster, "db-0", madeOf(of, claim), forbiddenBy("pods", "db-0", "not allowed"), time.Now().Add(-time.Hour))
+	for ago := time.Hour; ago > 0; ago -= time.Minute { // it was tried again and again
+		s.refusedPods.remember(w.cluster, "db-0", madeOf(of, claim), forbiddenBy("pods", "db-0", "not allowed"), time.Now().Add(-ago))
+	}
 	seen, err := s.observe(t.Context(), w.cluster, s.Client)
 	if err != nil {
 		t.Fatal(err)

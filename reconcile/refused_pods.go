@@ -22,12 +22,18 @@ type refusedPods struct {
 	of map[types.NamespacedName]map[string]refusedPod
 }
 
-// refusedPod is a Pod that was refused: of what it was made, and what the API server said.
+// refusedPod is a Pod that was refused: of what it was made, what the API server said, and when it
+// said so first and last.
 type refusedPod struct {
 	madeOf  string
 	message string
 	since   time.Time
+	last    time.Time
 }
+
+// refusalLapses is how long a refusal counts: longer than the pause between two tries. Where other
+// steps came first for that long, nothing is known of what the API server would say now.
+const refusalLapses = 2 * time.Minute
 
 // madeOf names what the Pod of a member is made of, over its very volume.
 func madeOf(of *api.EtcdCluster, claim *corev1.PersistentVolumeClaim) string {
@@ -43,8 +49,8 @@ func (r *refusedPods) remember(c *api.EtcdCluster, name, madeOf string, err erro
 	case err == nil:
 		delete(r.of[key], name)
 	case refuses(err):
-		last := refusedPod{madeOf, "the API server refuses what the spec asks for: " + refusalOf(err), now}
-		if before, again := r.of[key][name]; again && before.madeOf == madeOf {
+		last := refusedPod{madeOf, "the API server refuses what the spec asks for: " + refusalOf(err), now, now}
+		if before, again := r.of[key][name]; again && before.madeOf == madeOf && now.Sub(before.last) < refusalLapses {
 			last.since = before.since
 		}
 		if r.of == nil {

@@ -144,7 +144,7 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 	for n := range o.Instances {
 		i := &o.Instances[n]
 		last, tried := l.refused[i.Name]
-		if !tried || i.Pod.Exists() || !i.Volume.Recorded() {
+		if !tried || i.Pod.Exists() || !i.Volume.Recorded() || l.now.Sub(last.last) >= refusalLapses {
 			continue
 		}
 		served, ok := asServed(c, said(claims[i.Name]))
@@ -159,7 +159,7 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 		if ok {
 			i.Pod.Untried = render.Differing(of, served)
 		}
-		otherVersion := i.Volume.Next != (membership.Version{}) && i.Volume.Next != hop
+		otherVersion := i.Volume.Changes() && i.Volume.Next != hop
 		if givenUp(c) == "" && (len(render.Differing(of, c)) > 0 || otherVersion) {
 			i.Pod.Outdated, i.Pod.Change = true, membership.ChangePod
 		}

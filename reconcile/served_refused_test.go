@@ -116,7 +116,9 @@ func TestRefused(t *testing.T) {
 			s := newStub(t, nil, w.objects()...)
 			s.Dial, s.StallAfter = w.dial(nil), time.Minute
 			if tc.ago != 0 {
-				s.refusedPods.remember(w.cluster, "db-0", madeOf(before, w.claims["db-0"]), refusal, time.Now().Add(-tc.ago))
+				for ago := tc.ago; ago > 0; ago -= time.Minute { // it was tried again and again
+					s.refusedPods.remember(w.cluster, "db-0", madeOf(before, w.claims["db-0"]), refusal, time.Now().Add(-ago))
+				}
 			}
 			seen, err := s.observe(t.Context(), w.cluster, s.Client)
 			if err != nil {
