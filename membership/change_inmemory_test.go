@@ -59,10 +59,10 @@ func (p *rollPlanner) carryInMemory(w roll, f rollFlight, yield func(to roll, co
 		if s.image != f.to {
 			s.previous, s.served = s.image, false
 		}
-		s.changeImage(f.to)
-		if f.action == actUpdate { // one that is repaired is down anyway
+		if f.action == actUpdate && s.image != f.to { // one that is repaired is down anyway
 			s.change(f)
 		}
+		s.changeImage(f.to)
 	case actPutBack:
 		back := s.previous
 		s.previous = rollNone
