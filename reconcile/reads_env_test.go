@@ -43,15 +43,17 @@ var calls = []string{
 	"Status", "Members", "Hash", "Scrape",
 }
 
-// ofRestores are calls that only these lives make.
-var ofRestores = map[string][]string{
+// ofSomeLives are calls that only these lives make.
+var ofSomeLives = map[string][]string{
+	"rotate":  {"Get.Secret", "List.EtcdRoleList", "List.EtcdUserList"},
+	"switch":  {"Get.Secret"},
 	"restore": {"Get.Job"},
 	"inplace": {"Get.Job", "Get.EtcdRestore"},
 	"survive": {"Get.Job", "Get.EtcdRestore"},
 }
 
 // callsOf a life are all that it may make.
-func callsOf(life string) []string { return slices.Concat(calls, ofRestores[life]) }
+func callsOf(life string) []string { return slices.Concat(calls, ofSomeLives[life]) }
 
 const allCalls = "AllCalls"
 
