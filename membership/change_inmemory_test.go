@@ -55,12 +55,12 @@ func (p *rollPlanner) carryInMemory(w roll, f rollFlight, yield func(to roll, co
 			s.previous = rollNone
 		}
 	case actUpdate, actRepair:
-		s.ours = s.ours || s.image != f.to && f.action == actUpdate // one that is repaired is down by itself
 		if s.image != f.to {
 			s.previous, s.served = s.image, false
-		}
-		if f.action == actUpdate && s.image != f.to { // one that is repaired is down anyway
-			s.change(f)
+			if f.action == actUpdate { // one that is repaired is down by itself
+				s.ours = true
+				s.change(f)
+			}
 		}
 		s.changeImage(f.to)
 	case actPutBack:

@@ -16,7 +16,7 @@ func repairInPlace(d Desired, o Observed) (Step, bool) {
 		if !d.Ephemeral || d.GivenUp != "" || !down || !i.Volume.Recorded() || i.changing() || i.Pod.Ended || i.Pod.Terminating || i.Pod.Foreign || i.Endpoint.Member() != 0 || i.Pod.RepairRefused != "" {
 			continue
 		}
-		image := slices.Contains(i.Pod.InPlace, ChangeImage) && (i.Pod.ImageUnavailable || i.Pod.Crashes && o.allCrash(d, i))
+		image := slices.Contains(i.Pod.InPlace, ChangeImage) && o.needsOtherImage(d, i)
 		resources := slices.Contains(i.Pod.InPlace, ChangeResources)
 		step := Step{Action: Repair, Members: []string{i.Name}, Reason: Changing}
 		what := "cpu and memory of " + i.Name

@@ -34,10 +34,15 @@ func Hop(d Desired, o Observed) Version {
 // is none, or the update of the spec has failed.
 func SubstitutePatch(d Desired, o Observed, i Instance) Version {
 	hop, ran := Hop(d, o), cmp.Or(i.Volume.Next, i.Volume.Version)
-	if !i.Pod.ImageUnavailable && !o.allCrash(d, i) || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
+	if !o.needsOtherImage(d, i) || d.GivenUp != "" || !i.Volume.Recorded() || i.changing() || hop == ran || hop.Major != ran.Major || hop.Minor != ran.Minor {
 		return Version{}
 	}
 	return hop
+}
+
+// needsOtherImage reports whether a member does not come up, and another image may help.
+func (o Observed) needsOtherImage(d Desired, i Instance) bool {
+	return i.Pod.ImageUnavailable || o.allCrash(d, i)
 }
 
 // allCrash reports whether the etcd of every voter that has its data ends again and again by

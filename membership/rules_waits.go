@@ -32,7 +32,7 @@ func memberDown(d Desired, o Observed) (Step, bool) {
 
 // triedInstead tells that a member that needs another image was given that of the spec, in vain.
 func (o Observed) triedInstead(d Desired, down []Instance) string {
-	if d.GivenUp == "" || !slices.ContainsFunc(down, func(i Instance) bool { return i.Pod.ImageUnavailable || o.allCrash(d, i) }) {
+	if d.GivenUp == "" || !slices.ContainsFunc(down, func(i Instance) bool { return o.needsOtherImage(d, i) }) {
 		return ""
 	}
 	return ". Quorate tried the spec, and rolled it back (" + d.GivenUp + "). It tries the next change of the spec: set spec.version to another patch of the running minor, or spec.image.repository to a registry that has the image"

@@ -88,12 +88,9 @@ func (r *refusals) growth(c *api.EtcdCluster) bool {
 // ofRepair is what the API server has said to the Repair of a member while that is paused; else
 // empty. Whatever else heals the cluster goes on meanwhile.
 func (r *refusals) ofRepair(c *api.EtcdCluster, name string, now time.Time) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for change, last := range r.of[client.ObjectKeyFromObject(c)] {
-		repairs := strings.HasPrefix(change, string(membership.Repair)+" ") && strings.HasSuffix(change, " "+name)
-		if repairs && last.asks(c) && now.Before(last.until) {
-			return refusalOf(last.err)
+	for _, change := range []membership.Change{membership.ChangeResources, membership.ChangeImage} {
+		if err := r.pending(c, membership.Step{Action: membership.Repair, Change: change, Members: []string{name}}, now); err != nil {
+			return refusalOf(err)
 		}
 	}
 	return ""

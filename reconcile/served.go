@@ -148,7 +148,7 @@ func refused(c *api.EtcdCluster, o *membership.Observed, claims map[string]*core
 			continue
 		}
 		served, ok := asServed(c, said(claims[i.Name]))
-		if next := i.Volume.Next; !ok && next == (membership.Version{}) {
+		if !ok && i.Volume.Next == (membership.Version{}) {
 			continue
 		}
 		of, _ := made(c, claims, *i)
